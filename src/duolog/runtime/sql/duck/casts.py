@@ -26,9 +26,11 @@ from duolog.runtime.sql.functions.registry import called
 
 _TRUE: Final = "^(t(r(ue?)?)?|y(es?)?)$"
 _WHOLE: Final = "^[+-]?[0-9]+$"
-_TIME: Final = "^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?$"
+_TIME: Final = "^([01]?[0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?$"
 _DAY_MS: Final = 86_400_000
 _BITS: Final = {INT: 32, BIGINT: 64}
+LEAST: Final = {INT: -(2**31), BIGINT: "(-9223372036854775807 - 1)"}
+_YEAR: Final = "^[0-9]{4}(-.*)?$"
 
 
 def lower_cast(args: Sequence[str], types: Sequence[Type], result: Type) -> str | None:
@@ -63,7 +65,7 @@ def cast(  # noqa: PLR0911 - a table of cases
         case _ if given == TIMESTAMP and wanted == TIME:
             return f"CAST(epoch_ms({value}) - floor(epoch_ms({value}) / {_DAY_MS}) * {_DAY_MS} AS INTEGER)"
         case _ if given == DOUBLE and wanted in {INT, BIGINT}:
-            return _nearest(value, wanted)
+            return nearest(value, wanted)
         case _ if wanted == INT and given == BIGINT:
             return wrapped(f"CAST({value} AS HUGEINT)", wanted)
         case _ if isinstance(given, Decimal) and wanted in {INT, BIGINT}:
@@ -79,7 +81,7 @@ def wrapped(value: str, wanted: Type) -> str:
     return f"CAST({lowest} AS {duck_type(wanted)})"
 
 
-def _nearest(value: str, wanted: Type) -> str:
+def nearest(value: str, wanted: Type) -> str:
     """Return a DOUBLE without its digits behind the point, as far as an INT or BIGINT goes; NaN is 0, as in Java."""
     most = 2 ** (_BITS[wanted] - 1) - 1
     of = duck_type(wanted)
@@ -119,7 +121,15 @@ def _read(value: str, wanted: Type) -> str:
             f"CASE WHEN regexp_matches({plain}, {text(_TIME)}) "
             f"THEN CAST(epoch_ms({read}) AS INTEGER) END"
         )
-    return f"TRY_CAST({plain} AS {duck_type(wanted)})"
+    if wanted == DOUBLE:
+        return called("text_double", (value,))
+    if isinstance(wanted, Decimal):
+        return (
+            f"TRY_CAST({called('text_decimal', (value, str(wanted.scale)))} AS {duck_type(wanted)})"
+        )
+    read = f"TRY_CAST({plain} AS {duck_type(wanted)})"
+    # DuckDB has dates that are infinite, too.
+    return f"CASE WHEN regexp_matches({plain}, {text(_YEAR)}) THEN {read} END"
 
 
 def written(  # noqa: PLR0911 - a table of cases

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from duolog.plan.sql.limits import ELEMENTS_MAX
 from duolog.plan.types import STRING, Array, Type
 from duolog.runtime.sql.duck.casts import written
 from duolog.runtime.sql.duck.lowering import Lowering, plain
 from duolog.runtime.sql.duck.types import duck_type
+from duolog.runtime.sql.functions.registry import called
 
 
 def _has(array: str, item: str) -> str:
@@ -24,7 +26,7 @@ def _joined(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
     assert isinstance(of, Array), of
     item = f"coalesce({written('e', of.element)}, 'null')"
     delimiter = f"coalesce({args[1]}, '')" if len(args) > 1 else "','"
-    return f"array_to_string(list_transform({args[0]}, lambda e: {item}), {delimiter})"
+    return called("joined", (f"list_transform({args[0]}, lambda e: {item})", delimiter))
 
 
 def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
@@ -41,7 +43,9 @@ def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     first, last = args[:2]
     step = args[2] if len(args) > 2 else f"CASE WHEN {first} <= {last} THEN 1 ELSE -1 END"
-    series = f"CAST(generate_series({first}, {last}, {step}) AS {duck_type(result)})"
+    made = f"CAST(generate_series({first}, {last}, {step}) AS {duck_type(result)})"
+    count = f"abs(CAST({last} AS HUGEINT) - {first}) // abs(CAST({step} AS HUGEINT))"
+    series = f"CASE WHEN {count} < {ELEMENTS_MAX} THEN {made} END"
     if len(args) == 2:
         return series
     # Null by a step of 0, or away from the last one.
@@ -93,7 +97,7 @@ LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
         f"list_filter({args[0]}, lambda x: NOT {_has(args[1], 'x')}) END"
     ),
     "ARRAY_INTERSECT": lambda args, _types, _result: _once(
-        f"list_filter({args[0]}, lambda x: {_has(args[1], 'x')})"
+        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: {_has(args[1], 'x')}) END"
     ),
     "ARRAY_UNION": lambda args, _types, _result: _once(
         f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN list_concat({args[0]}, {args[1]}) END"

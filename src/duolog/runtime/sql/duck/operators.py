@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from duolog.plan.functions import decimal_result
 from duolog.plan.types import (
     BIGINT,
+    DOUBLE,
     INT,
     STRING,
     Decimal,
@@ -15,6 +17,7 @@ from duolog.plan.types import (
 from duolog.runtime.sql.duck.casts import lower_cast
 from duolog.runtime.sql.duck.lowering import Lowering, plain
 from duolog.runtime.sql.duck.types import duck_type
+from duolog.runtime.sql.functions.registry import called
 
 _BITS: Final = {INT: (31, "BIGINT"), BIGINT: (63, "HUGEINT")}
 _HUGE_DIGITS: Final = 38
@@ -29,6 +32,8 @@ def _arithmetic(sign: str) -> Lowering:
                 f"({left} {'//' if sign == '/' else sign} {right})", bits, wider, result
             )
         if isinstance(result, Decimal):
+            if not _has_room(sign, types):
+                return _exact(sign, args, types, result)
             if sign == "/":
                 return _decimal_quotient(args, types, result)
             sides = (
@@ -54,14 +59,11 @@ def _as_decimal(of: Type) -> str:
 
 
 def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decimal) -> str | None:
-    """Divide the digits as whole numbers, the half away from zero; DuckDB's own quotient is a DOUBLE.
-
-    None where the digits that may come are more than a HUGEINT has.
-    """
+    """Divide the digits as whole numbers, the half away from zero; DuckDB's own quotient is a DOUBLE."""
     (p1, s1), (_, s2) = (_size(of) for of in types)
     zeros = result.scale + s2 - s1
     if zeros < 0 or p1 + zeros >= _HUGE_DIGITS:
-        return None
+        return _exact("/", args, types, result)
     top, bottom = (f"CAST(replace(CAST({arg} AS VARCHAR), '.', '') AS HUGEINT)" for arg in args)
     scaled = f"({top} * {10**zeros}::HUGEINT)"
     half = f"(abs({bottom}) // 2) * sign({scaled})"
@@ -73,6 +75,24 @@ def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decima
     return f"CASE WHEN {bottom} <> 0 THEN TRY_CAST({digits} AS {duck_type(result)}) END"
 
 
+def _has_room(sign: str, types: Sequence[Type]) -> bool:
+    """Tell if a result of DECIMALs has no more digits than a DECIMAL may have, so that nothing is rounded or overflows."""
+    (p1, s1), (p2, s2) = (_size(of) for of in types)
+    digits = p1 + p2 + 1 if sign == "*" else max(s1, s2) + max(p1 - s1, p2 - s2) + 1
+    return digits <= _HUGE_DIGITS
+
+
+def _exact(sign: str, args: Sequence[str], types: Sequence[Type], result: Decimal) -> str:
+    """Compute as Spark does, digit by digit."""
+    of_spark = decimal_result(sign, *(Decimal(*_size(of)) for of in types))
+    sides = (f"CAST({arg} AS VARCHAR)" for arg in args)
+    computed = called(
+        "decimal", (f"'{sign}'", *sides, str(of_spark.precision), str(of_spark.scale))
+    )
+    rounded = called("decimal_at", (computed, str(result.scale)))
+    return f"TRY_CAST({rounded} AS {duck_type(result)})"
+
+
 def _size(of: Type) -> tuple[int, int]:
     if isinstance(of, Decimal):
         return of.precision, of.scale
@@ -80,16 +100,43 @@ def _size(of: Type) -> tuple[int, int]:
 
 
 def _comparison(sign: str) -> Lowering:
-    return plain("coalesce({0} " + sign + " {1}, false)")
+    return lambda args, types, _result: f"coalesce({compared(sign, args, types)}, false)"
 
 
-def _in(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
-    return f"coalesce({args[0]} IN ({', '.join(args[1:])}), false)"
+def compared(sign: str, args: Sequence[str], types: Sequence[Type]) -> str:
+    """Return a comparison, null if a side is; none with NaN holds, which to DuckDB is the greatest number."""
+    holds = f"{args[0]} {sign} {args[1]}"
+    sides = dict.fromkeys(arg for arg, of in zip(args, types, strict=True) if of == DOUBLE)
+    return " AND ".join([f"({holds})", *(f"NOT isnan({side})" for side in sides)])
+
+
+def _distinct(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+    if DOUBLE not in types:
+        return f"({args[0]} IS DISTINCT FROM {args[1]})"
+    left, right = args
+    one_is_null = f"({left} IS NULL) <> ({right} IS NULL)"
+    some_is_null = f"{left} IS NULL OR {right} IS NULL"
+    return f"CASE WHEN {some_is_null} THEN {one_is_null} ELSE {compared('<>', args, types)} END"
+
+
+def _in(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+    not_nan = f" AND NOT isnan({args[0]})" if types[0] == DOUBLE else ""
+    return f"coalesce({args[0]} IN ({', '.join(args[1:])}){not_nan}, false)"
 
 
 def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
-    escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
-    return f"coalesce({args[0]} LIKE {args[1]}{escape}, false)"
+    if len(args) == 2:
+        return f"coalesce({args[0]} LIKE {args[1]}, false)"
+    nulls = " OR ".join(f"{arg} IS NULL" for arg in args)
+    # DuckDB raises an error of a pattern that ends in the escape; it is null where it is wrong.
+    return f"CASE WHEN {nulls} THEN false ELSE {called('like', args)} END"
+
+
+def _negated(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
+    if result not in _BITS:
+        return f"(- {args[0]})"
+    bits, wider = _BITS[result]
+    return _wrapped(f"(- CAST({args[0]} AS {wider}))", bits, wider, result)
 
 
 def _present(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
@@ -136,10 +183,10 @@ OPERATORS: Final[Mapping[str, Lowering]] = {
             "GREATER_THAN_OR_EQUAL": ">=",
         },
     ),
-    "IS_DISTINCT_FROM": plain("({0} IS DISTINCT FROM {1})"),
+    "IS_DISTINCT_FROM": _distinct,
     "IN": _in,
     "LIKE": _like,
-    "NEGATE": plain("(- {0})"),
+    "NEGATE": _negated,
     "PRESENT": _present,
     "ATTEMPT": plain("TRY({0})"),
     "JOIN": plain("({0} || {1})"),

@@ -27,6 +27,7 @@ def connect() -> Any:
     )
     # By zero there is no value, as SQL says; DOUBLEs have Java's infinity.
     connection.execute("SET GLOBAL error_on_division_by_zero = false")
+    connection.execute("SET GLOBAL memory_limit = '1GiB'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection

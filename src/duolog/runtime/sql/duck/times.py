@@ -1,19 +1,26 @@
 """Functions of dates and times in DuckDB; those with patterns of Java are `sql.functions`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from duolog.plan.types import INT, Type
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python
+from duolog.runtime.sql.duck.operators import OPERATORS
 from duolog.runtime.sql.functions.registry import called
 from duolog.runtime.sql.functions.time_patterns import parts_of
+from duolog.serde.times import DAYS_MAX, DAYS_MIN, MILLISECONDS_MAX, MILLISECONDS_MIN
 
 _DAY_MS: Final = 86_400_000
 
 
 def _moved(of: str, sign: str = "") -> Lowering:
-    return lambda args, _types, _result: called(
-        f"added_to_{of}", (args[0], f"({sign} {args[1]})", args[2])
-    )
+    def lower(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+        unit, count, value = args
+        back = OPERATORS["NEGATE"]([count], [INT], INT) if sign else count
+        assert back is not None, "whole numbers have opposites"
+        return called(f"added_to_{of}", (unit, back, value))
+
+    return lower
 
 
 def _or_now(of_value: str, of_now: str) -> Lowering:
@@ -35,8 +42,12 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "PARSE_DATE": python("text_date", 1, parts_of),
     "PARSE_TIME": python("text_time", 1, parts_of),
     "PARSE_TIMESTAMP": python("text_timestamp", 1, parts_of),
-    "FROM_DAYS": plain("(DATE '1970-01-01' + CAST({0} AS INTEGER))"),
-    "FROM_UNIXTIME": plain("make_timestamp_ms({0})"),
+    "FROM_DAYS": plain(
+        f"CASE WHEN {{0}} BETWEEN {DAYS_MIN} AND {DAYS_MAX} THEN DATE '1970-01-01' + CAST({{0}} AS INTEGER) END"
+    ),
+    "FROM_UNIXTIME": plain(
+        f"CASE WHEN {{0}} BETWEEN {MILLISECONDS_MIN} AND {MILLISECONDS_MAX} THEN make_timestamp_ms({{0}}) END"
+    ),
     "UNIX_DATE": _or_now(
         "CAST({0} - DATE '1970-01-01' AS INTEGER)", f"CAST({_NOW_MS} // {_DAY_MS} AS INTEGER)"
     ),

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from duolog.ksql.types import sql_name
-from duolog.plan.types import BYTES, DOUBLE, NULL, Decimal, Type
+from duolog.plan.types import BIGINT, BYTES, DOUBLE, NULL, Decimal, Type
+from duolog.runtime.sql.duck.casts import LEAST, nearest
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python
 from duolog.runtime.sql.duck.types import duck_type, text
 from duolog.runtime.sql.functions.patterns import compiled
@@ -32,6 +33,13 @@ def _whole(name: str) -> Lowering:
         return args[0]
 
     return lower
+
+
+def _absolute(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    """Return the least whole number itself, as Java does: its opposite is one too many."""
+    if result not in LEAST:
+        return f"abs({args[0]})"
+    return f"CASE WHEN {args[0]} > {LEAST[result]} THEN abs({args[0]}) ELSE {args[0]} END"
 
 
 def _at_places(of_double: str, name: str) -> Lowering:
@@ -108,20 +116,33 @@ def _to_json(arg: str, of: Type) -> str:
 
 
 _NUMBERS: Final[Mapping[str, Lowering]] = {
-    "ABS": plain("abs({0})"),
+    "ABS": _absolute,
     "CEIL": _whole("ceil"),
     "FLOOR": _whole("floor"),
     "ROUND": _at_places(called("round", ("{0}",)), "round"),
-    "TRUNC": _at_places("TRY_CAST(trunc({0}) AS BIGINT)", "truncate"),
+    "TRUNC": _at_places(nearest("{0}", BIGINT), "truncate"),
     "SIGN": plain("CAST(sign({0}) AS INTEGER)"),
     **{
         name: plain(f"{name.lower()}({{all}})")
-        for name in ("ATAN", "ATAN2", "CBRT", "DEGREES", "PI", "RADIANS", "RANDOM", "TANH")
+        for name in ("ATAN", "ATAN2", "DEGREES", "PI", "RADIANS", "RANDOM", "TANH")
     },
     **{
         name: python(name.lower())
         for name in (
-            *("ACOS", "ASIN", "COS", "COSH", "COT", "EXP", "LOG", "POWER", "SIN", "SINH", "SQRT"),
+            *(
+                "ACOS",
+                "ASIN",
+                "CBRT",
+                "COS",
+                "COSH",
+                "COT",
+                "EXP",
+                "LOG",
+                "POWER",
+                "SIN",
+                "SINH",
+                "SQRT",
+            ),
             "TAN",
         )
     },

@@ -43,7 +43,23 @@ def _parsed(text: str) -> Any:
         ValueError: it is no JSON.
     """
     begun = text.lstrip(_SPACE)
-    return _DECODER.raw_decode(begun)[0] if begun else _MISSING
+    if not begun:
+        return _MISSING
+    try:
+        found, end = _DECODER.raw_decode(begun)
+    except RecursionError as error:
+        raise ValueError("values in values in values") from error
+    # Behind a text, an array or an object stands anything, behind a number only a blank.
+    joined = begun[end : end + 1]
+    if isinstance(found, int | Decimal | None) and joined and _is_joined(found, joined):
+        raise ValueError(text)
+    return found
+
+
+def _is_joined(found: int | Decimal | None, sign: str) -> bool:
+    if found is None or isinstance(found, bool):
+        return sign.isalnum() or sign in "_$"
+    return sign not in _SPACE
 
 
 def _parsed_or_missing(text: str) -> Any:

@@ -1,14 +1,31 @@
 """Functions of numbers, as Java's Math and BigDecimal have them: nothing of a DOUBLE raises an error, NaN and infinity are numbers."""
 
 import math
+import re
+import struct
 from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 _LONG: Final = 2**63
 _EXACT: Final = Context(prec=10_000)
+_PLACES_MAX: Final = 1100
+"""No DOUBLE and no DECIMAL has a digit farther from the point."""
+_BLANKS: Final = "".join(map(chr, range(33)))
+_WORDS: Final = {
+    "nan": math.nan,
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
+}
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+_HEX: Final = re.compile(
+    r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?"
+)
 _PLAIN_LEAST: Final = 0.001
 _PLAIN_BELOW: Final = 10_000_000.0
+_LEAST_NORMAL: Final = 0x00100000
+_THIRD: Final = 715094163
+_THIRD_OF_SUBNORMAL: Final = 696219795
 _RADII: Final = dict.fromkeys(
     ("km", "kilometer", "kilometers", "kilometre", "kilometres"), 6371.0
 ) | dict.fromkeys(("mi", "mile", "miles"), 3959.0)
@@ -28,6 +45,37 @@ def of_double(compute: Callable[..., float]) -> Callable[..., float]:
             return math.inf
 
     return computed
+
+
+def cbrt(value: float) -> float:
+    """Return the cube root to the same last bit as Java's, which is fdlibm's.
+
+    Source: fdlibm `s_cbrt.c`: a fifth of the exponent's bits, one step to 23 bits, and a step of Newton's.
+    """
+    if value == 0 or not math.isfinite(value):
+        return value
+    high = _bits_of(abs(value)) >> 32
+    if high < _LEAST_NORMAL:
+        high = (_bits_of(abs(value) * 2.0**54) >> 32) // 3 + _THIRD_OF_SUBNORMAL
+    else:
+        high = high // 3 + _THIRD
+    root = _of_bits(high << 32)
+    ratio = root * root / abs(value)
+    near = 19 / 35 + ratio * root
+    root *= 5 / 14 + (45 / 28) / (near + 99 / 70 + (-864 / 1225) / near)
+    # Cut to 20 bits, and a little greater than the root.
+    root = _of_bits(((_bits_of(root) >> 32) + 1) << 32)
+    square = root * root
+    quotient = abs(value) / square
+    return math.copysign(root + root * ((quotient - root) / (root + root + quotient)), value)
+
+
+def _bits_of(value: float) -> int:
+    return int(struct.unpack(">q", struct.pack(">d", value))[0])
+
+
+def _of_bits(bits: int) -> float:
+    return float(struct.unpack(">d", struct.pack(">q", bits))[0])
 
 
 def sinh(value: float) -> float:
@@ -50,8 +98,10 @@ def divided(one: float, other: float) -> float:
 
 
 def logarithm(base: float, value: float | None = None) -> float:
-    """Return the logarithm to a base, or the natural one of the only argument."""
-    return _ln(base) if value is None else divided(_ln(value), _ln(base))
+    """Return the logarithm to a base, NaN to one of 0 or 1; or the natural one of the only argument."""
+    if value is None:
+        return _ln(base)
+    return math.nan if base in {0, 1} else divided(_ln(value), _ln(base))
 
 
 def _ln(value: float) -> float:
@@ -61,13 +111,17 @@ def _ln(value: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
+    """Return a power as Java does; to C, 1 to any power is 1, NaN among them."""
+    if math.isnan(exponent) or (abs(base) == 1 and math.isinf(exponent)):
+        return math.nan
     try:
         return math.pow(base, exponent)
-    except (ValueError, OverflowError):
-        odd = exponent % 2 == 1
-        if base != 0 and exponent != int(exponent):
+    except ValueError:
+        if base != 0:
             return math.nan
-        return math.copysign(math.inf, base) if odd else math.inf
+    except OverflowError:
+        pass
+    return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
 
 
 def rounded(value: float) -> int:
@@ -103,7 +157,8 @@ def _rounded(value: Decimal, places: int) -> Decimal:
 def _at(value: Decimal, places: int, how: str) -> Decimal:
     if not value.is_finite():
         raise ValueError(value)
-    return value.quantize(Decimal((0, (1,), -places)), how, context=_EXACT)
+    near = max(-_PLACES_MAX, min(_PLACES_MAX, places))
+    return value.quantize(Decimal((0, (1,), -near)), how, context=_EXACT)
 
 
 def distance(
@@ -114,16 +169,32 @@ def distance(
     unit: str | None = None,
 ) -> float:
     """Return how far it is along the surface of the globe, by the haversine formula; given a null unit, kilometres."""
-    if max(abs(latitude1), abs(latitude2)) > _LATITUDE_MAX:
+    if _greatest(abs(latitude1), abs(latitude2)) > _LATITUDE_MAX:
         raise ValueError(latitude1)
-    if max(abs(longitude1), abs(longitude2)) > _LONGITUDE_MAX:
+    if _greatest(abs(longitude1), abs(longitude2)) > _LONGITUDE_MAX:
         raise ValueError(longitude1)
-    radius = _RADII[(unit or "km").lower()]
+    radius = _RADII[("km" if unit is None else unit).lower()]
     phi1, phi2 = math.radians(latitude1), math.radians(latitude2)
     south = math.sin((phi2 - phi1) / 2)
     east = math.sin(math.radians(longitude2 - longitude1) / 2)
     inside = south * south + east * east * math.cos(phi1) * math.cos(phi2)
     return 2 * radius * math.asin(math.sqrt(inside))
+
+
+def _greatest(one: float, other: float) -> float:
+    """Return the greater one, or NaN if one is, as Java does."""
+    return math.nan if math.isnan(one) or math.isnan(other) else max(one, other)
+
+
+def text_double(text: str) -> float | None:
+    """Return the DOUBLE that a text holds, as Java and Spark read it; None if it holds none."""
+    trimmed = text.strip(_BLANKS)
+    word = _WORDS.get(trimmed.lower())
+    if word is not None:
+        return word
+    if _DECIMAL.fullmatch(trimmed):
+        return float(trimmed.rstrip("dDfF"))
+    return float.fromhex(trimmed.rstrip("dDfF")) if _HEX.fullmatch(trimmed) else None
 
 
 def double_text(value: float) -> str:

@@ -11,8 +11,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from duolog.plan.sql.limits import PATTERN_LENGTH_MAX
 from duolog.runtime.sql.functions.errors import Unsupported
-from duolog.runtime.sql.functions.texts import characters
+from duolog.runtime.sql.functions.texts import characters, ensure_length
 
 _CLASSES: Final = {
     "Lower": "a-z", "Upper": "A-Z", "ASCII": r"\x00-\x7f", "Alpha": "a-zA-Z", "Digit": "0-9", "Alnum": "a-zA-Z0-9",
@@ -28,6 +29,7 @@ _IN_CLASS: Final = {
     "e": r"\x1b",
     "s": r" \t\n\x0b\f\r",
 }
+_TIMES: Final = re.compile(r"\{\d+(,\d*)?\}")
 _UNKNOWN: Final = "GXNKCEiIlLmMoOqyYc"
 _TOKEN: Final = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\\(?P<negated>[pP])(?:\{(?P<class>\w+)\}|(?P<letter>\w))|\\k<(?P<back>\w+)>"
@@ -45,11 +47,14 @@ def compiled(pattern: str) -> re.Pattern[str]:
     Raises:
         re.error: it is broken.
         Unsupported: a part of it has no meaning here.
+        ValueError: it is too long.
 
     Example:
         >>> compiled(r"(?<k>\w+)=\p{Digit}+").match("ab=12").group("k")
         'ab'
     """
+    if len(pattern) > PATTERN_LENGTH_MAX:
+        raise ValueError(pattern)
     return re.compile(_Translation(pattern).text, re.ASCII)
 
 
@@ -62,6 +67,8 @@ class _Translation:
         self._open: list[int] = [0]
         self._dot_all = False
         for part in _TOKEN.finditer(pattern):
+            if part.group() == "{" and not (self._depth or _TIMES.match(pattern, part.start())):
+                raise re.error("a { begins no repetition")  # To Python, it is a character.
             self._made.append(self._of(part))
         # Flags in the middle of a group hold to its end.
         self.text = "".join(self._made) + ")" * self._open[0]
@@ -130,6 +137,32 @@ class _Translation:
         return said
 
 
+def like(text: str, pattern: str, escape: str) -> bool:
+    """Tell if a text is like a pattern.
+
+    Raises:
+        ValueError: the escape is followed neither by a sign of the pattern nor by itself.
+    """
+    return _like(pattern, escape).fullmatch(text) is not None
+
+
+@lru_cache(1000)
+def _like(pattern: str, escape: str) -> re.Pattern[str]:
+    if len(pattern) > PATTERN_LENGTH_MAX:
+        raise ValueError(pattern)
+    made: list[str] = []
+    signs = iter(pattern)
+    for sign in signs:
+        if sign == escape:
+            literal = next(signs, "")
+            if literal not in {"%", "_", escape}:
+                raise ValueError(pattern)
+            made.append(re.escape(literal))
+        else:
+            made.append({"%": ".*", "_": "."}.get(sign) or re.escape(sign))
+    return re.compile("".join(made), re.DOTALL)
+
+
 def extract(pattern: str, text: str, group: int = 0) -> str | None:
     expression = compiled(pattern)
     if group > expression.groups:
@@ -146,7 +179,14 @@ def extract_all(pattern: str, text: str, group: int = 0) -> list[str | None] | N
 
 
 def replaced(text: str, pattern: str, by: str) -> str:
-    return compiled(pattern).sub(lambda found: _replacement(found, by), text)
+    made: list[str] = []
+    length = start = 0
+    for found in compiled(pattern).finditer(text):
+        made += text[start : found.start()], _replacement(found, by)
+        start = found.end()
+        length += len(made[-2]) + len(made[-1])
+        ensure_length(length)
+    return "".join([*made, text[start:]])
 
 
 def _replacement(found: re.Match[str], by: str) -> str:

@@ -5,9 +5,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from duolog.plan.sql.limits import LENGTH_MAX
+
 Sequence = TypeVar("Sequence", str, bytes)
 
-_LENGTH_MAX: Final = 100_000_000
 _ESCAPES: Final = re.compile(r"(\\u[0-9a-fA-F]{4})+")
 _TRIMMED: Final = "".join(map(chr, range(33)))
 _NO_SPACE: Final = "\x85\xa0\u2007\u202f"
@@ -84,9 +85,14 @@ def _padding(given: int, size: int, padding: Sequence) -> Sequence | None:
     if size < 0 or not padding:
         return None
     missing = max(size - given, 0)
-    if missing > _LENGTH_MAX:
-        raise ValueError(size)
+    ensure_length(missing)
     return (padding * (missing // len(padding) + 1))[:missing]
+
+
+def ensure_length(length: int) -> None:
+    """Raise a ValueError if a value would be larger than one call may make."""
+    if length > LENGTH_MAX:
+        raise ValueError(length)
 
 
 def upper(text: str) -> str:
@@ -113,7 +119,14 @@ def capitalized(text: str) -> str:
 
 
 def replace(text: str, part: str, by: str) -> str:
+    if len(text) + (len(text) + 1) * len(by) > LENGTH_MAX:
+        ensure_length(len(text) + text.count(part) * (len(by) - len(part)))
     return text.replace(part, by)
+
+
+def joined(elements: list[str], delimiter: str) -> str:
+    ensure_length(sum(map(len, elements)) + len(delimiter) * len(elements))
+    return delimiter.join(elements)
 
 
 def parts(text: str, separator: str) -> list[str]:

@@ -43,6 +43,11 @@ __all__ = [
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as timestamps are here
 _DAY_ONE: Final = dt.date(1970, 1, 1)
+_DAY_MS: Final = 86_400_000
+_ERA_YEARS: Final = 400
+_ERA_DAYS: Final = 146_097
+_NEAR_DAYS: Final = (-700_000, 2_900_000)
+"""Days that are near enough in any zone."""
 _NANOS: Final = 1_000_000
 
 
@@ -51,7 +56,8 @@ def date_text(value: dt.date, pattern: str) -> str:
 
 
 def days_text(days: int, pattern: str) -> str:
-    return date_text(_DAY_ONE + dt.timedelta(days=days), pattern)
+    years, near = _near(days)
+    return _written(parts_of(pattern), _of_date(_DAY_ONE + dt.timedelta(days=near), years), None)
 
 
 def time_text(millis: int, pattern: str) -> str:
@@ -59,14 +65,28 @@ def time_text(millis: int, pattern: str) -> str:
 
 
 def timestamp_text(value: dt.datetime, pattern: str, zone_name: str = "UTC") -> str:
-    there = value.replace(tzinfo=dt.UTC).astimezone(zone(zone_name))
-    seconds = (there.hour * 60 + there.minute) * 60 + there.second
-    fields = _of_date(there.date()) | _of_time((seconds * 1_000_000 + there.microsecond) * 1000)
-    return _written(parts_of(pattern), fields, (there, zone_name))
+    return millis_text((value - _EPOCH) // dt.timedelta(milliseconds=1), pattern, zone_name)
 
 
 def millis_text(millis: int, pattern: str, zone_name: str = "UTC") -> str:
-    return timestamp_text(_EPOCH + dt.timedelta(milliseconds=millis), pattern, zone_name)
+    days, rest = divmod(millis, _DAY_MS)
+    years, near = _near(days)
+    at = _EPOCH + dt.timedelta(days=near, milliseconds=rest)
+    there = at.replace(tzinfo=dt.UTC).astimezone(zone(zone_name))
+    seconds = (there.hour * 60 + there.minute) * 60 + there.second
+    of_day = _of_time((seconds * 1_000_000 + there.microsecond) * 1000)
+    return _written(parts_of(pattern), _of_date(there.date(), years) | of_day, (there, zone_name))
+
+
+def _near(days: int) -> tuple[int, int]:
+    """Return the years, and the days since 1970 without them, of a day whose year Python's dates lack.
+
+    The calendar repeats every 400 years, weekdays and all.
+    """
+    if _NEAR_DAYS[0] <= days <= _NEAR_DAYS[1]:
+        return 0, days
+    eras = days // _ERA_DAYS
+    return eras * _ERA_YEARS, days - eras * _ERA_DAYS
 
 
 def text_date(text: str, pattern: str) -> dt.date:
@@ -92,8 +112,6 @@ def text_timestamp(text: str, pattern: str, zone_name: str = "UTC") -> dt.dateti
     """Return a time in UTC; the zone is that of the text, else the one given."""
     found, said = read(parts_of(pattern), text)
     date, nanos = _date(found), resolved_nanos(found)
-    if found.get("hour") == 24:
-        date += dt.timedelta(days=1)
     at = dt.datetime.combine(date, dt.time()) + dt.timedelta(milliseconds=nanos // _NANOS)
     there = at.replace(tzinfo=zone(zone_name) if said is None else said)
     return there.astimezone(dt.UTC).replace(tzinfo=None)
@@ -106,18 +124,21 @@ def text_millis(text: str, pattern: str, zone_name: str = "UTC") -> int:
 def _date(found: Fields) -> dt.date:
     whole = resolved_date(found)
     if whole is not None:
-        return whole
+        return whole + dt.timedelta(days=found.get("hour") == 24)
     ensure_within(found)
     year = found.get("year", found.get("year_of_era", 1970))
     return dt.date(year, found.get("month", 1), found.get("day", 1))
 
 
-def _of_date(value: dt.date) -> Fields:
+def _of_date(value: dt.date, years: int = 0) -> Fields:
+    year = value.year + years
+    # The year before the year 1 is the year 0, which is the first one of the era before.
+    of_era = year if year > 0 else 1 - year
     return {
-        "year": value.year,
-        "year_of_era": value.year,
-        "short_year": value.year % 100,
-        "short_year_of_era": value.year % 100,
+        "year": year,
+        "year_of_era": of_era,
+        "short_year": year % 100,
+        "short_year_of_era": of_era % 100,
         "month": value.month,
         "quarter": (value.month + 2) // 3,
         "day": value.day,
