@@ -103,7 +103,7 @@ def q5(sources: Sources) -> Table:
 def q6(sources: Sources) -> Table:
     of_seller = winning_bids(sources).group_by("seller")
     latest = of_seller.aggregate(latest=top_k("expires", LAST, "final"))
-    places = [col("latest")[place]["col0"] for place in range(LAST)]
+    places = [col("latest")[place]["final"] for place in range(LAST)]
     total, found = lit(0).cast("BIGINT"), lit(0).cast("BIGINT")
     for final in places:
         total = total + coalesce(final, lit(0))
@@ -172,7 +172,7 @@ QUERIES: Final = {
     "q5": Query(
         ("bids",),
         q5,
-        lambda key, row: (*key, row["hot"][0]["sort_col"], row["hot"][0]["col0"]),
+        lambda key, row: (*key, row["hot"][0]["bids"], row["hot"][0]["auction"]),
         """SELECT start, max(bids), arg_max(auction, (bids, auction)) FROM (
             SELECT auction, start, count(*) AS bids FROM (
                 SELECT auction, unnest(range(date_time - date_time % 2000 - 8000, date_time + 1, 2000)) AS start FROM bids
@@ -194,7 +194,7 @@ QUERIES: Final = {
     "q7": Query(
         ("bids",),
         q7,
-        lambda key, row: (key[1], row["highest"][0]["sort_col"], row["highest"][0]["col0"]),
+        lambda key, row: (key[1], row["highest"][0]["price"], row["highest"][0]["auction"]),
         """SELECT date_time - date_time % 10000, max(price), arg_max(auction, (price, auction)) FROM bids
         GROUP BY 1""",
     ),

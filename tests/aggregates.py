@@ -70,7 +70,7 @@ def top_with_text(rows: list[Row]) -> list[Row]:
     rows = [row for row in rows if row["n"] is not None]
     pairs = [(row["n"], row["s"] is not None, row["s"]) for row in rows]
     found = sorted(pairs, key=lambda pair: (*pair[:2], pair[2] or ""), reverse=True)[:3]
-    return [{"sort_col": n, "col0": text} for n, _, text in found]
+    return [{"n": n, "s": text} for n, _, text in found]
 
 
 def pairs_of(rows: list[Row]) -> Row:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from duolog.dsl.columns import Expr, to_expression
 from duolog.dsl.short_tracebacks import short_tracebacks_of
+from duolog.plan.collecting import own_name
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Aggregate, ColumnRef, Expression
 
@@ -118,15 +119,20 @@ def histogram(column: Expr | str, *, limit: int = LIMIT) -> Expr:
 def top_k(column: Expr | str, k: int, *others: Expr | str) -> Expr:
     """Return the `k` greatest values of a group as an ARRAY, the greatest first.
 
-    With `others`, an ARRAY of STRUCTs: `sort_col`, then `col0`, `col1`, …; of equal values those with the
-    greater `col0` come first. State: the `k` values, also over sessions that become one. Nulls are passed over. Over a
+    With `others`, an ARRAY of STRUCTs, whose fields are named as the columns are; of equal values those with the
+    greater first other come first. A name is given by `alias`; an expression without one is `sort_col`, and among the others
+    `col0`, `col1`, … State: the `k` values, also over sessions that become one. Nulls are passed over. Over a
     grouped table: all values, in a tree, and the `k`. No MAPs. A NaN is the greatest DOUBLE.
 
     Example:
         >>> top_k("price", 3), top_k("price", 3, "item")
         (<top_k(price, k=3)>, <top_k(price, item, k=3)>)
     """
-    return _aggregate("top_k", column, *others, k=_positive("k", k))
+    options: dict[str, object] = {"k": _positive("k", k)}
+    aliases = tuple(map(_alias, (column, *others)))
+    if others and any(aliases):
+        options["names"] = aliases
+    return _aggregate("top_k", column, *others, **options)
 
 
 def top_k_distinct(column: Expr | str, k: int) -> Expr:
@@ -235,6 +241,13 @@ def _positive(name: str, value: int) -> int:
 def _aggregate(function: str, column: Expr | str, *others: Expr | str, **options: object) -> Expr:
     columns = [_column(one) for one in (column, *others)]
     return Expr(Aggregate(function, columns[0], tuple(columns[1:]), tuple(options.items())))
+
+
+def _alias(column: Expr | str) -> str | None:
+    """Return the name that a user has given a column, if it is not its own."""
+    if not isinstance(column, Expr) or column.name == own_name(column.expression):
+        return None
+    return column.name
 
 
 def _column(column: Expr | str) -> Expression:

@@ -95,12 +95,14 @@ class Reshaped(Processing):
         limit: int = 100,
         timeout: Duration = "10 seconds",
         retries: int = 3,
+        backoff: Duration = "100 ms",
+        keep: bool = False,
         returns: object = None,
     ) -> Self:
         """Replace the value by what a look-up gives, over HTTP or in a database say: many at once, in their order.
 
         The function is a coroutine, or waits in a thread of its own. Its parameters are columns, and what it gives
-        becomes the value, as of `map_values`. A record whose last try has failed is one that cannot be processed.
+        becomes the value, as of `map_values`; with `keep` it is added to the value, as by `with_columns`. A record whose last try has failed is one that cannot be processed.
         Up to `limit` look-ups of a task are on their way. In real time that holds in front of the first change of key;
         behind one they are made one after the other, as each record goes on at once. An epoch ends when its look-ups have.
 
@@ -108,7 +110,10 @@ class Reshaped(Processing):
             function: what looks up. What it needs for long, a client with its connections say, it makes at its first call.
             limit: how many are on their way at once, for each task.
             timeout: how long one try may take.
-            retries: how often a failed one is tried again: after 100 ms, then each time after twice as long.
+            retries: how often a failed one is tried again.
+            backoff: the pause before the first of these tries; each later pause is twice as long.
+            keep: keep the columns of the value, and add the result's: the fields of a dataclass, or one column
+                that is named after the function. A column of the same name is replaced.
             returns: the type of its results, where no annotation says it.
 
         Example:
@@ -118,14 +123,18 @@ class Reshaped(Processing):
             >>> visits = Topology("v").stream("visits", key="user STRING", value="ip STRING")
             >>> print(visits.map_async(city, limit=20, timeout="2 seconds").schema)
             key (user STRING) value (value STRING)
+            >>> print(visits.map_async(city, keep=True).schema)
+            key (user STRING) value (ip STRING, city STRING)
         """
         if limit < 1 or retries < 0:
             raise InvalidPlan(
                 f"map_async with limit={limit} and retries={retries} looks nothing up",
                 hint="The limit is 1 at least, and retries are not negative.",
             )
-        lookups = Lookups(limit, milliseconds(timeout, "timeout"), retries)
-        return self._mapped(call_with_columns(function, self.schema, returns, lookups))
+        pause_ms = milliseconds(backoff, "backoff")
+        lookups = Lookups(limit, milliseconds(timeout, "timeout"), retries, pause_ms)
+        call = call_with_columns(function, self.schema, returns, lookups)
+        return self._with_result(call, function) if keep else self._mapped(call)
 
     def explode(
         self,
@@ -262,6 +271,25 @@ class Reshaped(Processing):
         split = self.builder.add("split", lambda name: Split(name, self.node, conditions))
         names = [*wanted, *([] if default is None else [default])]
         return {name: self._branch(split, number) for number, name in enumerate(names)}
+
+    def _with_result(self, call: PythonCall, function: Function) -> Self:
+        """Return what has the result of a function among the columns of its value; it is called once for a record."""
+        kept: dict[str, Expression] = {
+            column.name: ColumnRef(column.name) for column in self.schema.value
+        }
+        called = getattr(function, "__name__", "")
+        alone = called if called.isidentifier() else "value"
+        if not isinstance(call.function.result, Struct):
+            values = tuple({**kept, alone: call}.items())
+            return self._then("map-values", lambda name: Project(name, self.node, values))
+        whole = free_name("result", self.schema.names)
+        with_whole = tuple({**kept, whole: call}.items())
+        asked = self._then("map-values", lambda name: Project(name, self.node, with_whole))
+        parts = dict(parts_of(ColumnRef(whole), call.function.result, alone))
+        together = tuple({**kept, **parts}.items())
+        return asked._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, asked.node, together)
+        )
 
     def _keyed_by(self, call: PythonCall) -> Self:
         """Return what has the result of a function as its key; it is called with many at once."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from duolog.engine.sql import spark_type, text
 from duolog.engine.sql_functions.comparing import comparable, equal
-from duolog.plan.types import Array, Map, Type
+from duolog.plan.types import Array, Map, Struct, Type
 
 Args = Sequence[str]
 Types = Sequence[Type]
@@ -99,6 +99,12 @@ def _sortable(args: Args, _types: Types) -> str:
     return f"named_struct({fields})"
 
 
+def _sortable_as(args: Args, types: Types) -> str:
+    assert isinstance(types[0], Struct), types
+    named = zip(types[0].fields, args[1:], strict=True)
+    return f"named_struct({', '.join(f'{text(of.name)}, {arg}' for of, arg in named)})"
+
+
 def _of_value(function: str) -> Callable[[Args, Types], str]:
     """Return the form of a kernel's function of values, a value, and what else it is given."""
 
@@ -139,6 +145,7 @@ _STEPS: Final[dict[str, Callable[[Args, Types], str]]] = {
     "MAP_PUT": _map_put,
     "MAP_CONCAT": _map_concat,
     "SORTABLE": _sortable,
+    "SORTABLE_AS": _sortable_as,
     "VALUES_ADD": _of_value("duolog_values_add"),
     "VALUES_SUBTRACT": _of_value("duolog_values_subtract"),
     "VALUES_MERGE": _plain("duolog_values_merge"),

@@ -2,7 +2,7 @@
 
 exactly once    twice an epoch, and two minutes at least; on a cluster 15, as those of executors are committed behind the
                 decision that they count. Or what the client setting transaction.timeout.ms says
-a look-up       tries times timeout: an epoch ends when its look-ups have, and its transaction with it
+a look-up       tries times timeout, and the pauses between tries: an epoch ends when its look-ups have, and its transaction with it
 """
 
 from typing import Final
@@ -49,7 +49,7 @@ def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
     timeout_ms = transaction_timeout_ms(config)
     for node, function, lookups in lookups_of(plan):
         tries = lookups.retries + 1
-        lasts_ms = tries * lookups.timeout_ms
+        lasts_ms = lookups.tries_ms
         if lasts_ms >= timeout_ms:
             place = plan.places.get(node.name, "")
             at = f"{node} at {place}" if place else f"{node}"
@@ -57,9 +57,10 @@ def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
                 f"look-up {function.called} of {at} may take {lasts_ms} ms, and a transaction of results {timeout_ms} ms",
                 name=NAME,
                 value=timeout_ms,
-                detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms. An epoch ends when its look-ups "
+                detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms, "
+                f"with pauses that begin at {lookups.pause_ms} ms. An epoch ends when its look-ups "
                 "have; the broker breaks off a transaction that lasts longer, and the epoch is computed again.",
-                hint="Give map_async a shorter timeout or fewer retries; or raise epoch.ms, since a transaction may last for two "
+                hint="Give map_async a shorter timeout, a shorter backoff or fewer retries; or raise epoch.ms, since a transaction may last for two "
                 "epochs; or use processing.guarantee=at_least_once.",
             )
 

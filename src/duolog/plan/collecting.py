@@ -25,15 +25,28 @@ from duolog.plan.expressions import (
     AccumulatorRef,
     Aggregate,
     Cast,
+    ColumnRef,
     Expression,
     Item,
+    Literal,
     RowTime,
     Scope,
     TableColumnRef,
     literal,
     type_of,
 )
-from duolog.plan.types import BIGINT, BYTES, DOUBLE, Array, Map, Type, map_in, numeric
+from duolog.plan.types import (
+    BIGINT,
+    BYTES,
+    DOUBLE,
+    Array,
+    Column,
+    Map,
+    Struct,
+    Type,
+    map_in,
+    numeric,
+)
 
 _NO_LIMIT: Final = literal(2**31 - 1)
 _NO_PAGES: Final = literal(0)
@@ -249,8 +262,46 @@ def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
     distinct = aggregate.function == "top_k_distinct"
     value = arg
     if aggregate.others:
-        value = unless_null(arg, call("SORTABLE", arg, *aggregate.others))
+        values = (arg, *aggregate.others)
+        types = [kept.type_of(one, function=aggregate.function) for one in values]
+        fields = tuple(map(Column, _field_names(aggregate), types))
+        as_struct = call("SORTABLE_AS", Cast(literal(None), Struct(fields)), *values)
+        value = unless_null(arg, as_struct)
     return top_of(kept, str(aggregate), value, many, distinct=distinct)
+
+
+def _field_names(aggregate: Aggregate) -> list[str]:
+    """Return the names of what stands together in a STRUCT: those that a user gave, else the columns' own.
+
+    What has neither is `sort_col`, and behind it `col0`, `col1`: as in ksqlDB's TOPK.
+    """
+    given = dict(aggregate.options).get("names") or (None,) * (1 + len(aggregate.others))
+    assert isinstance(given, tuple), given
+    names = [
+        name or own_name(column) or ("sort_col" if place == 0 else f"col{place - 1}")
+        for place, (name, column) in enumerate(
+            zip(given, (_arg(aggregate), *aggregate.others), strict=True)
+        )
+    ]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidPlan(
+            f'two fields of {aggregate} are called "{twice}"',
+            hint='Give one another name: col("price").alias("euro").',
+        )
+    return names
+
+
+def own_name(column: Expression) -> str | None:
+    """Return the name that a column, a field of one or a timestamp has by itself."""
+    match column:
+        case ColumnRef(name):
+            return name
+        case Item(_, Literal(str() as name)):
+            return name
+        case RowTime():
+            return "rowtime"
+        case _:
+            return None
 
 
 def top_of(

@@ -37,10 +37,15 @@ class Lookups:
     """Before the first retry; twice as long before each next one."""
 
     @property
+    def tries_ms(self) -> int:
+        """How long one may take with all its tries and the pauses between them."""
+        pauses = (1 << self.retries) - 1
+        return (self.retries + 1) * self.timeout_ms + self.pause_ms * pauses
+
+    @property
     def lasts_ms(self) -> int:
-        """How long one may take with all its tries, and a moment more."""
-        tries = (self.retries + 1) * self.timeout_ms
-        return tries + (self.pause_ms << self.retries) + 5_000
+        """How long one may take, and a moment more."""
+        return self.tries_ms + 5_000
 
 
 @dataclass(frozen=True, slots=True)

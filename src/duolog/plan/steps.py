@@ -43,6 +43,11 @@ def _sortable(_name: str, types: Types) -> Type:
     return Struct(tuple(map(Column, names, types)))
 
 
+def _wanted(_name: str, types: Types) -> Type:
+    """Return the type of the first argument, a null that says which STRUCT the others make."""
+    return types[0]
+
+
 def _bytes(_name: str, _types: Types) -> Type:
     return BYTES
 
@@ -73,6 +78,9 @@ STEPS: Final = {
         Function("MAP_PUT", 4, 4, _first),  # map, key, value, limit of keys; no null key
         Function("MAP_CONCAT", 3, 3, _first),  # map, other map (whose values win), limit
         Function("SORTABLE", 1, None, _sortable),  # a STRUCT that is ordered by its first field
+        Function(
+            "SORTABLE_AS", 2, None, _wanted
+        ),  # the same with names: a null of the STRUCT first
         Function("VALUES_ADD", 3, 3, _bytes),  # values, value, slot of its pages; 0: it has none
         Function("VALUES_SUBTRACT", 2, 2, _bytes),  # values, value
         Function("VALUES_MERGE", 3, 3, _bytes),  # values, others, limit of different ones

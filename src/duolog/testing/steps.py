@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from duolog.plan.types import Map, Type
+from duolog.plan.types import Map, Struct, Type
 from duolog.testing.casts import BITS, wrap
 from duolog.testing.scalars import Scalar, Value, order_key
 
@@ -104,6 +104,11 @@ def _map_concat(args: Sequence[Value], of: Type) -> Value:
 def _sortable(args: Sequence[Value], _of: Type) -> Value:
     names = ("sort_col", *(f"col{place}" for place in range(len(args) - 1)))
     return dict(zip(names, args, strict=True))
+
+
+def _sortable_as(args: Sequence[Value], of: Type) -> Value:
+    assert isinstance(of, Struct), of
+    return dict(zip((name for name, _ in of.fields), args[1:], strict=True))
 
 
 def _counted(kept: _Values | None, value: Value, by: int) -> _Values | None:
@@ -239,6 +244,7 @@ STEPS: Final[dict[str, Scalar]] = {
     "MAP_PUT": _map_put,
     "MAP_CONCAT": _map_concat,
     "SORTABLE": _sortable,
+    "SORTABLE_AS": _sortable_as,
     "VALUES_ADD": lambda args, _of: _counted(args[0], args[1], 1),
     "VALUES_SUBTRACT": lambda args, _of: _counted(args[0], args[1], -1),
     "VALUES_MERGE": _values_merge,

@@ -30,6 +30,7 @@ from duolog import (
 from duolog.core.errors import StatementError
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Grouped
+from duolog.testing import TopologyDriver
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 COLUMNS = (
@@ -56,8 +57,11 @@ def of_table() -> Grouped:
         (collect_map("s", "n"), "MAP<STRING, BIGINT>"),
         (histogram("s"), "MAP<STRING, BIGINT>"),
         (top_k("price", 2), "ARRAY<DECIMAL(10,2)>"),
-        (top_k("n", 2, "s"), "ARRAY<STRUCT<sort_col BIGINT, col0 STRING>>"),
-        (top_k(row_time(), 2, "s"), "ARRAY<STRUCT<sort_col BIGINT, col0 STRING>>"),
+        (top_k("n", 2, "s"), "ARRAY<STRUCT<n BIGINT, s STRING>>"),
+        (top_k(row_time(), 2, "s"), "ARRAY<STRUCT<rowtime BIGINT, s STRING>>"),
+        (top_k(col("n").alias("most"), 2, "s"), "ARRAY<STRUCT<most BIGINT, s STRING>>"),
+        (top_k(col("n") * 2, 2, "s"), "ARRAY<STRUCT<sort_col BIGINT, s STRING>>"),
+        (top_k("n", 2, col("s").upper()), "ARRAY<STRUCT<n BIGINT, col0 STRING>>"),
         (count_distinct("s") + 1, "BIGINT"),
         (approx_count_distinct("parts"), "BIGINT"),
         (percentile("price", 0.5), "DOUBLE"),
@@ -71,6 +75,30 @@ def test_a_result_has_the_type_of_what_is_kept(made: Expr, of: str) -> None:
     table = of_stream().aggregate(a=made)
 
     assert [str(column.type) for column in table.schema.value] == [of]
+
+
+def test_top_k_gives_rows_with_the_names_of_their_columns() -> None:
+    topology = Topology("t")
+    rows = topology.stream("rows", key="id STRING", value=COLUMNS)
+    best = rows.group_by("g").aggregate(best=top_k("n", 2, "s", col("price").alias("euro")))
+    best.to("best")
+
+    with TopologyDriver(topology) as driver:
+        for n, s in ((1, "a"), (3, "b"), (2, "c")):
+            driver.input_topic("rows").pipe_input(s, {"g": "x", "n": n, "s": s})
+        found = driver.output_topic("best").read_table()
+
+    expected = [{"n": 3, "s": "b", "euro": None}, {"n": 2, "s": "c", "euro": None}]
+    assert found == {"x": {"best": expected}}
+
+
+def test_top_k_refuses_two_fields_of_one_name() -> None:
+    with pytest.raises(StatementError, match=r'two fields of .* are called "n"') as caught:
+        of_stream().aggregate(best=top_k("n", 2, "n"))
+
+    assert "alias" in caught.value.hint
+    twice = of_stream().aggregate(best=top_k("n", 2, col("n").alias("again")))
+    assert str(twice.schema.value[0].type) == "ARRAY<STRUCT<n BIGINT, again BIGINT>>"
 
 
 @pytest.mark.parametrize(

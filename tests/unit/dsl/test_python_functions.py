@@ -275,6 +275,16 @@ def test_vectors_say_in_their_annotation_what_they_hold() -> None:
     assert out == [("a", {"n": 3}), ("a", {"n": None})]
 
 
+@dataclass
+class Placed:
+    item: str
+    shelf: int
+
+
+def shout(item: str) -> str:
+    return item.upper()
+
+
 def test_look_ups_are_side_by_side_and_in_order() -> None:
     """By the reference evaluator one after the other, so that a test needs no time limit."""
 
@@ -290,3 +300,43 @@ def test_look_ups_are_side_by_side_and_in_order() -> None:
     assert out == [("a", {"value": "a1"}), ("a", {"value": "a2"})]
     with pytest.raises(StatementError, match="looks nothing up"):
         stream.map_async(city, limit=0)
+
+
+def test_a_look_up_keeps_the_columns_and_adds_its_result_under_the_name_of_the_function() -> None:
+    async def city(id: str, n: int) -> str:  # noqa: A002 - a column's name
+        return f"{id}{n}"
+
+    topology, stream = orders()
+    stream.map_async(city, keep=True).to("out")
+
+    out = piped(topology, ("a", {"n": 1, "item": "tea"}))
+
+    assert out == [("a", {"n": 1, "item": "tea", "city": "a1"})]
+
+
+def test_a_look_up_that_gives_several_columns_adds_them_and_replaces_those_of_their_names() -> None:
+    asked = []
+
+    def place(n: int) -> Placed:
+        asked.append(n)
+        return Placed(item=f"{n}!", shelf=n)
+
+    topology, stream = orders()
+    stream.map_async(place, keep=True).to("out")
+
+    out = piped(topology, ("a", {"n": 1, "item": "tea"}), ("b", None))
+
+    assert out == [("a", {"n": 1, "item": "1!", "shelf": 1}), ("b", None)]
+    assert asked == [1]
+
+
+def test_the_pauses_of_a_look_up_begin_with_its_backoff() -> None:
+    _, stream = orders()
+
+    ((_, call),) = stream.map_async(shout, backoff="2 seconds", retries=2).node.values  # type: ignore[attr-defined]
+
+    lookups = call.function.lookups
+    assert (lookups.pause_ms, lookups.retries) == (2_000, 2)
+    assert lookups.tries_ms == 3 * 10_000 + 2_000 + 4_000
+    with pytest.raises(StatementError, match="backoff"):
+        stream.map_async(shout, backoff="soon")

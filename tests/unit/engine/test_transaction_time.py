@@ -42,8 +42,11 @@ def test_a_lookup_that_may_take_as_long_as_a_transaction_is_refused_with_the_num
     error = refused.value
     assert error.message.startswith("look-up city of map-values-2 at ")
     assert "test_transaction_time.py:" in error.message
-    assert "may take 120000 ms, and a transaction of results 120000 ms" in error.message
-    assert "It is tried 4 times, each time for 30000 ms." in error.detail
+    assert "may take 120700 ms, and a transaction of results 120000 ms" in error.message
+    assert (
+        "It is tried 4 times, each time for 30000 ms, with pauses that begin at 100 ms."
+        in error.detail
+    )
     assert "at_least_once" in error.hint
     assert error.name == "transaction.timeout.ms"
 
@@ -56,7 +59,7 @@ def test_a_lookup_that_may_take_as_long_as_a_transaction_is_refused_with_the_num
         (ONCE, {}, {"timeout": "29 seconds", "retries": 3}),
         (ONCE, {}, {"timeout": "119 seconds", "retries": 0}),
         (ONCE | {"epoch.ms": "61000"}, {}, {"timeout": "30 seconds", "retries": 3}),
-        (ONCE, {"transaction.timeout.ms": "120001"}, {"timeout": "30 seconds", "retries": 3}),
+        (ONCE, {"transaction.timeout.ms": "120701"}, {"timeout": "30 seconds", "retries": 3}),
         (ONCE | {"master": "spark://127.0.0.1:1"}, {}, {"timeout": "30 seconds", "retries": 3}),
     ],
 )
@@ -67,8 +70,15 @@ def test_what_ends_in_time_or_has_no_transaction_is_not_refused(
 
 
 def test_a_shorter_transaction_by_a_client_setting_is_heeded(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="may take 40000 ms, and a transaction of results 40000"):
+    with pytest.raises(ConfigError, match="may take 40700 ms, and a transaction of results 40000"):
         check(tmp_path, ONCE, {"transaction.timeout.ms": "40000"})
+
+
+def test_a_long_backoff_counts(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="may take 142000 ms") as refused:
+        check(tmp_path, ONCE, timeout="500 ms", retries=3, backoff="20 seconds")
+
+    assert "a shorter backoff" in refused.value.hint
 
 
 def test_a_client_setting_that_is_no_number_is_told(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -249,6 +250,33 @@ def test_lookups_in_real_time_are_side_by_side_and_keep_the_order(spark: SparkSe
     assert skipped == skipped_live == 2
     # One after the other they last for 119 * 2 * 35 ms; five at once for a fifth of 4.2 s.
     assert took < 4, took
+
+
+@dataclass
+class Found:
+    value: int
+    half: float
+
+
+def half(value: int) -> Found:
+    return Found(value + 1, value / 2)
+
+
+@pytest.mark.parametrize("real_time", [False, True])
+def test_lookups_that_keep_the_columns_add_theirs(spark: SparkSession, real_time: bool) -> None:  # noqa: FBT001
+    topology = Topology("kept")
+    numbers = topology.stream("numbers", key="id STRING", value="value BIGINT, name STRING")
+    numbers.map_values("name", n=col("value")).map_async(slow, keep=True).to("one")
+    numbers.map_async(half, keep=True).to("several")
+    spec = lower(find_levels(topology.build(), 1), "kept", cache_bytes_max=0)
+    driver = KernelDriver(spark, spec | {"real_time": real_time} | python_of(20_000, MEMORY))
+
+    out = driver.batch([In("numbers", "k", '{"value":5,"name":"five"}', 0, 0, 0)])
+
+    assert {one.topic: json.loads(one.value or "") for one in out} == {
+        "one": {"name": "five", "n": 5, "slow": 5},
+        "several": {"value": 6, "name": "five", "half": 2.5},
+    }
 
 
 def made(at: str) -> int:
