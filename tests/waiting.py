@@ -5,32 +5,60 @@ is none, asks again and again with `wait_until`. The deadline bounds a test that
 what a busy machine needs. `tests/architecture/test_waiting.py` counts all other sleeps and short deadlines.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import pytest
+
 DEADLINE_S: Final = 60
 _INTERVAL_S: Final = 0.01
+_INTERVAL_S_MAX: Final = 0.2
 
 Found = TypeVar("Found")
 
 
-def wait_until(holds: Callable[[], Found], what: str, deadline_s: float = DEADLINE_S) -> Found:
-    """Call `holds` until it returns something true, and return that; `what` names it in the failure."""
-    end = time.monotonic() + deadline_s
+def wait_until(
+    holds: Callable[[], Found],
+    what: str | Callable[[], object],
+    deadline_s: float = DEADLINE_S,
+) -> Found:
+    """Call `holds` until it returns something true, and return that.
+
+    `what` names it in the failure; a function is called then, and says how things stand.
+    """
+    end, interval_s = time.monotonic() + deadline_s, _INTERVAL_S
     while True:
         if found := holds():
             return found
+        if time.monotonic() > end:
+            told = what if isinstance(what, str) else what()
+            pytest.fail(f"not within {deadline_s:g} s: {told}")
+        time.sleep(interval_s)
+        interval_s = min(interval_s * 2, _INTERVAL_S_MAX)
+
+
+def wait_for_equal(
+    look: Callable[[], Found], wanted: Found, deadline_s: float = DEADLINE_S
+) -> Found:
+    """Call `look` until it returns what is wanted; fail with the last one otherwise."""
+    end, interval_s = time.monotonic() + deadline_s, _INTERVAL_S
+    while (found := look()) != wanted and time.monotonic() < end:
+        time.sleep(interval_s)
+        interval_s = min(interval_s * 2, _INTERVAL_S_MAX)
+    assert found == wanted, f"not within {deadline_s:g} s"
+    return found
+
+
+def settled(
+    look: Callable[[], Found], quiet_s: float, what: str, deadline_s: float = 3 * DEADLINE_S
+) -> Found:
+    """Return what stays the same for so long: on a slow machine less happens meanwhile, never more."""
+    end = time.monotonic() + deadline_s
+    last, since = look(), time.monotonic()
+    while time.monotonic() - since < quiet_s:
         assert time.monotonic() < end, f"not within {deadline_s:g} s: {what}"
         time.sleep(_INTERVAL_S)
-
-
-async def until(holds: Callable[[], Found], what: str, deadline_s: float = DEADLINE_S) -> Found:
-    """Do as `wait_until`, and let the event loop go on meanwhile."""
-    end = time.monotonic() + deadline_s
-    while True:
-        if found := holds():
-            return found
-        assert time.monotonic() < end, f"not within {deadline_s:g} s: {what}"
-        await asyncio.sleep(_INTERVAL_S)
+        if (now := look()) != last:
+            last, since = now, time.monotonic()
+    return last

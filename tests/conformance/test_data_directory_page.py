@@ -1,7 +1,6 @@
 """The page of the data directory knows each file, and a broker starts without those that it calls removable."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,6 +8,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Producer
 
+import waiting
 from conformance.reader import ROOT
 from duolog.testing import Client, EmbeddedCluster
 
@@ -77,10 +77,7 @@ def _abort(servers: str) -> None:
 
 
 def _wait_for(directory: Path, name: str) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not any(directory.rglob(name)):
-        assert time.monotonic() < deadline, f"no {name}"
-        time.sleep(0.05)
+    waiting.wait_until(lambda: any(directory.rglob(name)), lambda: f"no {name}", TIMEOUT_S)
 
 
 def test_each_file_of_a_broker_stands_on_the_page(data: Path) -> None:

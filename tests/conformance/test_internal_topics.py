@@ -110,7 +110,7 @@ def test_before_state_comes_back_whoever_writes_is_shut_out_and_what_is_kept_is_
     writing = Producer(
         {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": "once-0"}
     )
-    writing.init_transactions(15)
+    writing.init_transactions(60)
     writing.begin_transaction()
     writing.produce("once-totals-changelog", b"v", b"k", partition=1)
     assert writing.flush(60) == 0

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import waiting
 from conformance.command import Duolog
 from duolog.testing import EmbeddedCluster
 
@@ -136,10 +136,9 @@ def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> No
         with running(tmp_path, *file, "-b", cluster.bootstrap_servers, "--data", "data") as process:
             topic = "twice" if command == "run" else "TWICE"
             read = ("consume", topic, "--from-beginning", "--until-end", "-o", "jsonl")
-            deadline = time.monotonic() + WAIT_S
-            while '"a"' not in duolog(*read).stdout:
-                assert time.monotonic() < deadline, process.lines
-                time.sleep(1)
+            waiting.wait_until(
+                lambda: not ('"a"' not in duolog(*read).stdout), lambda: process.lines, WAIT_S
+            )
             if command == "run":
                 process.wait_for("passed over")
             objects = process.end()
@@ -162,10 +161,9 @@ def test_a_ctrl_c_in_the_middle_of_a_call_of_the_jvm_tells_no_traceback(
         file = ("run", "app.py") if command == "run" else ("sql", "-f", "app.sql")
         with running(tmp_path, *file, "-b", cluster.bootstrap_servers, "--data", "data") as process:
             # Spark is made by one call, in the middle of which it listens beside py4j.
-            deadline = time.monotonic() + WAIT_S
-            while ports_of_java(process.process.pid) < 2:
-                assert time.monotonic() < deadline, process.lines
-                time.sleep(0.01)
+            waiting.wait_until(
+                lambda: not (ports_of_java(process.process.pid) < 2), lambda: process.lines, WAIT_S
+            )
             objects = process.end()
 
     check(objects)

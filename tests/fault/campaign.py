@@ -38,6 +38,7 @@ PROGRAM: Final = Path(__file__).with_name("ledger_program.py")
 EVENTS_PER_SECOND: Final = 100
 REACH_TIMEOUT_S: Final = 90.0
 """A point that is not reached in this time, as one that nothing passes in this mode, is left for a random time."""
+ARRIVAL_S: Final = 60.0
 GO_ON_TIMEOUT_S: Final = 180.0
 SETTLE_TIMEOUT_S: Final = 180.0
 START_ON_CLUSTER_TIMEOUT_S: Final = 400.0
@@ -300,11 +301,10 @@ class Campaign:
         for name in self._names:
             if not RUNS[name].exactly_once:
                 continue
-            found = self._looked_at(name)
-            if found:
-                # A commit that the broker had begun may still have been on its way into a partition.
-                time.sleep(2)
-                found = self._looked_at(name)
+            # A commit that the broker had begun may still have been on its way into a partition.
+            deadline = time.monotonic() + ARRIVAL_S
+            while (found := self._looked_at(name)) and time.monotonic() < deadline:
+                time.sleep(0.5)
             self.tally.find(f"{where}, {name}", found)
             seen = self._epochs[name]
             seen.append(Epoch(self.topics.marked(name), self._committed()[name]))

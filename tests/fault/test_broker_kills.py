@@ -24,6 +24,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import waiting
 from duolog.testing import Client, EmbeddedCluster
 
 SEED = int(os.environ.get("DUOLOG_SEED", "1"))
@@ -270,10 +271,7 @@ def at_least(wanted: dict[int, int], found: dict[int, int]) -> dict[int, tuple[i
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+    waiting.wait_until(holds, "it did not happen in time", TIMEOUT_S)
 
 
 @pytest.mark.timeout(240)

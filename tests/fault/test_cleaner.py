@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+import waiting
 from duolog.runtime.supervisor import BrokerProcess
 
 TOPIC: Final = "kept"
@@ -102,10 +102,7 @@ def read(broker: BrokerProcess) -> tuple[dict[bytes, bytes], int]:
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
+    waiting.wait_until(condition, lambda: what, WAIT_S)
 
 
 def cleaners(broker: BrokerProcess) -> list[int]:

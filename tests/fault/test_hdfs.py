@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaError
 
+import waiting
 from conformance.hdfs.peer import HdfsPeer
 from duolog.cli.main import cli
 from duolog.engine.remote import RemotePath, directory_at
@@ -167,10 +168,11 @@ class Orders:
                 )
 
     def wait_until_counted(self) -> None:
-        deadline = time.monotonic() + RESULTS_S
-        while max_of(self.read("counted")) != dict.fromkeys(CUSTOMERS, self._sent):
-            assert time.monotonic() < deadline, max_of(self.read("counted"))
-            time.sleep(0.5)
+        waiting.wait_until(
+            lambda: max_of(self.read("counted")) == dict.fromkeys(CUSTOMERS, self._sent),
+            lambda: max_of(self.read("counted")),
+            RESULTS_S,
+        )
 
     def read(self, topic: str) -> list[tuple[str, dict[str, Any]]]:
         """Return all committed records of a topic; none where it is not there yet."""

@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+import waiting
 
 pytestmark = pytest.mark.spark
 
@@ -50,10 +51,7 @@ def test_the_jvm_of_a_killed_python_is_gone_at_once(tmp_path: Path) -> None:
             python.send_signal(signal.SIGKILL)
             python.wait()
 
-            deadline = time.monotonic() + _GONE_WITHIN_S
-            while is_there(jvm):
-                assert time.monotonic() < deadline, "the JVM lives on"
-                time.sleep(0.05)
+            waiting.wait_until(lambda: not is_there(jvm), "the JVM lives on", _GONE_WITHIN_S)
         finally:
             python.kill()
             for pid in filter(is_there, (jvm, holder)):

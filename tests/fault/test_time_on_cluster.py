@@ -17,6 +17,7 @@ import pytest
 from duolog.testing import Client, EmbeddedCluster, SparkCluster
 from fault.engine_process import EngineProcess, Moment, is_live, starts_micro_batches
 from fault.watched import INTERVAL_MS, NO_CHOICE, NO_PARTITION, TOPICS
+from waiting import settled
 
 PROGRAM: Final = Path(__file__).with_name("watched_program.py")
 PARTITIONS: Final = 3
@@ -208,10 +209,7 @@ def test_windows_close_idle_and_then_nothing_runs(mode: str, tmp_path: Path) -> 
             given.send(5 * KEYS)  # Windows that are whole.
             given.await_that(lambda: given.windows() == given.expected_windows())
             if mode == "micro-batch":
-                time.sleep(QUIET_S)
-                planned = given.micro_batches()
-                time.sleep(QUIET_S)
-                assert given.micro_batches() == planned, "nothing is open"
+                settled(given.micro_batches, QUIET_S, "nothing is open, and nothing runs")
                 # What its tasks wanted is of no more use, and what they want elsewhere is told all the same.
                 spark.kill_executor(1)
         given.engine.stop()
@@ -233,10 +231,7 @@ def test_functions_of_keys_choose_and_nothing_runs_where_nothing_comes(
         given.await_that(lambda: {k for k, row in given.read("counts") if row["n"] == 2} == twice)
         given.await_that(lambda: len(given.read("chosen")) >= 2 * (KEYS - 1))
         if mode == "micro-batch":
-            time.sleep(QUIET_S)
-            planned = given.micro_batches()
-            time.sleep(QUIET_S)
-            assert given.micro_batches() == planned
+            settled(given.micro_batches, QUIET_S, "nothing comes, and nothing runs")
         given.engine.stop()
         found = {
             (int(record.key_text[1:]), record.partition)

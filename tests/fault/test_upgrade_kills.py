@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Final, Literal
 
 import pytest
 
+import waiting
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]
@@ -87,10 +87,7 @@ class Upgrade:
         return self.processes[which].poll() is not None
 
     def wait_for(self, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + STAGE_S
-        while not done():
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.002)
+        waiting.wait_until(done, self.said, STAGE_S)
 
     def said(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]

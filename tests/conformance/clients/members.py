@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +13,7 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+import waiting
 from duolog.testing.cluster import EmbeddedCluster
 
 PARTITIONS = 4
@@ -74,10 +74,7 @@ class Member:
 
 
 def wait_until(holds: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+    waiting.wait_until(holds, "it did not happen in time", timeout_s)
 
 
 def produce(cluster: EmbeddedCluster, values: range) -> set[str]:

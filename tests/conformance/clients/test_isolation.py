@@ -55,7 +55,7 @@ class Writer:
                 "linger.ms": 0,
             }
         )
-        self._producer.init_transactions(10)
+        self._producer.init_transactions(60)
 
     def begin(self, *values: bytes) -> None:
         self._producer.begin_transaction()

@@ -23,7 +23,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 def transactional(cluster: EmbeddedCluster, name: str) -> Producer:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": name})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     return producer
 

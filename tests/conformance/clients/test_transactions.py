@@ -97,7 +97,7 @@ def test_librdkafka_copies_in_transactions(broker: BrokerProcess, topics: tuple[
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"tx-{source}"}
     )
-    producer.init_transactions(20)
+    producer.init_transactions(60)
 
     def copy(messages: list[Message]) -> None:
         producer.begin_transaction()
@@ -132,13 +132,13 @@ def test_librdkafka_is_fenced_by_a_second_producer(
     _, target = topics
     settings = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": target}
     old = Producer(settings)
-    old.init_transactions(20)
+    old.init_transactions(60)
     old.begin_transaction()
     old.produce(target, b"1")
     old.flush(60)
 
     new = Producer(settings)
-    new.init_transactions(20)
+    new.init_transactions(60)
     new.begin_transaction()
     new.produce(target, b"2")
     new.commit_transaction(60)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import waiting
 from conformance.kafka.talk import (
     FETCH,
     INIT_PRODUCER_ID,
@@ -90,10 +91,7 @@ def begin(producer: Producer, *topics: str) -> None:
 
 
 def until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline, "the markers do not come"
-        time.sleep(0.05)
+    waiting.wait_until(reached, "the markers do not come")
 
 
 def put(client: WireClient, topic: str, data: bytes, **more: Any) -> Any:

@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import waiting
 from conformance.kafka.peer import KafkaPeer
 from duolog.runtime.supervisor import BrokerProcess
 
@@ -84,10 +85,11 @@ class Broker:
 
     def _end(self) -> int:
         """Return where the log ends; a transaction has ended when its marker is there, which may come later."""
-        until = time.monotonic() + WAIT_S
-        while self._offset("read_committed") != self._offset("read_uncommitted"):
-            assert time.monotonic() < until, "a transaction does not end"
-            time.sleep(0.1)
+        waiting.wait_until(
+            lambda: self._offset("read_committed") == self._offset("read_uncommitted"),
+            "a transaction does not end",
+            WAIT_S,
+        )
         return self._offset("read_committed")
 
     def _offset(self, isolation: str) -> int:

@@ -12,7 +12,7 @@ def test_a_client_writes_to_the_real_kafka_and_sees_its_topic(kafka_peer: KafkaP
     unsent = producer.flush(60)
 
     metadata = AdminClient({"bootstrap.servers": kafka_peer.bootstrap_servers}).list_topics(
-        "peer_works", timeout=10
+        "peer_works", timeout=60
     )
 
     assert unsent == 0

@@ -79,7 +79,7 @@ def test_the_java_client_copies_in_transactions_with_random_aborts(
 def test_kafkas_tools_find_list_and_abort_a_transaction(broker: BrokerProcess, java: Java) -> None:
     servers = broker.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "transactional.id": "left"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("hanging", b"v")
     producer.flush(60)
@@ -100,7 +100,7 @@ def test_kafkas_tools_find_list_and_abort_a_transaction(broker: BrokerProcess, j
 
 def test_kafkas_tool_reads_the_log_of_transactions(broker: BrokerProcess, java: Java) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "seen"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("dumped", b"v")
     producer.commit_transaction(60)

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, count_distinct, first, last, max_, min_, percentile, top_k
 from duolog.engine import Engine, EngineConfig
@@ -91,10 +91,7 @@ def expected(rows: Rows) -> Rows:
 
 
 def wait_for(client: Client, wanted: Rows) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while (found := table(client)) != wanted and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == wanted
+    waiting.wait_for_equal(lambda: table(client), wanted, WAIT_S)
 
 
 def table(client: Client) -> Rows:

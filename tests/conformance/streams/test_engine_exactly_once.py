@@ -6,7 +6,6 @@ record that nobody can process.
 
 import json
 import socket
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import Topology, col, count, sum_
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch, QueryFailed
@@ -126,10 +126,7 @@ class Run:
 
 
 def wait_until(it_is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not it_is_so():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.2)
+    waiting.wait_until(it_is_so, "it took too long", WAIT_S)
 
 
 def ensure_live(query: RunningQuery, mode: Mode) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
@@ -98,10 +98,7 @@ def expected(rows: Tables) -> Tables:
 
 
 def wait_for(client: Client, wanted: Tables) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while (found := tables(client)) != wanted and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == wanted
+    waiting.wait_for_equal(lambda: tables(client), wanted, WAIT_S)
 
 
 def tables(client: Client) -> Tables:

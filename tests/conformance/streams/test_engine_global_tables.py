@@ -1,7 +1,6 @@
 """Global tables on Spark, in both modes and over two starts."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, col
 from duolog.engine import Engine, EngineConfig
@@ -74,10 +74,7 @@ def topology() -> Topology:
 
 
 def wait_for(client: Client, expected: dict[str, int | None]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while (found := valued(client)) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == expected
+    waiting.wait_for_equal(lambda: valued(client), expected, WAIT_S)
 
 
 def valued(client: Client) -> dict[str, Any]:

@@ -4,11 +4,12 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, tumbling
 from duolog.engine import Engine, EngineConfig
@@ -16,6 +17,7 @@ from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
+from waiting import settled
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
@@ -76,7 +78,8 @@ def test_in_real_time_what_comes_behind_a_start_is_not_late_as_no_query_ran_befo
     at = (int(time.time()) // 10 + 2) * 10_000
     client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at)
     wait_until(lambda: query.counters().records_in == 1)
-    time.sleep(3)  # A tick has come by then, a quarter of the timeout behind the record.
+    # A tick comes within an epoch or two, a quarter of the timeout behind the record.
+    wait_for_epochs(query, 3)
     wait_until_committed(query, "real-time")
     query.stop()
     assert told(client) == {}
@@ -84,7 +87,7 @@ def test_in_real_time_what_comes_behind_a_start_is_not_late_as_no_query_ran_befo
 
     query = engine.start(topology("8 seconds").build(), "idle", "real-time")
     wait_until(lambda: query.mode == "real-time")
-    time.sleep(2)  # So did a tick of this one.
+    wait_for_epochs(query, 3)  # So did a tick of this one.
     client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at + 1)
     wait_until(lambda: bool(told(client)))
     query.stop()
@@ -105,10 +108,8 @@ def test_where_nothing_is_open_no_micro_batch_runs(
     wait_until(lambda: bool(told(client)))
     wait_until(lambda: query.wait_until_caught_up(WAIT_S))
 
-    last = settled(lambda: query.progress().epoch_id)
-    time.sleep(1)  # Two timeouts and a half.
-
-    assert query.progress().epoch_id == last
+    # Five timeouts.
+    settled(lambda: query.progress().epoch_id, 2, "nothing is open, and no micro-batch runs")
     query.stop()
 
 
@@ -154,19 +155,10 @@ def wait_until_committed(query: RunningQuery, mode: Mode) -> None:
     wait_until(lambda: query.progress().epoch_id > last + 1)
 
 
+def wait_for_epochs(query: RunningQuery, count: int) -> None:
+    last = query.progress().epoch_id
+    wait_until(lambda: query.progress().epoch_id >= last + count)
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert holds()
-
-
-def settled(look: Callable[[], Any]) -> Any:
-    """Return what stays as it is for a while."""
-    deadline = time.monotonic() + WAIT_S
-    last, since = look(), time.monotonic()
-    while time.monotonic() < deadline and time.monotonic() - since < 1:
-        time.sleep(0.1)
-        if (now := look()) != last:
-            last, since = now, time.monotonic()
-    return last
+    waiting.wait_until(holds, "it does not happen", WAIT_S)

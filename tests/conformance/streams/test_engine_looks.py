@@ -1,7 +1,6 @@
 """Looks into the stores of an application that runs, as a user asks: each kind, in both modes, on several partitions."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import Topology, count, session, sum_, tumbling
 from duolog.core.errors import StatementError
 from duolog.plan.partitioner import partition_of
@@ -59,10 +59,7 @@ def order(client: Client, name: str, numbers: range) -> None:
 
 
 def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not done():
-        assert time.monotonic() < deadline, "it was not committed in time"
-        time.sleep(0.2)
+    waiting.wait_until(done, "it was not committed in time", WAIT_S)
 
 
 def totals(numbers: range) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Results that wait, on Spark, in both modes: over two starts each window leaves with what was counted."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,6 +8,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, session, tumbling
 from duolog.engine import Engine, EngineConfig
@@ -80,12 +80,11 @@ def visit(client: Client, window: int, wanted: Counts) -> None:
 
 
 def wait_for(client: Client, wanted: Counts) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while (found := {topic: counts(client, topic) for topic in RESULTS}) != dict.fromkeys(
-        RESULTS, wanted
-    ) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == dict.fromkeys(RESULTS, wanted)
+    waiting.wait_for_equal(
+        lambda: {topic: counts(client, topic) for topic in RESULTS},
+        dict.fromkeys(RESULTS, wanted),
+        WAIT_S,
+    )
 
 
 def counts(client: Client, topic: str) -> Counts:

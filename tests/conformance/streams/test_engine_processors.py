@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import (
     Application,
     FixedKeyProcessor,
@@ -151,10 +151,7 @@ def _told(client: Client, topic: str, column: str) -> dict[str, list[int]]:
 
 
 def _wait(ready: Callable[[], bool], shown: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert time.monotonic() < deadline, shown()
-        time.sleep(0.1)
+    waiting.wait_until(ready, shown)
 
 
 def _numbered(numbers: range) -> dict[str, list[int]]:

@@ -3,7 +3,6 @@
 import json
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import Given, Written
@@ -184,7 +184,4 @@ def numbers(client: Client, topic: str) -> list[int]:
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    waiting.wait_until(holds, "it does not happen", WAIT_S)

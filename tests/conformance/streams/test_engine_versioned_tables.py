@@ -1,7 +1,6 @@
 """Versioned tables on Spark, in both modes: what is known, and what waits, outlives a stop."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.core.units import MINUTE_MS
@@ -82,10 +82,7 @@ def orders(client: Client, minute: int) -> None:
 
 
 def wait_for(client: Client, topic: str, expected: dict[str, Any]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while (here := found(client, topic)) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert here == expected
+    waiting.wait_for_equal(lambda: found(client, topic), expected, WAIT_S)
 
 
 def found(client: Client, topic: str) -> dict[str, Any]:

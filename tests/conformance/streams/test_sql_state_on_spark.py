@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
@@ -81,10 +81,7 @@ def said(engine: SqlEngine, text: str) -> list[object]:
 
 
 def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not done():
-        assert time.monotonic() < deadline, "it did not come in time"
-        time.sleep(0.1)
+    waiting.wait_until(done, "it did not come in time", WAIT_S)
 
 
 @pytest.fixture

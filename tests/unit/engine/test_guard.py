@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import waiting
 from duolog.engine.guard import JvmGuard
 
 _STARTER = """
@@ -42,10 +42,7 @@ def test_a_python_that_is_killed_while_its_jvm_starts_leaves_none(tmp_path: Path
             python.send_signal(signal.SIGKILL)
             python.wait()
 
-            deadline = time.monotonic() + 30
-            while is_there(jvm):
-                assert time.monotonic() < deadline, "it lives on"
-                time.sleep(0.02)
+            waiting.wait_until(lambda: not is_there(jvm), "it lives on", 30)
         finally:
             python.kill()
             if is_there(jvm):

@@ -38,6 +38,8 @@ print("locked", flush=True)
 input()
 """
 BEAT_S = 0.05
+NEVER_S = 3600
+"""Waiting for it would take longer than the test's time limit."""
 
 
 class PlayedHolder:
@@ -151,11 +153,8 @@ def test_an_owner_whose_python_lives_is_not_waited_for(
     with (tmp_path / "owner.process").open("w") as process:
         fcntl.flock(process, fcntl.LOCK_EX)
 
-        began = time.monotonic()
         with pytest.raises(CheckpointInUse):
-            start(tmp_path, PlayedHolder(), wait_s=600)
-
-    assert time.monotonic() - began < 60
+            start(tmp_path, PlayedHolder(), wait_s=NEVER_S)
 
 
 def test_an_owner_that_still_starts_its_jvm_keeps_others_out(
@@ -215,11 +214,9 @@ def test_a_killed_owner_of_this_machine_is_replaced_at_once(
     other.send_signal(signal.SIGKILL)
     holder = PlayedHolder()
 
-    began = time.monotonic()
-    start(tmp_path, holder, wait_s=600, lease_s=600)
+    start(tmp_path, holder, wait_s=NEVER_S, lease_s=NEVER_S)
     holder.release(str(tmp_path))
 
-    assert time.monotonic() - began < 60
     assert number_of(tmp_path) == 8
 
 

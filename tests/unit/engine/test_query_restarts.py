@@ -1,6 +1,5 @@
 """How a query is started again after its broker or its JVM was away, with a Spark that is played: no JVM, no broker."""
 
-import time
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import MagicMock
@@ -17,6 +16,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.settings import EngineConfig
 from unit.engine.played import PlayedLauncher, PlayedTopics, start
+from waiting import wait_until
 
 AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
 WAIT_S = 60
@@ -49,8 +49,8 @@ def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
     topics.away = 1_000_000
     launcher.queries[-1].failure = AWAY
     launcher.queries[-1].stop()
-    while not (waiting := query.progress()).trouble:
-        time.sleep(0.005)
+    wait_until(lambda: query.progress().trouble, "the query waits for its broker")
+    waiting = query.progress()
 
     query.stop()
 

@@ -126,21 +126,38 @@ def busy() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
+def last_word(tmp_path: Path) -> Path:
+    """A pipe that `stuck` reads before it ends."""
+    os.mkfifo(tmp_path / "last-word")
+    return tmp_path / "last-word"
+
+
+@pytest.fixture
+def stuck(last_word: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that goes on after its standard input has ended, until the test writes its last word."""
+    program = f"import sys; sys.stdin.read(); open({str(last_word)!r}).read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
 def archive(tmp_path: Path) -> ClassArchive:
     return ClassArchive(tmp_path / "a.jsa", tmp_path / "a.1.arriving")
 
 
 def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
-    busy: subprocess.Popen[bytes], archive: ClassArchive
+    stuck: subprocess.Popen[bytes], last_word: Path, archive: ClassArchive
 ) -> None:
     """Ctrl-C took more than a minute on a busy machine: the end waited for ten seconds of processor time."""
     archive.arriving.write_bytes(b"classes")
 
-    java_end.JavaEnd(busy, archive, ran_query=True)(None, None, None)
+    java_end.JavaEnd(stuck, archive, ran_query=True)(None, None, None)
 
-    assert busy.poll() is None
-    assert os.getpriority(os.PRIO_PROCESS, busy.pid) == 19
-    assert busy.wait(60) == 0
+    assert stuck.poll() is None
+    assert os.getpriority(os.PRIO_PROCESS, stuck.pid) == 19
+    last_word.write_text("")
+    assert stuck.wait(60) == 0
     for thread in threading.enumerate():
         if thread.name == "class-archive":
             thread.join()
@@ -159,32 +176,32 @@ def test_a_jvm_with_an_archive_ends_in_order(
 
 
 def test_a_jvm_that_ran_no_query_writes_no_archive(
-    busy: subprocess.Popen[bytes], archive: ClassArchive
+    stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
     """It would lack the classes of queries, and be mapped by all later starts."""
-    java_end.JavaEnd(busy, archive)(None, None, None)
+    java_end.JavaEnd(stuck, archive)(None, None, None)
 
-    assert busy.returncode == -signal.SIGKILL
+    assert stuck.returncode == -signal.SIGKILL
 
 
 def test_a_jvm_that_only_ends_is_not_waited_for_long(
-    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    stuck: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(java_end, "_END_TIMEOUT_S", 0.1)
 
-    java_end.JavaEnd(busy, None)(None, None, None)
+    java_end.JavaEnd(stuck, None)(None, None, None)
 
-    assert busy.returncode == -signal.SIGKILL
+    assert stuck.returncode == -signal.SIGKILL
 
 
 def test_a_jvm_whose_start_was_interrupted_ends_at_once(
-    busy: subprocess.Popen[bytes], archive: ClassArchive
+    stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(busy, archive, ran_query=True)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True)
 
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
-    assert busy.returncode == -signal.SIGKILL
+    assert stuck.returncode == -signal.SIGKILL
 
 
 def running_in(
@@ -195,20 +212,20 @@ def running_in(
 
 
 def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
-    busy: subprocess.Popen[bytes], archive: ClassArchive
+    stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(busy, archive, ran_query=True)
-    running = running_in(MagicMock(), busy, end)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True)
+    running = running_in(MagicMock(), stuck, end)
     first, second = session.Session(running), session.Session(running)
     running.owners |= {first, second}
 
     first.end_now()
     with pytest.raises(subprocess.TimeoutExpired):
-        busy.wait(0.3)
+        stuck.wait(0.3)
 
     running.owners.discard(second)
     first.end_now()
-    assert busy.wait(60) == -signal.SIGKILL
+    assert stuck.wait(60) == -signal.SIGKILL
     assert not end.keeps_archive
 
 

@@ -1,13 +1,13 @@
 """What nodes and tasks count, whatever the settings."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import Topology, col, count, tumbling
 from duolog.engine.lower import lower
 from duolog.engine.metrics import TaskMetrics, read_sources, read_tasks
@@ -141,10 +141,9 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
     writer = rate.writeStream.format("noop").queryName(NAME)
     query = writer.option("checkpointLocation", str(tmp_path)).start()
     try:
-        deadline = time.monotonic() + WAIT_S
-        while not counted(kernel)["epochs"]["count"]:
-            assert time.monotonic() < deadline, query.lastProgress
-            time.sleep(0.05)
+        waiting.wait_until(
+            lambda: counted(kernel)["epochs"]["count"], lambda: query.lastProgress, WAIT_S
+        )
     finally:
         query.stop()
     told = query._jsq.lastProgress()  # noqa: SLF001 - Java's

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import Topology
 from duolog.engine.lower import lower
 from duolog.engine.python_functions import python_of
@@ -149,10 +150,9 @@ def test_what_a_function_has_started_ends_with_its_process(
     assert found == []
     assert skipped() == 1
     stat = Path(f"/proc/{int(started.read_text())}/stat")
-    deadline = time.monotonic() + 60
-    while stat.exists() and " Z " not in stat.read_text():
-        assert time.monotonic() < deadline, "it goes on for nobody"
-        time.sleep(0.05)
+    waiting.wait_until(
+        lambda: not (stat.exists() and " Z " not in stat.read_text()), "it goes on for nobody"
+    )
 
 
 def test_what_functions_print_is_bounded_while_nobody_takes_it(spark: SparkSession) -> None:

@@ -14,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog import Processor, Record, Topology, key_value_store
 from duolog.core.errors import StatementError
 from duolog.engine.in_memory import MemoryChain
@@ -248,7 +249,4 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_for_end(pid: int) -> None:
-    deadline = time.monotonic() + 60
-    while is_alive(pid):
-        assert time.monotonic() < deadline, "it is kept for nobody"
-        time.sleep(0.05)
+    waiting.wait_until(lambda: not is_alive(pid), "it is kept for nobody")

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from unit.kernel.driver import In, KernelDriver
 from unit.kernel.specs import FLIGHT, Spec, json_sink, json_source
 from unit.kernel.specs import spec as spec_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -45,7 +46,7 @@ def test_the_wall_clock_is_asked_for_each_record(spark: SparkSession) -> None:
     before = int(time.time() * 1000)
 
     (first,) = driver.batch(flights(1))
-    time.sleep(0.02)
+    wait_until(lambda: int(time.time() * 1000) > first.ts, "the clock goes on")
     (second,) = driver.batch(flights(1, offset=1))
 
     assert before <= first.ts < second.ts <= time.time() * 1000

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from typing import Final
 
 import pytest
 
+import waiting
 from conformance.kafka.peer import KafkaPeer
 from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.epochs import last_committed
@@ -242,10 +242,7 @@ def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothi
     point = armed.environment[VARIABLE]
     with app.started(point) as old, ThreadPoolExecutor(1) as beside:
         late = beside.submit(app.write, old, "a", 1, "1-late")
-        deadline = time.monotonic() + 30
-        while not armed.is_reached:
-            assert time.monotonic() < deadline, "nobody came by"
-            time.sleep(0.01)
+        waiting.wait_until(lambda: armed.is_reached, "nobody came by", 30)
         with app.started() as new:
             armed.go()
             with pytest.raises(KernelFailed, match="EpochBroken: its driver has begun anew"):

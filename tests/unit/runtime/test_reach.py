@@ -70,7 +70,7 @@ def test_a_program_that_is_no_broker_is_told_at_once(
         ensure_reachable(address)
 
     assert caught.value.detail.startswith(f"{address}: {told}")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 14
 
 
 def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:

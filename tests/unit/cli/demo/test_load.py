@@ -1,9 +1,9 @@
-import time
 from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
+import waiting
 from duolog.cli.demo import load as load_module
 from duolog.cli.demo.dataset import Dataset, Flight
 from duolog.cli.demo.load import FlightLoad
@@ -91,10 +91,7 @@ def started_load(
 
 
 def wait_for(load: FlightLoad, what: str) -> None:
-    deadline = time.monotonic() + 60
-    while load.waits_for != what:
-        assert time.monotonic() < deadline, load.waits_for
-        time.sleep(0.002)
+    waiting.wait_until(lambda: load.waits_for == what, lambda: load.waits_for)
 
 
 def test_the_last_flights_wait_until_they_are_to_be_live(monkeypatch: pytest.MonkeyPatch) -> None:

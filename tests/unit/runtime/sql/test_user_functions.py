@@ -23,7 +23,7 @@ from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.living import FakeStarter, said
 
 GIVEN = "unit.ksql.udf.given"
-WAIT_S = 20.0
+WAIT_S = 60.0
 _numbers = count()
 
 Ask = Callable[[str], list[tuple[object, ...]]]
