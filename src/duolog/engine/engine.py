@@ -12,7 +12,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from duolog.engine.application_ids import checkpoint_of
 from duolog.engine.calling import Call
@@ -27,11 +26,12 @@ from duolog.engine.logged_state import LoggedState
 from duolog.engine.lower import lower
 from duolog.engine.lowering.looks import Bounds
 from duolog.engine.masters import promised_slots
-from duolog.engine.owner import claim, ensure_no_live_owner, give_back, release, reserve
+from duolog.engine.owner import claim, ensure_no_live_owner, release
 from duolog.engine.patterns import matched_topics, topics_read, with_topics
 from duolog.engine.prepared import Prepared
 from duolog.engine.python_functions import python_of
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.reservations import Reservations
 from duolog.engine.restore import Tell, restore
 from duolog.engine.running import (
     ensure_not_running,
@@ -43,7 +43,7 @@ from duolog.engine.running import (
 from duolog.engine.running import running_queries as running_queries  # noqa: PLC0414 - for others
 from duolog.engine.session import Session, open_session
 from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
-from duolog.engine.slots import hold_slots
+from duolog.engine.slots import hold_slots, release_slots
 from duolog.engine.starts import begins_of
 from duolog.engine.state_schemas import lead_here
 from duolog.engine.store_layouts import shape_of
@@ -59,9 +59,6 @@ from duolog.engine.versions import versions
 from duolog.engine.watched_topics import ensure_changelogs_whole, ensure_logs_whole, watch_over
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Engine:
         self._given_up = given_up or threading.Event()
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
-        self._reserved: set[Path] = set()
+        self._reserved = Reservations()
         self._opened: Session | None = None
         self._opening = threading.Lock()
 
@@ -105,7 +102,7 @@ class Engine:
             ConfigError, SourceTopicMissing, BrokerUnreachable, CheckpointInUse, CheckpointMismatch,
             CheckpointDamaged, SourceTopicRecreated: as `start`.
         """
-        self._ensure_can_run(plan, application_id, self.config)
+        self.ensure_can_run(plan, application_id, self.config)
         checkpoint = self._checkpoint(application_id)
         if upgrade != "rebuild":  # It begins beside the one that runs.
             ensure_not_running(checkpoint.directory, application_id)
@@ -134,9 +131,7 @@ class Engine:
             ConfigError: the name cannot name an application.
             CheckpointInUse, CheckpointNotWritable: as `start`.
         """
-        directory = self._checkpoint(application_id).directory
-        if reserve(directory, application_id):
-            self._reserved.add(directory)
+        self._reserved.reserve(self._checkpoint(application_id).directory, application_id)
 
     def start(
         self,
@@ -167,7 +162,7 @@ class Engine:
             QueryFailed: Spark refuses the query.
         """
         config = self.config.for_start(errors, exactly_once=exactly_once)
-        self._ensure_can_run(plan, application_id, config)
+        self.ensure_can_run(plan, application_id, config)
         if upgrade == "rebuild":
             self._rebuild_beside(self._upgrading(plan, application_id, config, starts))
         with self.claimed(application_id) as (checkpoint, session):
@@ -228,10 +223,8 @@ class Engine:
         checkpoint = self._checkpoint(application_id)
         with start_of(checkpoint.directory, application_id):
             ensure_not_running(checkpoint.directory, application_id)
-            self.reserve(application_id)
-            session = self._session()
-            # From here on it goes with the claim: of the same id, the next engine may have it when this one closes.
-            self._reserved.discard(checkpoint.directory)
+            with self._reserved.while_starting(checkpoint.directory, application_id):
+                session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
                 # One that is damaged says so later, where it does not come back.
@@ -317,8 +310,7 @@ class Engine:
             query.stop()
         forget_ended()
         self._queries.clear()
-        while self._reserved:
-            give_back(self._reserved.pop())
+        self._reserved.give_back()
         # Known until it has ended, so that `end_now` finds it.
         if (opened := self._opened) is not None:
             opened.close()
@@ -400,6 +392,7 @@ class Engine:
 
     def _launch(self, plan: Plan, application_id: str, ready: _Ready) -> RunningQuery:
         launcher, prepared, checkpoint = ready.launcher, ready.prepared, ready.launcher.checkpoint
+        watch = watch_over(self._topics, launcher, plan)
         if prepared.chosen.live == "real-time":
             slots = slots_of(launcher.session.spark, self.config.master)
             hold_slots(checkpoint.directory, application_id, prepared.needed, slots)
@@ -409,14 +402,18 @@ class Engine:
             prepared.chosen,
             prepared.partition_counts,
             ready.renewed,
-            watch_over(self._topics, launcher, plan),
+            watch,
             {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
             plan.key_functions,
             lambda: has_room(
                 checkpoint.directory, prepared.needed, self.config.master, self._session
             ),
         )
-        query.start()
+        try:
+            query.start()
+        except BaseException:
+            release_slots(checkpoint.directory)
+            raise
         return query
 
     def _logged(self, checkpoint: Checkpoint, application_id: str) -> LoggedState:
@@ -452,8 +449,8 @@ class Engine:
         if upgrading.find(lowered).comparison is not None:
             take_over(checkpoint, application_id, self.reserve)
 
-    def _ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
-        # How many tasks it has is no matter here, and not known before a broker answers.
+    def ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
+        """Raise a ConfigError where a plan does not fit the settings; the number of tasks does not matter."""
         ensure_can_run(plan, lambda: self.spec(find_levels(plan, 1), application_id), config)
         ensure_lookups_end_in_time(plan, config)
 

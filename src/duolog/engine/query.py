@@ -135,7 +135,6 @@ class RunningQuery:
         try:
             self._launch(self._first_trigger())
         except BaseException:
-            release_slots(self.launcher.checkpoint.directory)
             # Producers would stay until another start of this name.
             self.launcher.close()
             raise

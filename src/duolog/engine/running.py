@@ -32,6 +32,12 @@ def note_running(checkpoint: Path, query: RunningQuery) -> None:
     _by_checkpoint[checkpoint] = query
 
 
+def runs_here(checkpoint: Path) -> bool:
+    """Tell whether this process runs a query on a checkpoint."""
+    running = _by_checkpoint.get(checkpoint)
+    return running is not None and not running.has_ended
+
+
 def forget_ended() -> None:
     """Let go of what ended queries hold: a client's threads and connections, the session of a JVM."""
     for place, query in list(_by_checkpoint.items()):
@@ -47,8 +53,7 @@ def stop_running(checkpoint: Path) -> None:
 
 def ensure_not_running(checkpoint: Path, application_id: str) -> None:
     """Raise CheckpointInUse where this process runs a query on a checkpoint, or one of this name on another."""
-    running = _by_checkpoint.get(checkpoint)
-    if running is not None and not running.has_ended:
+    if runs_here(checkpoint):
         raise CheckpointInUse(
             f'application "{application_id}" runs already',
             query_id=application_id,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from duolog.core.addresses import whole_servers
 from duolog.dsl.short_tracebacks import short_tracebacks
+from duolog.runtime.admission import ensure_admitted, ensure_words
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.metrics.here import tell_others
 from duolog.runtime.metrics.spans import trace
@@ -57,6 +58,9 @@ class Application:
         upgrade: what becomes of stores that a changed topology cannot keep: `keep` refuses to start where there are such,
             `rebuild` reads their topics again beside the application, which may run in another process and is then
             asked to stop, `from-now` lets them begin empty. Without it a changed topology is refused.
+
+    Raises:
+        ConfigError: the topology's name cannot name an application, or there is no such mode or upgrade.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Application:
         settings: Mapping[str, str] | None = None,
         upgrade: "How | None" = None,
     ) -> None:
+        ensure_words(topology.name, mode, upgrade)
         self.plan = topology.build()
         self._topology = topology
         self._live: list[LiveView] = []
@@ -118,14 +123,19 @@ class Application:
     def check(self) -> None:
         """See within two seconds that nothing stands in the way of a start; needs no JVM.
 
+        Names and settings are looked at before a broker is.
+
         Raises:
             BrokerUnavailable: no broker answers.
-            ConfigError: an address, a setting or the name of the topology is wrong.
+            ConfigError: an address or a setting is wrong, or the topology does not fit the settings.
+            StatementError: it names a topic that cannot be.
             QueryError: a source topic is missing, another process runs the application, or its
                 checkpoint is damaged or belongs to another topology.
         """
+        engine = self._engine_of_this()
+        ensure_admitted(self.plan, self.application_id, engine.config)
         ensure_reachable(self._bootstrap_servers)
-        self._engine_of_this().check(self.plan, self.application_id, self.upgrade)
+        engine.check(self.plan, self.application_id, self.upgrade)
 
     def reserve(self) -> None:
         """Keep other processes of this machine from starting the application until this one closes.

@@ -16,7 +16,7 @@ Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -26,6 +26,8 @@ from duolog.dsl.short_tracebacks import short_tracebacks
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, Sink, Source
+from duolog.runtime.admission import admit
+from duolog.runtime.application import Mode
 from duolog.runtime.store_rows import (
     StoredRow,
     StoreRows,
@@ -93,9 +95,14 @@ class TopologyDriver:
         cache_bytes_max: the record cache of aggregates, as the setting `statestore.cache.max.bytes`. Above 0
             records wait for `commit`, which takes them as one micro-batch, merged by time, and tells the last
             update of each key. The reference has no bound for it.
+        mode: as an `Application` has it; the driver runs record by record in each.
+        settings: as an `Application` has them. A wrong one is refused; `processing.exception.handler` and
+            `statestore.cache.max.bytes` hold here, too.
 
     Raises:
-        ConfigError: the kernel is asked for, and there is no Java that it can run on.
+        ConfigError: a start would be refused: for the topology's name, the mode, a setting, or what does not fit together. Or
+            the kernel is asked for, and there is no Java that it can run on.
+        StatementError: the topology names a topic that cannot be.
     """
 
     def __init__(
@@ -107,10 +114,16 @@ class TopologyDriver:
         engine: Literal["reference", "kernel"] = "reference",
         tasks: int = 1,
         cache_bytes_max: int = 0,
+        mode: Mode = "auto",
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._plan = topology.build()
+        given = dict(settings or {})
+        config = admit(self._plan, topology.name, given, mode=mode)
+        if "statestore.cache.max.bytes" in given:
+            cache_bytes_max = cache_bytes_max or config.cache_bytes_max
         self.wall_clock_ms = wall_clock_ms
-        passes_over = processing_exception_handler == "log_and_continue"
+        passes_over = "log_and_continue" in (processing_exception_handler, config.errors.processing)
         self._evaluator = _evaluator(
             self._plan, engine, tasks, cache_bytes_max, passes_over=passes_over
         )

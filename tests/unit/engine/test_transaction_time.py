@@ -27,7 +27,7 @@ def check(
         settings, bootstrap_servers="127.0.0.1:1", checkpoint_dir=tmp_path
     )
     config = replace(config, client_options=client or {})
-    Engine(config)._ensure_can_run(topology.build(), "visits", config)  # noqa: SLF001 - without a broker
+    Engine(config).ensure_can_run(topology.build(), "visits", config)
 
 
 ONCE = {"processing.guarantee": "exactly_once_v2"}

@@ -24,9 +24,10 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import LARGE_BYTES, Api, answer_failure, decode_beside
 from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.broker.topics.topic_creation import PARTITIONS_AT_ONCE_MAX
-from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
+from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import KafkaError
+from duolog.core.names import metric_name
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.headers import response_header
 from duolog.protocol.metadata import (

@@ -19,9 +19,9 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.broker.topics.topic_creation import check_assignments
-from duolog.broker.topics.topic_names import metric_name
 from duolog.broker.topics.topics import PARTITIONS_MAX
 from duolog.core.errors import KafkaError
+from duolog.core.names import metric_name
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from duolog.broker.configs.described_config import Row, TopicRows
 from duolog.broker.controller import Change
-from duolog.broker.topics.topic_names import check_topic_name, metric_name
+from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import KafkaError
+from duolog.core.names import metric_name
 from duolog.core.settings import Kind
 from duolog.log.config import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duolog.broker.controller import Change, carry_out
 from duolog.broker.errors import InvalidTopic, UnknownTopic
 from duolog.broker.topics.topic_config import TopicConfig, TopicConfigs
-from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
+from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
+from duolog.core.names import metric_name
 from duolog.log.errors import PartitionRefused, TopicRefused
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.produce_single import single_answer

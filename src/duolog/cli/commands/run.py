@@ -1,5 +1,6 @@
 """`duolog run`: the topology that a Python file defines."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -116,9 +117,10 @@ def run(
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_when_right(file) if watch else file.load()
-    # Imported here: `duolog run --help` needs none of it.
-    from duolog.runtime.application import Application  # noqa: PLC0415
+    from duolog.runtime.application import Application  # noqa: PLC0415 - --help needs none of it
 
+    settings = engine_settings() | read_assignments(assignments)
+    _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
         if bootstrap_servers is None and not looks_only:
@@ -132,7 +134,7 @@ def run(
                 bootstrap_servers=bootstrap_servers or listen,
                 data_dir=directory,
                 mode=cast("Mode", mode),
-                settings=engine_settings() | read_assignments(assignments),
+                settings=settings,
                 upgrade=cast("How | None", upgrade),
             )
 
@@ -146,8 +148,22 @@ def run(
         application = running.enter_context(application_of(topology))
         query = begin(application, create_topics=create_topics)
         running.callback(say_stopping)
-        follow(query, application.bootstrap_servers, quiet=quiet)
-    return None
+        return follow(query, application.bootstrap_servers, quiet=quiet)
+
+
+def _admit(
+    topology: "Topology",
+    settings: Mapping[str, str],
+    mode: str,
+    upgrade: str | None,
+    *,
+    watch: bool,
+) -> None:
+    """Refuse what a start refuses before a broker is started for it; --watch waits for a change instead."""
+    from duolog.runtime.admission import admit  # noqa: PLC0415 - as above
+
+    if not watch:
+        admit(topology.build(), topology.name, settings, mode=mode, upgrade=upgrade)
 
 
 def _ensure_broker_has_a_disk(directory: Path) -> None:
