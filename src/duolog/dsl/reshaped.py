@@ -27,7 +27,7 @@ from duolog.dsl.python_functions import (
 )
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import ColumnRef, Expression, Item, PythonCall, literal
+from duolog.plan.expressions import Call, ColumnRef, Expression, Item, PythonCall, literal
 from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Branch, Explode, Project, SelectKey, Split
 from duolog.plan.nodes.node import ensure_some
@@ -53,7 +53,9 @@ class Reshaped(Processing):
             key (dest STRING) value (carrier STRING)
         """
         if len(keys) == 1 and not named_keys and is_function(keys[0]):
-            return self._keyed_by(call_with_columns(keys[0], self.schema))
+            call = call_with_columns(keys[0], self.schema)
+            given = parts_of(call, call.function.result, "key")
+            return self._then("select-key", lambda name: SelectKey(name, self.node, given))
         new = self._named(keys, named_keys)
         ensure_some(new, "a key")
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
@@ -291,29 +293,19 @@ class Reshaped(Processing):
             "map-values", lambda name: Project(name, asked.node, together)
         )
 
-    def _keyed_by(self, call: PythonCall) -> Self:
-        """Return what has the result of a function as its key; it is called with many at once."""
-        if isinstance(call.function.result, Struct) or "key" in self.schema.names:
-            keys = parts_of(call, call.function.result, "key")
-            return self._then("select-key", lambda name: SelectKey(name, self.node, keys))
-        values: dict[str, Expression] = {
-            column.name: ColumnRef(column.name) for column in self.schema.value
-        }
-        asked = tuple({**values, "key": call}.items())
-        called = self._then("map-values", lambda name: Project(name, self.node, asked))
-        key = (("key", ColumnRef("key")),)
-        return called._then(  # noqa: SLF001 - of this class
-            "select-key", lambda name: SelectKey(name, called.node, key)
-        )
-
     def _mapped_with_key(self, functions: Sequence[Any]) -> Self:
         """Return what has the key and the value that a function gives."""
         function = _alone(functions)
         call = call_with_columns(function, self.schema)
         pair = pair_of(call.function.result, function)
         whole = free_name("result", self.schema.names)
-        called = self._then("map-values", lambda name: Project(name, self.node, ((whole, call),)))
-        return called._with_pair(whole, pair)  # noqa: SLF001 - of this class
+        kept = tuple((column.name, ColumnRef(column.name)) for column in self.schema.value)
+        called = self._then(
+            "map-values", lambda name: Project(name, self.node, (*kept, (whole, call)))
+        )
+        # A record without a value has no result in its value: the function is called for its key.
+        result = Call("COALESCE", (ColumnRef(whole), call))
+        return called._with_pair(whole, pair, result)  # noqa: SLF001 - of this class
 
     def _flat_mapped_with_key(self, functions: Sequence[Any]) -> Self:
         function = _alone(functions)
@@ -322,11 +314,11 @@ class Reshaped(Processing):
         pair = pair_of(of.element if isinstance(of, Array) else of, function)
         whole = free_name("result", self.schema.names)
         flat = self._flat([Expr(call)], {}, whole, outer=False)
-        return flat._with_pair(whole, pair)  # noqa: SLF001 - of this class
+        return flat._with_pair(whole, pair, ColumnRef(whole))  # noqa: SLF001 - of this class
 
-    def _with_pair(self, whole: str, pair: tuple[Type, Type]) -> Self:
-        """Return what has as key and value those in the column `whole`."""
-        key, value = (Item(ColumnRef(whole), literal(name)) for name in ("key", "value"))
+    def _with_pair(self, whole: str, pair: tuple[Type, Type], of_key: Expression) -> Self:
+        """Return what has as its value that in the column `whole`, and as its key that in `of_key`."""
+        key, value = Item(of_key, literal("key")), Item(ColumnRef(whole), literal("value"))
         keys = parts_of(key, pair[0], "key")
         keyed = self._then("select-key", lambda name: SelectKey(name, self.node, keys))
         values = parts_of(value, pair[1], "value")

@@ -1,6 +1,6 @@
 """Which functions in Python a plan calls, where, and with how many records at once.
 
-    filter, map, flat_map of a stream, with nothing behind up to the next cut that keeps anything   many: nobody sees who waits
+    filter, map, flat_map, select_key of a stream, with nothing behind up to the next cut that keeps anything   many: nobody sees who waits
     anywhere else                                                                                   one: records go on in their order
 
 Pure: who lowers a plan and who explains it ask the same.
@@ -154,6 +154,8 @@ def _expressions(node: Node) -> tuple[Expression, ...]:
             return tuple(of for _, of in values)
         case Explode(arrays=arrays):
             return tuple(arrays)
+        case SelectKey(keys=keys):
+            return tuple(of for _, of in keys)
         case _:
             return ()
 

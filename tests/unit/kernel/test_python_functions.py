@@ -175,7 +175,7 @@ def test_what_waits_leaves_in_its_place(spark: SparkSession, settings: dict[str,
     )
     by_python = ways(
         asked(lambda n: n + 1, int),
-        asked(lambda n: n % 2 != 0, bool),
+        asked(lambda n: n is not None and n % 2 != 0, bool),
         asked(lambda n: [n, n + 1], list[int]),
     )
     many = 40 if "real_time" in settings else 2500

@@ -15,6 +15,7 @@ from duolog.engine.expressions import key_names, lower_as_declared
 from duolog.engine.formats import encode
 from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
 from duolog.engine.lowering.partitions import lower_partition
+from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.plan.expressions import ColumnRef, column_names
 from duolog.plan.formats import internal_key_format
@@ -24,12 +25,16 @@ from duolog.plan.nodes import GroupBy, Repartition, SelectKey, TableSource
 
 def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
     carrying, carried = _carry(node, row, around.needed(node))
-    keys = _keys(node, row, carried)
-    entry = carried.entry(
+    readable = _with_old_key(row, carried)
+    expressions = [expression for _, expression in node.keys]
+    calling, called, naming = calls_before(expressions, node, readable, around, nulls=True)
+    keys = [lower_as_declared(expression, naming) for expression in expressions]
+    entry = called.entry(
         node.name,
         SelectKeyOperator(keys=keys, keeps_nulls=node.keeps_nulls and len(keys) > 1),
     )
-    return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
+    rekeyed = _rekeyed(node, _without_key(replace(called, names=carried.names)))
+    return Lowered([*carrying, *calling, entry], rekeyed)
 
 
 def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:
@@ -102,11 +107,16 @@ def _carry(
     return reshape(row, node.parent.schema, wanted, f"{node.name}-carry")
 
 
-def _keys(node: SelectKey | GroupBy, row: Row, carried: Row) -> list[str]:
+def _keys(node: GroupBy, row: Row, carried: Row) -> list[str]:
     """Return the expressions of the new key over `carried`, which `row` became."""
-    old_key = {name: at for name, at in row.names.items() if at.startswith("k")}
-    naming = replace(carried, names={**carried.names, **old_key}).naming(node.parent.schema)
+    naming = _with_old_key(row, carried).naming(node.parent.schema)
     return [lower_as_declared(expression, naming) for _, expression in node.keys]
+
+
+def _with_old_key(row: Row, carried: Row) -> Row:
+    """Return `carried` with the names of the key that `row` had."""
+    old_key = {name: at for name, at in row.names.items() if at.startswith("k")}
+    return replace(carried, names={**carried.names, **old_key})
 
 
 def _without_key(row: Row) -> Row:

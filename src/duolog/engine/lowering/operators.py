@@ -41,6 +41,8 @@ class PythonOperator(Operator):
     function: str
     arguments: str
     values: Sequence[str]
+    nulls: bool = False
+    """Whether the function is called with records without a value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,18 @@ from duolog.plan.types import BYTES, Column
 
 
 def calls_before(
-    expressions: Sequence[Expression], node: Node, row: Row, around: Surroundings
+    expressions: Sequence[Expression],
+    node: Node,
+    row: Row,
+    around: Surroundings,
+    *,
+    nulls: bool = False,
 ) -> tuple[list[Json], Row, Names]:
-    """Return what calls the functions of `expressions`, the row that leaves it, and the names for the expressions there."""
+    """Return what calls the functions of `expressions`, the row that leaves it, and the names for the expressions there.
+
+    Functions are called with records without a value only with `nulls`, for a filter and a new key: a new value of
+    such a record is null whatever they return.
+    """
     naming = row.naming(node.parents[0].schema)
     entries: list[Json] = []
     calls = () if row.changes else calls_of_many(expressions, node, around.levels)
@@ -33,6 +42,7 @@ def calls_before(
             function=name_of(known),
             arguments=arguments_of(call.args, naming),
             values=[*columns, "r0"],
+            nulls=nulls,
         )
         entries.append(row.entry(node.name, operator))
         at = f"v{len(columns)}"

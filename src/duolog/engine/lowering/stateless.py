@@ -23,7 +23,7 @@ from duolog.plan.types import Array, Column, Map, Type
 
 
 def lower_filter(node: Filter, row: Row, around: Surroundings) -> Lowered:
-    before, row, naming = calls_before([node.predicate], node, row, around)
+    before, row, naming = calls_before([node.predicate], node, row, around, nulls=True)
     predicate = lower_expression(node.predicate, naming)
     versioned = row.changes and node.history_ms is not None
     operator = FilterOperator(predicate=predicate, versioned=versioned)

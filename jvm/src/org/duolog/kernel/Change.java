@@ -23,6 +23,17 @@ final class Change {
   /** Of a table: whether there is no later row of the key. A versioned table tells of others, too. */
   boolean latest = true;
 
+  /**
+   * Whether {@code value} only carries results of Python functions for a record without a value. The node
+   * that reads them ({@link PythonNode}) forwards a null value; no other node ever sees this.
+   */
+  boolean nullWithResults;
+
+  /** The value, or null where it only carries results. */
+  UnsafeRow ownValue() {
+    return nullWithResults ? null : value;
+  }
+
   /** Fills all but the sides from the change that is handled: its timestamps and its headers. */
   Change set(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change cause) {
     set(key, value, old, cause.ts, cause.oldTs, cause.headers);
@@ -39,6 +50,7 @@ final class Change {
     this.oldTs = oldTs;
     this.headers = headers;
     this.latest = true;
+    this.nullWithResults = false;
     return this;
   }
 }

@@ -44,7 +44,7 @@ final class FilterNode extends Node {
   void process(Change change) {
     if (!table) {
       if (predicate.test(operands.of(change.key, change.value, null, change.ts))) {
-        forward(change);
+        forward(out.set(change.key, change.ownValue(), null, change));
       }
       return;
     }

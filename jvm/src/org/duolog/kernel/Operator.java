@@ -107,6 +107,7 @@ interface Operator {
    * @param function its name in the spec
    * @param arguments bytes of JSON
    * @param values see what it gives as r0, bytes of JSON
+   * @param nulls whether it is called with records without a value
    */
   record Python(
       String name,
@@ -116,7 +117,8 @@ interface Operator {
       boolean table,
       String function,
       String arguments,
-      List<String> values)
+      List<String> values,
+      boolean nulls)
       implements Operator {
     public Python {
       children = Spec.orEmpty(children);

@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
- * Calls a function in Python with many records at once, and computes a new value with what it gives; a null value stays
- * null, without a call.
+ * Calls a function in Python with many records at once, and computes a new value with what it gives. A null value stays
+ * null without a call; with {@code nulls} the function is called with nulls, and the node that reads the result restores
+ * the null value ({@link Change#nullWithResults}).
  *
  * <p>In a micro-batch records wait until there are some, or no more ({@link Deferred}); in real time none waits, but for the
  * answers of look-ups where they are read ({@link PythonLookups}). Of a stream, and with nodes behind it that keep nothing.
@@ -19,6 +20,7 @@ final class PythonNode extends Node implements Deferred.Holding {
   private final PythonFunction function;
   private final Program arguments;
   private final Program values;
+  private final boolean nulls;
   private final int keyColumns;
   private final int valueColumns;
   private transient Operands operands;
@@ -29,23 +31,26 @@ final class PythonNode extends Node implements Deferred.Holding {
   /** In real time at the ingress; null elsewhere. */
   private transient PythonLookups lookups;
 
-  /** A record that waits, with its arguments; null where it has no value. */
+  /** A record that waits, with its arguments; null if the function is not called with it. */
   private record Waiting(
       Scope.Place place, int size, Change change, byte[] arguments) {}
 
   /**
    * @param arguments computes bytes of JSON
    * @param values computes the new value, of the record and the result
+   * @param nulls whether the function is called with records without a value
    */
   PythonNode(
       PythonFunction function,
       Program arguments,
       Program values,
+      boolean nulls,
       int keyColumns,
       int valueColumns) {
     this.function = function;
     this.arguments = own(arguments);
     this.values = own(values);
+    this.nulls = nulls;
     this.keyColumns = keyColumns;
     this.valueColumns = valueColumns;
   }
@@ -84,7 +89,7 @@ final class PythonNode extends Node implements Deferred.Holding {
   @Override
   void process(Change change) {
     byte[] given =
-        change.value == null
+        change.value == null && !nulls
             ? null
             : arguments.bytes(operands.of(change.key, change.value, null, change.ts));
     Change kept =
@@ -94,7 +99,10 @@ final class PythonNode extends Node implements Deferred.Holding {
                 change.value == null ? null : change.value.copy(),
                 null,
                 change);
-    int size = given == null ? 0 : given.length + kept.value.getSizeInBytes();
+    kept.nullWithResults = change.nullWithResults;
+    int size =
+        (given == null ? 0 : given.length)
+            + (kept.value == null ? 0 : kept.value.getSizeInBytes());
     waiting.add(new Waiting(scope.place(size), size, kept, given));
     if (lookups != null && given != null) {
       lookups.ask(given);
@@ -180,7 +188,7 @@ final class PythonNode extends Node implements Deferred.Holding {
     }
   }
 
-  /** @param answer null of a record without a value */
+  /** @param answer null if the function was not called */
   private void goOn(Change change, PythonWorkers.Answer answer) {
     if (answer == null) {
       forward(out.set(change.key, null, null, change));
@@ -200,7 +208,9 @@ final class PythonNode extends Node implements Deferred.Holding {
       scope.failed(this, change, e);
       return;
     }
-    forward(out.set(change.key, value, null, change));
+    out.set(change.key, value, null, change);
+    out.nullWithResults = change.nullWithResults || change.value == null;
+    forward(out);
   }
 
   private UnsafeRow row(byte[] bytes) {

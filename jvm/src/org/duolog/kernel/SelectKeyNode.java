@@ -37,7 +37,7 @@ final class SelectKeyNode extends Node {
   @Override
   void process(Change change) {
     UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
-    forward(out.set(!keepsNulls && allNull(key) ? null : key, change.value, null, change));
+    forward(out.set(!keepsNulls && allNull(key) ? null : key, change.ownValue(), null, change));
   }
 
   private static boolean allNull(UnsafeRow row) {

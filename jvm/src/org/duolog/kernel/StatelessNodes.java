@@ -25,6 +25,7 @@ record StatelessNodes(Binding binding) {
         PythonFunction.of(binding.spec().applicationId(), of.function()),
         binding.bind(owner, Binding.input(of), List.of(of.arguments())),
         binding.computed(owner, layout, of.values(), of),
+        of.nulls(),
         of.keyTypes().size(),
         of.valueTypes().size());
   }
