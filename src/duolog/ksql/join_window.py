@@ -27,9 +27,9 @@ class WithinWindow:
     eager: bool
 
 
-def window_of(node: nodes.Within) -> WithinWindow:
-    """Return what WITHIN says."""
+def window_of(node: nodes.Within, *, strict: bool) -> WithinWindow:
+    """Return what WITHIN says; with `strict` what was emitted unmatched may be joined later, as in ksqlDB."""
     before, after = (milliseconds(node.args[side]) for side in ("before", "after"))
     said = node.args.get("grace")
     grace = max(_DAY_MS - 2 * before, 0) if said is None else milliseconds(said)
-    return WithinWindow(JoinWindow(before, after, grace), eager=said is None)
+    return WithinWindow(JoinWindow(before, after, grace, again=strict), eager=said is None)

@@ -158,7 +158,7 @@ class Joiner:
                 hint="Say how far apart two records may be: WITHIN 1 HOUR.",
             )
         self._ensure_partitions(left, right)
-        window = window_of(within)
+        window = window_of(within, strict=self.strict)
         criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
         given = _givens(left, criterion, join)
         _ensure_key(given, criterion)

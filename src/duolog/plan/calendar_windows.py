@@ -94,6 +94,11 @@ class CalendarWindows:
         """How long a window's row is kept at least, from its start on."""
         return _DAYS_MAX[self.unit] * DAY_MS + self.grace_ms
 
+    @property
+    def closes_after_ms(self) -> int:
+        """A window has closed when stream time is this much or more beyond its end."""
+        return self.grace_ms
+
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of windows are kept no more."""
         return next(self.starts(stream_time)) - self.grace_ms

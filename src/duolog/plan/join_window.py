@@ -5,7 +5,12 @@
 A record is kept for later ones of the other stream while stream time, the greatest timestamp of its
 own stream in the task, is less than the length of the window and the grace period ahead of it.
 
-Source: Kafka Streams `JoinWindows`.
+The window of a left record closes when the greatest timestamp of both streams is beyond t + after + grace. A left or
+outer join then emits it unmatched, if it has no partner, and joins it with no later record: nothing is emitted
+unmatched and then matched. The same holds for right records with `before`.
+
+Source: Kafka Streams `JoinWindows`; it keeps a record for size and grace only, which loses partners of a window with a
+negative or no end, and emits unmatched and then matched (KAFKA-19536).
 """
 
 from dataclasses import dataclass
@@ -23,6 +28,8 @@ class JoinWindow:
     before_ms: int
     after_ms: int
     grace_ms: int = 0
+    again: bool = False
+    """Whether a record that was emitted unmatched is joined again, and kept too briefly, as by Kafka Streams."""
 
     def __post_init__(self) -> None:
         if self.size_ms < 0:
@@ -33,12 +40,6 @@ class JoinWindow:
             )
         if self.grace_ms < 0:
             raise InvalidPlan("the grace period is negative")
-        if not self.kept_ms:
-            raise InvalidPlan(
-                "a join within 0 ms without a grace period joins nothing",
-                detail="A record is kept for as long as the window and the grace period are.",
-                hint='Give it a grace period: grace="1 second".',
-            )
         if max(abs(self.before_ms), abs(self.after_ms), self.grace_ms) > _LONGEST_MS:
             raise InvalidPlan("the window of a join is longer than time itself")
 
@@ -48,13 +49,20 @@ class JoinWindow:
 
     @property
     def kept_ms(self) -> int:
-        """How long a record is kept, by stream time."""
-        return self.size_ms + self.grace_ms
+        """How long a record is kept, by stream time: until no record within the grace period can need it."""
+        if self.again:
+            return self.size_ms + self.grace_ms
+        return max(self.size_ms, self.before_ms + 1, self.after_ms + 1) + self.grace_ms
+
+    @property
+    def waits_ms(self) -> int:
+        """How far the end of a record's window is passed before one that comes is emitted unmatched at once."""
+        return 0 if self.again else self.grace_ms
 
     @property
     def reversed(self) -> "JoinWindow":
         """The same window as a record of the right stream sees it."""
-        return JoinWindow(self.after_ms, self.before_ms, self.grace_ms)
+        return JoinWindow(self.after_ms, self.before_ms, self.grace_ms, self.again)
 
     def bounds(self, timestamp_ms: int) -> tuple[int, int]:
         """Return the first and the last timestamp that a record is joined with.

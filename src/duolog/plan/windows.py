@@ -60,6 +60,11 @@ class TimeWindows:
         return self.size_ms + self.grace_ms
 
     @property
+    def closes_after_ms(self) -> int:
+        """A window has closed when stream time is this much or more beyond its end."""
+        return self.grace_ms
+
+    @property
     def origin_ms(self) -> int:
         """The start of the first window."""
         return self.offset_ms - self.advance_ms if self.offset_ms else 0
@@ -114,9 +119,14 @@ class SessionWindows:
         """How long Kafka Streams keeps a session's row at least, from its end on."""
         return self.gap_ms + self.grace_ms
 
+    @property
+    def closes_after_ms(self) -> int:
+        """A session has closed when stream time is this much or more beyond its end, which it holds."""
+        return self.gap_ms + self.grace_ms + 1
+
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of sessions are kept no more."""
-        return stream_time - self.gap_ms - self.grace_ms - 1
+        return stream_time - self.closes_after_ms
 
     @property
     def key(self) -> WindowedKey:
@@ -151,9 +161,14 @@ class SlidingWindows:
         """How long Kafka Streams keeps a window's row at least: others are made of it."""
         return 2 * self.difference_ms + self.grace_ms
 
+    @property
+    def closes_after_ms(self) -> int:
+        """A window has closed when stream time is this much or more beyond its end, which it holds."""
+        return self.grace_ms + 1
+
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of windows are kept no more: others are made of them."""
-        return stream_time - self.grace_ms - self.difference_ms - 2
+        return stream_time - self.closes_after_ms - self.difference_ms - 1
 
     @property
     def key(self) -> WindowedKey:
@@ -195,6 +210,11 @@ class UnlimitedWindows:
     def kept_ms(self) -> None:
         """Its rows are kept for ever."""
         return
+
+    @property
+    def closes_after_ms(self) -> int:
+        """It never closes: its end is the last millisecond that there is."""
+        return 0
 
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows are kept no more: there is none."""

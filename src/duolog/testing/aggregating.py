@@ -31,7 +31,7 @@ def fold_of(node: AggregateNode) -> Run:
         case SlidingWindows() as windows:
             stream_time = partial(_stream_time, node)
             run = in_sliding_windows(node, windows, _adder(node), results_of(node), stream_time)
-            return _told_on_close(node, run, windows.grace_ms) if node.emits_on_close else run
+            return _told_on_close(node, run) if node.emits_on_close else run
         case windows:
             return _in_fixed_windows(node, windows)
 
@@ -42,7 +42,7 @@ def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
-        closed = _stream_time(node, entry, stores) - windows.grace_ms
+        closed = _stream_time(node, entry, stores) - windows.closes_after_ms
         bounds = [(start, windows.end(start)) for start in windows.starts(entry.timestamp_ms)]
         return [
             result
@@ -51,7 +51,7 @@ def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
             for result in add(replace(entry, key=(*entry.key, start, end)), stores)
         ]
 
-    return _told_on_close(node, run, windows.grace_ms - 1) if node.emits_on_close else run
+    return _told_on_close(node, run) if node.emits_on_close else run
 
 
 def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
@@ -77,13 +77,13 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
             return []
         store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
         stream_time = _stream_time(node, entry, stores)
-        closed, over = stream_time - gap - windows.grace_ms, node.let_go_until(stream_time)
+        closed, over = stream_time - windows.closes_after_ms, node.let_go_until(stream_time)
         touched = sorted(
             key
             for key in store
             if key[:-2] == entry.key and key[-1] >= max(over + 1, at - gap) and key[-2] <= at + gap  # type: ignore[operator]
         )
-        if max([at, *(key[-1] for key in touched)]) < closed:  # type: ignore[type-var, operator]
+        if max([at, *(key[-1] for key in touched)]) <= closed:  # type: ignore[type-var, operator]
             return []
         key, now = joined(entry, touched, stores)
         result = replace(entry, key=key, value=results(key, now), timestamp_ms=now.timestamp_ms)
@@ -100,12 +100,11 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         store[key] = now
         return found
 
-    waits_ms = windows.gap_ms + windows.grace_ms
-    return _told_on_close(node, run, waits_ms) if node.emits_on_close else run
+    return _told_on_close(node, run) if node.emits_on_close else run
 
 
-def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
-    """Return the function that updates rows, and tells those that end more than a time before stream time.
+def _told_on_close(node: AggregateNode, update: Run) -> Run:
+    """Return the function that updates rows, and tells those whose windows have closed.
 
     They stay behind their results. How far they were told is kept beside them: now, and before this record.
     """
@@ -126,9 +125,10 @@ def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
     def tell(entry: Entry, stores: Stores) -> Sequence[Entry]:
         told = stores.setdefault(_told(node), {}).get((), Kept((), -1)).timestamp_ms
         store = stores[node.store]
-        closed = _stream_time(node, entry, stores) - waits_ms
-        stores[_told(node)] = {(): Kept((told,), max(told, closed - 1))}
-        leaving = sorted((key for key in store if told < key[-1] < closed), key=place)  # type: ignore[operator]
+        assert node.windows is not None
+        closed = _stream_time(node, entry, stores) - node.windows.closes_after_ms
+        stores[_told(node)] = {(): Kept((told,), max(told, closed))}
+        leaving = sorted((key for key in store if told < key[-1] <= closed), key=place)  # type: ignore[operator]
         since = _told_since(node, entry, stores)
         return [
             made(entry, results(key, store[key]), store[key].timestamp_ms, key)
@@ -136,7 +136,7 @@ def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
             if since is None or key[-2] >= since  # type: ignore[operator]
         ]
 
-    return _OnClose(node, waits_ms, run, tell)
+    return _OnClose(node, run, tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,6 @@ class _OnClose:
     """Updates rows with a record, and tells those that have closed; a tick tells more where none comes."""
 
     node: AggregateNode
-    waits_ms: int
     run: Run
     tell: Run
 
@@ -152,7 +151,7 @@ class _OnClose:
         return self.run(entry, stores)
 
     def tick(self, now_ms: int, stores: Stores) -> Sequence[Entry]:
-        return tick(self.node, now_ms, self.waits_ms, self.tell, stores)
+        return tick(self.node, now_ms, self.tell, stores)
 
 
 def tick_of(node: AggregateNode) -> Callable[[int, Stores], Sequence[Entry]]:

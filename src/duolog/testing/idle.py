@@ -21,24 +21,20 @@ def saw_record(node: AggregateNode, stores: Stores) -> None:
         stores[_idle(node)] = {(): Kept((), _BUSY)}
 
 
-def tick(
-    node: AggregateNode, now_ms: int, waits_ms: int, tell: Tell, stores: Stores
-) -> Sequence[Entry]:
-    """Tell the time: return what closes if no record has come for long.
-
-    A window closes when stream time is more than `waits_ms` behind its end.
-    """
+def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequence[Entry]:
+    """Tell the time: return what closes if no record has come for long."""
     times = stores.get(f"{node.store}, stream time")
     if not times:
         return []
     assert node.idle_ms is not None
+    assert node.windows is not None
     since = stores[_idle(node)][()].timestamp_ms
     if since == _BUSY:
         since = now_ms
         stores[_idle(node)] = {(): Kept((), since)}
     if now_ms - since >= node.idle_ms:
         ends = [key[-1] for key in stores[node.store] if isinstance(key[-1], int)]
-        last = max(ends, default=0) + waits_ms + 1
+        last = max(ends, default=0) + node.windows.closes_after_ms
         times[()] = Kept((), max(times[()].timestamp_ms, min(now_ms, last)))
     return tell(Entry((), None, times[()].timestamp_ms), stores)
 

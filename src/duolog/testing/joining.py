@@ -71,7 +71,7 @@ class _Side:
         if entry.value is not None:
             if entry.timestamp_ms == stream_time:
                 yield from self._closed(entry, stores)
-            partners = self._partners(entry, stores)
+            partners = self._partners(entry, stream_time, stores)
             for kept in partners:
                 time = max(entry.timestamp_ms, kept.timestamp_ms)
                 yield self._joined(entry, entry.key, entry.value, kept.row, time)
@@ -80,9 +80,12 @@ class _Side:
         if self._node.fills:
             self._keep(entry, stores)
 
-    def _partners(self, entry: Entry, stores: Stores) -> list[Kept]:
+    def _partners(self, entry: Entry, stream_time: int, stores: Stores) -> list[Kept]:
         node = self._node
         first, last = self._window.bounds(entry.timestamp_ms)
+        if node.other_unmatched and not node.window.again:
+            # Those before have closed: one without a partner has been emitted unmatched.
+            first = max(first, stream_time - self._window.before_ms - self._window.grace_ms)
         first = max(first, _time(node.other_store, stores) - node.window.kept_ms + 1)
         partners = [
             kept
@@ -100,7 +103,8 @@ class _Side:
         self, entry: Entry, value: Row, stream_time: int, stores: Stores
     ) -> Iterator[Result]:
         key, at = entry.key, entry.timestamp_ms
-        if self._node.unmatched is None or self._window.bounds(at)[1] < stream_time:
+        closes = self._window.bounds(at)[1] + self._window.waits_ms
+        if self._node.unmatched is None or closes < stream_time:
             yield self._joined(entry, key, value, None, at)
         else:
             waiting = stores[self._node.unmatched]

@@ -395,6 +395,7 @@ ON_CLOSE: Final[tuple[Define, ...]] = (
 )
 SUPPRESSED: Final[tuple[Define, ...]] = (
     suppressed_until_windows_close,
+    suppressed_sessions,
     suppressed_for_a_time,
     suppressed_and_looked_up,
 )

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import KafkaStreams
 from conformance.streams.judged_cases import (
     MODES,
@@ -24,6 +25,7 @@ from conformance.streams.judged_cases import (
     by_key,
     cache_of,
     plan_of,
+    suppressed_and_joined,
 )
 from conformance.streams.test_kafka_streams import Court
 
@@ -62,3 +64,16 @@ def test_each_task_has_its_own_time(court: Court, define: Define, mode: Mode) ->
     reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=2)
 
     assert by_key(ours) == by_key(reference)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "late"])
+def test_what_is_behind_held_back_changes_takes_back_what_was_told(
+    spark: SparkSession, mode: Mode
+) -> None:
+    """Kafka Streams takes back what nobody was told, so the reference evaluator judges."""
+    plan = plan_of(suppressed_and_joined)
+    batches = batches_of(plan, OF_BOTH_TABLES * 2, mode)
+
+    ours = run_in_memory(spark, plan, batches, cache_bytes_max=0)
+
+    assert ours == run_by_reference(plan, batches, cache_bytes_max=0, tasks=1)

@@ -105,9 +105,18 @@ def test_a_window_that_ends_before_it_begins_is_refused(before: int, after: int)
         JoinWindow(before, after, 10)
 
 
-def test_a_window_in_which_nothing_is_kept_is_refused() -> None:
-    with pytest.raises(StatementError, match="joins nothing") as caught:
-        JoinWindow(0, 0)
-
-    assert "grace" in caught.value.hint
-    assert JoinWindow(0, 0, 1).kept_ms == 1
+@pytest.mark.parametrize(
+    ("window", "kept_ms"),
+    [
+        (JoinWindow(0, 0), 1),
+        (JoinWindow(4, 4, 2), 10),
+        (JoinWindow(0, 5, 1), 7),
+        (JoinWindow(-2, 6, 4), 11),
+        (JoinWindow(5, -1), 6),
+    ],
+    ids=str,
+)
+def test_a_record_is_kept_until_no_record_within_the_grace_period_can_need_it(
+    window: JoinWindow, kept_ms: int
+) -> None:
+    assert window.kept_ms == window.reversed.kept_ms == kept_ms

@@ -180,6 +180,8 @@ class StreamJoinOperator(Operator):
     before_ms: int
     after_ms: int
     grace_ms: int
+    kept_ms: int
+    again: bool
     key_bytes: str
     right_types: Sequence[str]
     values: Sequence[str]

@@ -33,6 +33,8 @@ def lower_stream_join_side(node: StreamJoinSide, row: Row, _around: Surroundings
         before_ms=window.before_ms,
         after_ms=window.after_ms,
         grace_ms=window.grace_ms,
+        kept_ms=window.kept_ms,
+        again=window.again,
         key_bytes=encode_key(internal_key_format(left.inner_key), left, key_names(left.key)),
         right_types=spark_types(other),
         values=[lower_as_declared(expression, naming) for _, expression in node.values],

@@ -54,7 +54,7 @@ class Suppress(Node):
             self._ensure_final()
 
     def _ensure_final(self) -> None:
-        for windows in self._windows:
+        for windows in self.windows:
             ensure_closing(windows, self.parent)
         if not self.shut_down and (self.max_records or self.max_bytes):
             raise InvalidPlan(
@@ -67,20 +67,18 @@ class Suppress(Node):
         """How long a row waits, or how long after the end of its window it leaves."""
         if self.time_limit_ms is not None:
             return self.time_limit_ms
-        return max(
-            windows.grace_ms + (windows.gap_ms if isinstance(windows, SessionWindows) else 0)
-            for windows in self._windows
-        )
+        return max(windows.closes_after_ms for windows in self.windows)
 
     @property
     def bucket_ms(self) -> int:
         """How long the buckets are in which rows wait. Must not depend on the grace period."""
         if self.time_limit_ms is not None:
             return max(1, self.time_limit_ms // _BUCKETS)
-        return min(max(1, _length_ms(windows) // _BUCKETS) for windows in self._windows)
+        return min(max(1, _length_ms(windows) // _BUCKETS) for windows in self.windows)
 
     @property
-    def _windows(self) -> tuple[Windows, ...]:
+    def windows(self) -> tuple[Windows, ...]:
+        """The windows in which the rows were made."""
         return _windows_of(self.parent)
 
     @property

@@ -95,6 +95,8 @@ final class JoinOperators {
       long beforeMs,
       long afterMs,
       long graceMs,
+      long keptMs,
+      boolean again,
       String keyBytes,
       List<String> rightTypes,
       List<String> values)

@@ -28,12 +28,12 @@ final class JoinRows implements Store {
 
   /**
    * @param windowMs how long the window is; part of the checkpoint
-   * @param graceMs how much longer a record is kept; no part of it
+   * @param keptMs how long a record is kept; no part of it
    */
-  JoinRows(String name, int rowColumns, long windowMs, long graceMs, Grouping grouping) {
+  JoinRows(String name, int rowColumns, long windowMs, long keptMs, Grouping grouping) {
     this.name = name;
     this.rowColumns = rowColumns;
-    this.keptMs = windowMs + graceMs;
+    this.keptMs = keptMs;
     this.lists = new RowLists(name, Math.max(SHORTEST_BUCKET_MS, windowMs), grouping);
   }
 

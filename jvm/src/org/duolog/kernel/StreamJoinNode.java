@@ -9,16 +9,17 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <pre>
  *   record at t   1  those whose windows have closed are told alone, of both sides
- *                 2  joined with the others' records from t - before to t + after, which wait no longer
- *                 3  without any: told alone where its window has passed, else it waits
- *                 4  kept for the others' records to come; counted as late where it is too late for that
+ *                 2  joined with the others' records from t - before to t + after whose windows are open, which wait no longer
+ *                 3  without any: told alone if its window has closed, else it waits
+ *                 4  kept for the others' records to come; counted as late if it is too late for that, or for 2
  * </pre>
  *
  * <p>A join has two of these, which feed the same children and look into each other's stores. A result's
  * timestamp is the later one of both records. What is told alone depends on the kind of the join; eagerly
  * nothing waits. A null value is dropped; a null key has no partner. Of a stream joined with itself the left
  * side keeps records, and the right one finds each among those that it looks at. A result that has no value
- * costs itself alone. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962 for null keys.
+ * costs itself alone. A window has closed when the time of both sides is beyond its end and the grace period: a record
+ * is told alone then, and joined with nothing later, so that none is told alone and then joined. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962 for null keys.
  */
 final class StreamJoinNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -97,7 +98,9 @@ final class StreamJoinNode extends Node {
         tellClosed(change);
       }
       join(change);
-      if (stores.own != null && !stores.own.add(change.key, change.value, change.ts)) {
+      boolean isKept =
+          stores.own == null || stores.own.add(change.key, change.value, change.ts);
+      if (!isKept || stores.own != null && isLate(change.ts)) {
         scope.late(this);
       }
     }
@@ -105,6 +108,9 @@ final class StreamJoinNode extends Node {
 
   private void join(Change change) {
     long first = Math.max(0, change.ts - of.beforeMs());
+    if (closes()) {
+      first = Math.max(first, otherOpenSince());
+    }
     long last = Math.max(0, later(change.ts, of.afterMs()));
     List<JoinRows.Found> partners = stores.other.find(change.key, first, last);
     for (JoinRows.Found partner : partners) {
@@ -115,12 +121,32 @@ final class StreamJoinNode extends Node {
       tell(change, change.key, change.value, partner.row(), ts);
     }
     if (partners.isEmpty() && of.tellsUnmatched()) {
-      if (stores.unmatched == null || last < clock.time()) {
+      if (stores.unmatched == null || later(last, waitsMs()) < clock.time()) {
         tell(change, change.key, change.value, null, change.ts);
       } else {
         stores.unmatched.add(change.key, change.value, change.ts);
       }
     }
+  }
+
+  /** Whether others that it could have been joined with have closed. */
+  private boolean isLate(long ts) {
+    return closes() && ts - of.beforeMs() < otherOpenSince();
+  }
+
+  /** Whether records of the other side are joined with nothing once they have closed. */
+  private boolean closes() {
+    return stores.otherUnmatched != null && !of.again();
+  }
+
+  /** How long one whose window has passed waits; Kafka Streams' is told at once. */
+  private long waitsMs() {
+    return of.again() ? 0 : of.graceMs();
+  }
+
+  /** The window of a record of the other side that came before this time has closed. */
+  private long otherOpenSince() {
+    return clock.time() - of.beforeMs() - of.graceMs();
   }
 
   /** A time and so much more, which may be less; at most the greatest there is. */
@@ -132,7 +158,7 @@ final class StreamJoinNode extends Node {
   private void tellClosed(Change change) {
     // A window is open from the side of a record on; the other side sees it reversed.
     long own = clock.time() - of.afterMs() - of.graceMs();
-    long other = clock.time() - of.beforeMs() - of.graceMs();
+    long other = otherOpenSince();
     while (true) {
       long first = stores.unmatched == null ? Long.MAX_VALUE : stores.unmatched.first(own);
       long otherFirst =

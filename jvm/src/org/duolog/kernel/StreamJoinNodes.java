@@ -26,7 +26,7 @@ final class StreamJoinNodes {
     int columns = of.valueTypes().size();
     long windowMs = of.beforeMs() + of.afterMs();
     if (of.fills()) {
-      JoinRows kept = new JoinRows(of.store(), columns, windowMs, of.graceMs(), grouping);
+      JoinRows kept = new JoinRows(of.store(), columns, windowMs, of.keptMs(), grouping);
       ensureNew(rows.put(of.store(), kept), of.store());
     }
     if (of.unmatched() != null) {

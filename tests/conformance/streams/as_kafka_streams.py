@@ -1,0 +1,32 @@
+"""What is decided otherwise than in Kafka Streams, done as Kafka Streams does it while it judges.
+
+    joins of streams     a record that was emitted unmatched is joined again (KAFKA-19536), and kept for size and grace only
+    suppressed windows   a session, and a sliding window, is emitted one millisecond before its aggregate has closed it
+
+What is done instead has tests of its own: `test_emitted_once.py`.
+"""
+
+from functools import partial
+from typing import Final, cast
+
+import pytest
+
+from duolog.dsl import stream_joins
+from duolog.plan.join_window import JoinWindow
+from duolog.plan.nodes import Suppress
+from duolog.plan.windows import SessionWindows, SlidingWindows
+
+OURS: Final = cast("property", Suppress.delay_ms)
+
+
+def do_as_kafka_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_joins, "JoinWindow", partial(JoinWindow, again=True))
+    monkeypatch.setattr(Suppress, "delay_ms", property(_delay_ms))
+
+
+def _delay_ms(node: Suppress) -> int:
+    windows = () if node.time_limit_ms is not None else node.windows
+    ours: int = OURS.__get__(node)
+    return (
+        ours - 1 if any(isinstance(of, SessionWindows | SlidingWindows) for of in windows) else ours
+    )
