@@ -83,6 +83,8 @@ def _set_form(context: click.Context, _param: click.Parameter, form: str) -> Non
     if context.resilient_parsing:
         return
     _hush_py4j()
+    if form == "text":
+        _pass_on_notes(context)
     if form != "json" or _handler is not None:
         return
     _handler = log_to_stderr("json")
@@ -90,6 +92,26 @@ def _set_form(context: click.Context, _param: click.Parameter, form: str) -> Non
     # py4j gives the root a handler of its own where it has none, and would tell each line once more, as text.
     logging.getLogger("duolog").propagate = False
     logging.getLogger().addHandler(_handler)
+
+
+def _pass_on_notes(context: click.Context) -> None:
+    """Say as lines for people what the end of the JVM logs, from info on: what goes on after the command has ended."""
+    logger = logging.getLogger("duolog.engine.java_end")
+    before = logger.level
+
+    def undo() -> None:
+        logger.removeFilter(_said)
+        logger.setLevel(before)
+
+    logger.setLevel(logging.INFO)
+    # Not a handler: py4j gives the root one, which would write the line once more.
+    logger.addFilter(_said)
+    context.call_on_close(undo)
+
+
+def _said(record: logging.LogRecord) -> bool:
+    say(record.getMessage())
+    return False
 
 
 def _with_application(record: logging.LogRecord) -> bool:

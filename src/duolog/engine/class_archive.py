@@ -21,14 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from duolog.engine.archive_watch import WRITE_S
+
 _DIRECTORY: Final = "classes"
 _ARRIVING: Final = "arriving"
 _KEPT_MAX: Final = 3
 _HEADER_BYTES: Final = 4
-# Nobody writes for so long, however busy the machine is.
-_ABANDONED_AFTER_S: Final = 3600
+# Nobody writes for so long: `archive_watch` ends it.
+_ABANDONED_AFTER_S: Final = 10 * WRITE_S
 # Thousands of lines about classes that cannot be archived, such as generated ones.
 _QUIET: Final = "-Xlog:cds*=off"
+SHRINKS: Final = "-XX:+UseAdaptiveSizePolicyWithSystemGC"
+"""Lets `ParentWatch.end` give back the heap; the JVM's collector of garbage, ParallelGC, would keep its size else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +69,26 @@ class ClassArchive:
                 self.kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError:  # A cache that can only be read, say.
                 return ""
-            option = f"-XX:ArchiveClassesAtExit={self.arriving}"
+            return f'"-XX:ArchiveClassesAtExit={self.arriving}" {_QUIET} {SHRINKS}'
         else:
             return ""
         return f'"{option}" {_QUIET}'
 
     def take_over(self) -> None:
-        """Take what JVMs have written whole; the oldest archives go, as one is 190 MB, and so do abandoned parts."""
+        """Take what JVMs have written whole; the oldest archives go, as one is 190 MB, and so does what is left over.
+
+        Left over are parts of archives whose JVM was killed, and archives for another Java or other jars, an older
+        Duolog's say, that no start of these has taken.
+        """
         for arriving in list(self._arriving()):
             # Of two that come to the same file one is late; and a cache may be one that can only be read.
             with contextlib.suppress(OSError):
                 if _is_whole(arriving):
                     arriving.replace(self.kept)
-                elif time.time() - arriving.stat().st_mtime > _ABANDONED_AFTER_S:
-                    arriving.unlink()
+        for left_over in self.kept.parent.glob(f"*.{_ARRIVING}"):
+            with contextlib.suppress(OSError):
+                if time.time() - left_over.stat().st_mtime > _ABANDONED_AFTER_S:
+                    left_over.unlink()
         # Several, because two installations of one user would take each other's away.
         with contextlib.suppress(OSError):  # Another process may do the same.
             by_age = sorted(

@@ -1,19 +1,26 @@
 """How the JVM of this process ends, once Spark has stopped in it."""
 
 import contextlib
+import logging
 import os
 import subprocess
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from duolog.engine import archive_watch
 from duolog.engine.class_archive import ClassArchive
+
+logger: Final = logging.getLogger(__name__)
 
 # What is left of a JVM does nothing that anybody waits for.
 _END_TIMEOUT_S: Final = 3
 _LAST_PRIORITY: Final = 19
+# For each processor: an application that has just ended has kept them all busy itself.
+_LOAD_MAX: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -22,17 +29,28 @@ class JavaEnd:
 
     At once where its start failed, where somebody is in a hurry, and where it would write an archive
     that lacks what a query needs, with which all later starts had to live. The archive takes ten seconds of
-    processor time, which are minutes on a busy machine, and nobody waits for them.
+    processor time, and nobody waits for them. On a busy machine these would be minutes: none is written where others
+    already wait for a processor, and writing is given up after a minute (`archive_watch`).
     """
 
     process: Any
     archive: ClassArchive | None
     """What it writes as it ends; None where it writes none."""
     ran_query: bool = False
+    load: Callable[[], float] = field(default=lambda: os.getloadavg()[0])
+    _is_busy: bool | None = None
 
     @property
     def keeps_archive(self) -> bool:
-        return self.archive is not None and self.ran_query
+        return self.archive is not None and self.ran_query and not self._others_wait()
+
+    def _others_wait(self) -> bool:
+        """Tell if so many wait for a processor that an archive would take minutes; asked once, as of the end."""
+        if self._is_busy is None:
+            self._is_busy = self.load() > _LOAD_MAX * (os.cpu_count() or 1)
+            if self._is_busy:
+                logger.info("the machine is busy: a later run keeps the archive of classes")
+        return self._is_busy
 
     def __call__(
         self,
@@ -44,10 +62,7 @@ class JavaEnd:
         if process is None or process.poll() is not None:
             return
         if kind is None and self.keeps_archive:
-            _yield_to_others(process.pid)
-            # The gateway ends when its standard input does.
-            process.stdin.close()
-            threading.Thread(target=self._take_over, name="class-archive", daemon=True).start()
+            self._leave_to_itself()
             return
         process.stdin.close()
         try:
@@ -60,11 +75,31 @@ class JavaEnd:
                 process.kill()
                 process.wait()
 
-    def _take_over(self) -> None:
+    def _leave_to_itself(self) -> None:
+        archive = self.archive
+        assert archive is not None
+        pid = self.process.pid
+        _yield_to_others(pid)
+        watch = archive_watch.bound(pid, archive.arriving)
+        # The gateway ends when its standard input does.
+        self.process.stdin.close()
+        logger.info(
+            "the JVM (process %d) keeps an archive of its classes, %s, so that later runs start sooner: some seconds%s; "
+            "the setting class.archive=false leaves it out",
+            pid,
+            archive.kept,
+            f", {archive_watch.WRITE_S:.0f} at most" if watch else "",
+        )
+        threading.Thread(
+            target=self._take_over, args=[archive, watch], name="class-archive", daemon=True
+        ).start()
+
+    def _take_over(self, archive: ClassArchive, watch: "subprocess.Popen[bytes] | None") -> None:
         """Take what was written once the JVM has ended; where this process ends first, the next start does it."""
-        assert self.archive is not None
         self.process.wait()
-        self.archive.take_over()
+        archive.take_over()
+        if watch is not None:
+            watch.wait()
 
 
 def _yield_to_others(pid: int) -> None:

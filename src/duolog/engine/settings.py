@@ -129,7 +129,7 @@ ENGINE_SETTINGS: Final = Settings(
             True,  # noqa: FBT003 - a default
             Kind.BOOLEAN,
             "Keep an archive of the JVM's classes in the cache directory, 190 MB: later runs start with a quarter less "
-            "work. The JVM of a first run makes it, and goes on for that once the run has ended.",
+            "work. The JVM of a first run writes it after the run has ended, for a minute at most, unless the machine is busy.",
             importance=Importance.LOW,
         ),
         Setting(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from duolog.broker.log_format import log_to_stderr
@@ -73,3 +74,20 @@ def test_the_engine_is_told_which_form_its_log_has(tmp_path: Path) -> None:
     options = session_conf(config, (), tmp_path)["spark.driver.extraJavaOptions"]
 
     assert "log4j2.json.properties" in options
+
+
+def test_what_goes_on_after_the_command_is_one_line_for_people(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A JVM stayed to keep its archive of classes, and no one was told."""
+    logger = logging.getLogger("duolog.engine.java_end")
+
+    @click.command()
+    @lines.log_format_option
+    def command() -> None:
+        logger.info("the JVM keeps %s", "an archive")
+
+    command.main([], standalone_mode=False)
+    logger.info("after the command")
+
+    assert capsys.readouterr().err == "the JVM keeps an archive\n"

@@ -114,3 +114,23 @@ def test_only_the_owner_may_write_where_archives_are(tmp_path: Path, jar: Path) 
 
     assert archive.arriving.parent == archive.kept.parent
     assert archive.kept.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", [bytes(4096), b"whole"])
+def test_what_another_java_or_other_jars_have_left_goes_after_a_while(
+    tmp_path: Path, jar: Path, content: bytes
+) -> None:
+    """190 MB stayed for ever: only parts of the same archive were looked for."""
+    old = archive_of(tmp_path, jar)
+    old.java_options(write=True)
+    jar.write_bytes(b"another jar")
+    archive = archive_of(tmp_path, jar)
+    fresh = archive.kept.with_name("other.2.arriving")
+    for part in (old.arriving, fresh):
+        part.write_bytes(content)
+    os.utime(old.arriving, (0, 0))
+
+    archive.take_over()
+
+    assert not old.arriving.exists()
+    assert fresh.exists()

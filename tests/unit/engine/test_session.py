@@ -1,5 +1,6 @@
 """What is said where the JVM does not start, and how it ends; both are played."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -152,7 +153,7 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
     """Ctrl-C took more than a minute on a busy machine: the end waited for ten seconds of processor time."""
     archive.arriving.write_bytes(b"classes")
 
-    java_end.JavaEnd(stuck, archive, ran_query=True)(None, None, None)
+    java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)(None, None, None)
 
     assert stuck.poll() is None
     assert os.getpriority(os.PRIO_PROCESS, stuck.pid) == 19
@@ -162,6 +163,30 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
         if thread.name == "class-archive":
             thread.join()
     assert archive.exists
+
+
+def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
+    stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stayed for minutes with a gigabyte, and nobody knew why."""
+    with caplog.at_level(logging.INFO, "duolog.engine.java_end"):
+        java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)(None, None, None)
+
+    (record,) = caplog.records
+    assert f"the JVM (process {stuck.pid}) keeps an archive of its classes" in record.message
+    assert "60 at most" in record.message
+    assert "class.archive=false" in record.message
+
+
+def test_on_a_busy_machine_no_archive_is_written(
+    stuck: subprocess.Popen[bytes], archive: ClassArchive
+) -> None:
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 1000.0)
+
+    assert not end.keeps_archive
+    end(None, None, None)
+
+    assert stuck.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("ran_query", [True, False])
@@ -197,7 +222,7 @@ def test_a_jvm_that_only_ends_is_not_waited_for_long(
 def test_a_jvm_whose_start_was_interrupted_ends_at_once(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)
 
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
@@ -214,7 +239,7 @@ def running_in(
 def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)
     running = running_in(MagicMock(), stuck, end)
     first, second = session.Session(running), session.Session(running)
     running.owners |= {first, second}

@@ -1,5 +1,8 @@
 package org.duolog.kernel;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
+import java.lang.management.ManagementFactory;
+
 /**
  * Ends this JVM with the process that started it.
  *
@@ -24,9 +27,19 @@ public final class ParentWatch {
 
   private ParentWatch() {}
 
-  /** Lets this JVM outlive its parent: it has nothing to do any more but to end, which may take it a while. */
+  /**
+   * Lets this JVM outlive its parent: it has nothing to do any more but to end, which may take it a while. The heap is
+   * given back to the system as far as the collector gives: it was of the size that the queries needed. ParallelGC does
+   * so in the first collection only, and with the option of {@code class_archive.SHRINKS}.
+   */
   public static void end() {
     ended = true;
+    HotSpotDiagnosticMXBean machine =
+        ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+    // The least first: it must never be above the most.
+    machine.setVMOption("MinHeapFreeRatio", "0");
+    machine.setVMOption("MaxHeapFreeRatio", "5");
+    System.gc();
   }
 
   /** The process that a person stops: the one that has started this JVM, where it has said so; else the JVM. */
