@@ -23,6 +23,7 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.background import BackgroundThread, BesideTheLoop
 from duolog.broker.event_loop.loop import Loop, Timers
 from duolog.broker.event_loop.time_slices import TimeSlices
+from duolog.broker.expressions.expressions import Expressions
 from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.network.connection_quotas import ConnectionQuotas
@@ -86,6 +87,7 @@ class Broker:
         self.router = Router(find_apis())
         self._background = BackgroundThread()
         self.beside = BesideTheLoop(self.loop)
+        self.expressions = Expressions(self.loop)
         self.slices = TimeSlices(clock, self.loop.timers)
         self.controller = Controller(self.loop, self.slices)
         self.quotas = ClientQuotas(log_manager)
@@ -179,6 +181,7 @@ class Broker:
         self.rounds.finish()
         self._background.close()
         self.beside.close()
+        self.expressions.close()
         self._log_manager.close(
             clean=not (self.loop.timers.failures or self.counters.errors.total())
         )

@@ -39,6 +39,13 @@ class CoordinatorLoadInProgress(GroupError):
     RETRIABLE = True
 
 
+class CoordinatorNotAvailable(GroupError):
+    """Something that the coordinator needs for this request failed."""
+
+    CODE = 15
+    RETRIABLE = True
+
+
 class IllegalGeneration(GroupError):
     """The group is at another generation."""
 

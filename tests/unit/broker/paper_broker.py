@@ -6,9 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
+import re2
 from kio._kio_native import entity_reader
 
 from duolog.broker.event_loop.time_slices import TimeSlices
+from duolog.broker.expressions.expressions import HelperFailed, InvalidExpression
+from duolog.broker.expressions.worker import compile_expression
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from duolog.broker.router import find_apis
@@ -30,6 +33,43 @@ APIS = {
     if api.key in {*range(COMMIT, LIST + 1), TXN_COMMIT, DELETE, DELETE_OFFSETS}
     or api.key in {CONSUMER_HEARTBEAT, CONSUMER_DESCRIBE}
 }
+
+
+class PaperExpressions:
+    """Matches at once, or when a test says so."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] | None = None
+        self.asked: list[tuple[str, list[str]]] = []
+        self.failures = 0
+        """So many of the next calls fail."""
+
+    def match(self, pattern: str, texts: Iterable[str], done: Any) -> None:
+        names = list(texts)
+        self.asked.append((pattern, names))
+
+        def answer() -> None:
+            if self.failures:
+                self.failures -= 1
+                done(None, HelperFailed("killed"))
+                return
+            try:
+                expression = compile_expression(pattern)
+            except re2.error as error:
+                done(None, InvalidExpression(error.args[0].decode()))
+            else:
+                done(frozenset(filter(expression.fullmatch, names)), None)
+
+        if self.held is None:
+            answer()
+        else:
+            self.held.append(answer)
+
+    def answer(self) -> None:
+        """Answer what was held back."""
+        held, self.held = self.held or [], []
+        for answer in held:
+            answer()
 
 
 class PaperBroker:
@@ -77,6 +117,7 @@ class PaperBroker:
         if self.logs:
             self.names.add(OFFSETS_TOPIC)
         self.messages = Messages()
+        self.expressions = PaperExpressions()
         self.groups = GroupCoordinatorService(self)  # type: ignore[arg-type]
         self.groups.start()
 

@@ -1,7 +1,8 @@
 """ListTransactions, API key 66, versions 0-2.
 
 Behaviour: lists what passes every filter that is given. States that do not exist are named in the
-answer. An expression that cannot be read is INVALID_REGULAR_EXPRESSION.
+answer. An expression that is invalid or takes too long is INVALID_REGULAR_EXPRESSION; it is matched
+in a helper process.
 
 v0  states, producer ids
 v1  transactions that run for longer than a number of milliseconds
@@ -10,16 +11,16 @@ v2  an expression that the whole transactional id must match, in RE2's syntax
 Source: Kafka `TransactionStateManager.listTransactionStates`; KIP-664, KIP-994, KIP-1152.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.expressions.expressions import InvalidExpression
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
-from duolog.coordinator.transactions.records import TransactionRecord
+from duolog.coordinator.transactions.records import TEXT_BYTES_MAX, TransactionRecord
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.errors import KafkaError
-from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kio.schema.list_transactions.v0.request import ListTransactionsRequest as Oldest
@@ -29,19 +30,44 @@ _NAMES = frozenset(state.value for state in TransactionState) | {"Dead", "Prepar
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    unknown = [name for name in request.state_filters if name not in _NAMES]
+    pattern = getattr(request, "transactional_id_pattern", None) or ""
+
+    def done(found: frozenset[str] | None, error: Exception | None) -> None:
+        if error is None:
+            _list(request, context, records, found)
+        elif isinstance(error, KafkaError):
+            context.reply({"error_code": error.code})
+        else:
+            context.broker.refuse(context, error)
+
+    records: Mapping[str, TransactionRecord] = {}
     try:
-        matches = _matcher(getattr(request, "transactional_id_pattern", None))
         records = context.broker.transactions.records()
     except KafkaError as error:
-        context.reply({"error_code": error.code})
+        done(None, error)
         return
+    if len(pattern.encode()) > TEXT_BYTES_MAX:
+        done(None, InvalidExpression("it is too long"))
+    elif pattern:
+        context.broker.expressions.match(pattern, list(records), done)
+    else:
+        done(None, None)
+
+
+def _list(
+    request: "Oldest | Newest",
+    context: RequestContext,
+    records: Mapping[str, TransactionRecord],
+    found: frozenset[str] | None,
+) -> None:
+    """Answer with the transactions that pass; `found` are the ids that match, or None for all."""
+    unknown = [name for name in request.state_filters if name not in _NAMES]
     passes = _filter(request, context.broker.clock.now_ms())
     rows: list[bytes] = []
 
     def add(item: tuple[str, TransactionRecord]) -> None:
         transactional_id, record = item
-        if passes(record) and matches(transactional_id):
+        if passes(record) and (found is None or transactional_id in found):
             row = {
                 "transactional_id": transactional_id,
                 "producer_id": record.producer_id,
@@ -67,23 +93,6 @@ def _filter(request: "Oldest | Newest", now_ms: int) -> Callable[[TransactionRec
         )
 
     return passes
-
-
-def _matcher(pattern: str | None) -> Callable[[str], object]:
-    if not pattern:
-        return lambda _: True
-    import re2  # noqa: PLC0415  Few ask, and it takes a moment to load.
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        expression = re2.compile(pattern, options)
-    except re2.error as error:
-        raise KafkaError(
-            f'expression "{pattern}" cannot be read', code=ErrorCode.INVALID_REGULAR_EXPRESSION
-        ) from error
-    found: Callable[[str], object] = expression.fullmatch
-    return found
 
 
 API = Api(key=66, name="ListTransactions", versions=range(3), handle=handle, looks=True)

@@ -5,7 +5,8 @@ Behaviour: joins (epoch 0), keeps a session, hears of a new assignment and says 
 what it tells is durable. An assignment is told when it changed, or when the member said everything.
 
 v0  the broker makes the member's id
-v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax
+v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax: matched in a helper
+    process; the answer waits for the first result
 
 Source: Kafka ConsumerGroupHeartbeatRequest.json; GroupCoordinatorService.consumerGroupHeartbeat;
 KIP-848.
@@ -40,10 +41,17 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: HeartbeatReply) -> None:
         context.reply(_fields(reply))
 
-    try:
-        context.broker.groups.consumer_heartbeat(_heartbeat(request, context), answer)
-    except GroupError as error:
-        answer(HeartbeatReply(error_code=error.code, error_message=error.message))
+    heartbeat = _heartbeat(request, context)
+
+    def go_on() -> None:
+        try:
+            context.broker.groups.consumer_heartbeat(heartbeat, answer)
+        except GroupError as error:
+            answer(HeartbeatReply(error_code=error.code, error_message=error.message))
+        except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
+            context.broker.refuse(context, error)
+
+    context.broker.groups.topic_matches.when_known(heartbeat.regex, go_on)
 
 
 def _heartbeat(request: "Oldest | Newest", context: RequestContext) -> MemberHeartbeat:

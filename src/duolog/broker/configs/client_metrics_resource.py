@@ -3,9 +3,10 @@
 Source: Kafka `ClientMetricsConfigs`, KIP-714.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
+
+import re2
 
 from duolog.broker.configs.described_config import METRICS_SOURCE, Row, set_rows
 from duolog.broker.configs.dynamic_config_store import SUBJECT, ConfigStore
@@ -26,6 +27,9 @@ _ROWS: Final = (
 )
 METRICS_SETTINGS: Final = Settings(_ROWS, subject="clients' metrics setting")
 _INTERVAL_MS_MIN: Final = 100
+_MATCH_CHARACTERS_MAX: Final = 500
+_EXPRESSION_MEMORY_BYTES_MAX: Final = 64 * 1024
+"""Expressions are compiled on the broker's loop: both limits keep that short."""
 _CLIENT_FIELDS: Final = frozenset({
     "client_instance_id", "client_id", "client_software_name", "client_software_version",
     "client_source_address", "client_source_port",
@@ -80,6 +84,10 @@ class ClientMetrics:
                 f"not {interval_ms}",
                 code=ErrorCode.INVALID_REQUEST,
             )
+        if sum(map(len, match)) > _MATCH_CHARACTERS_MAX:
+            raise ConfigError(
+                f'setting "match" is longer than {_MATCH_CHARACTERS_MAX} characters', name="match"
+            )
         for pattern in match:
             _check_pattern(pattern)
         return self._store.changing(CLIENT_METRICS, name, configs)
@@ -98,9 +106,15 @@ def _check_pattern(pattern: str) -> None:
             value=pattern,
             hint=f"Fields are {', '.join(sorted(_CLIENT_FIELDS))}.",
         )
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _EXPRESSION_MEMORY_BYTES_MAX
     try:
-        re.compile(expression.strip())
-    except re.error as error:
+        re2.compile(expression.strip(), options)
+    except re2.error as error:
+        reason = error.args[0].decode(errors="replace")
         raise ConfigError(
-            f'pattern "{pattern}" is no regular expression: {error}', name="match", value=pattern
+            f'pattern "{pattern}" is not a valid regular expression: {reason}',
+            name="match",
+            value=pattern,
         ) from None

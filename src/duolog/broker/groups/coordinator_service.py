@@ -25,6 +25,7 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.time_slices import OrderedWork
 from duolog.broker.groups.large_deletions import AT_ONCE_MAX, LargeDeletions
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
+from duolog.broker.groups.topic_matches import TopicMatches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
 from duolog.coordinator.consumer_groups.messages import (
@@ -90,6 +91,7 @@ class GroupCoordinatorService:
         self._broker = broker
         self._coordinator = GroupCoordinator(group_settings(broker.settings))
         self._coordinator.consumer.topics = BrokerTopics(broker)
+        self.topic_matches = self._coordinator.consumer.matcher = TopicMatches(broker)
         self._coordinator.consumer.settings_of = self._consumer_settings
         self._topic = OffsetsTopic(broker)
         self._timers: dict[str, Timer] = {}

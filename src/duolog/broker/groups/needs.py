@@ -7,6 +7,7 @@ from duolog.broker.requests import needs
 
 if TYPE_CHECKING:
     from duolog.broker.configs.resource_types import Configs
+    from duolog.broker.expressions.expressions import Expressions
     from duolog.broker.produce.rounds import Rounds
     from duolog.broker.settings import BrokerSettings
     from duolog.broker.topics.topics import Topic, Topics
@@ -34,6 +35,7 @@ class Broker(CoordinatorBroker, Protocol):
     """The broker, as groups see it."""
 
     configs: "Configs"
+    expressions: "Expressions"
 
     def replay_batches(
         self, topic: str, partition: int

@@ -34,6 +34,7 @@ from duolog.coordinator.consumer_groups.migration import (
     upgrade,
 )
 from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord, EpochChange
+from duolog.coordinator.consumer_groups.regex import MatchesAtOnce, TopicMatcher
 from duolog.coordinator.consumer_groups.topics import NoTopics, TopicView
 from duolog.coordinator.errors import GroupIdNotFound, RebalanceInProgress
 from duolog.coordinator.group import Group
@@ -61,6 +62,7 @@ class ConsumerGroups:
 
     Attributes:
         topics: the broker's topics, as they are now.
+        matcher: matches subscriptions by expression against these topics.
         settings_of: the settings of a group, which may have some of its own.
         held: letters that wait for earlier records of their group.
     """
@@ -69,6 +71,7 @@ class ConsumerGroups:
         self, groups: dict[str, AnyGroup], settings: ConsumerGroupSettings | None = None
     ) -> None:
         self.topics: TopicView = NoTopics()
+        self.matcher: TopicMatcher = MatchesAtOnce(lambda: self.topics)
         self.settings = settings or ConsumerGroupSettings()
         self.settings_of: Callable[[str], ConsumerGroupSettings] = lambda _: self.settings
         self._groups = groups
@@ -224,7 +227,7 @@ class ConsumerGroups:
         return step.outcome
 
     def _step(self, group_id: str, now: Moment) -> ConsumerStep:
-        return ConsumerStep(self.settings_of(group_id), self.topics, now)
+        return ConsumerStep(self.settings_of(group_id), self.topics, self.matcher, now)
 
     def _find(self, group_id: str) -> ConsumerGroup:
         group = self._groups.get(group_id)

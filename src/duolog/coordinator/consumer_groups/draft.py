@@ -19,7 +19,7 @@ from duolog.coordinator.consumer_groups.records import (
     TargetChange,
     TargetEpochChange,
 )
-from duolog.coordinator.consumer_groups.regex import check_regex, matching_topics
+from duolog.coordinator.consumer_groups.regex import TopicMatcher
 from duolog.coordinator.consumer_groups.topics import TopicView, known_topics, metadata_hash
 from duolog.coordinator.messages import Moment, Outcome
 from duolog.coordinator.settings import ConsumerGroupSettings
@@ -47,6 +47,7 @@ class ConsumerStep:
 
     settings: ConsumerGroupSettings
     topics: TopicView
+    matcher: TopicMatcher
     now: Moment
     outcome: Outcome = field(default_factory=Outcome)
     soft_changes: list[SoftChange] = field(default_factory=list)
@@ -130,12 +131,12 @@ class Draft:
         does so when its view of the topics expires.
 
         Raises:
-            InvalidRegularExpression: it is none.
+            GroupError: it is invalid, or could not be matched.
         """
         if old == new:
             return False
         if new and new not in self.group.regexes:
-            check_regex(new)
+            self.step.matcher.check(new)
         self.forget_regex(old)
         return new in self.group.regexes if new else bool(old)
 
@@ -150,15 +151,20 @@ class Draft:
         used = self.group.used_regexes()
         if not used or not self._regexes_due(used):
             return False
-        topics = self.step.topics
-        self.step.then(Soft.see_regexes, topics.version, self.step.now.monotonic_ms)
-        known, moved = self.group.regexes, False
-        for regex, names in matching_topics(used, topics.names()).items():
-            before = known.get(regex)
+        topics, known = self.step.topics, self.group.regexes
+        moved, current = False, True
+        for regex in sorted(used):
+            matches = self.step.matcher.matching(regex)
+            current = current and matches is not None and matches.current
+            if matches is None:
+                continue
+            before, names = known.get(regex), matches.topics
             if before is None or before.topics != names:
                 moved = moved or bool(names if before is None else True)
                 resolved = ResolvedRegex(names, topics.version, self.step.now.wall_ms)
                 self.write(RegexChange(self.group.group_id, regex, resolved))
+        if current:  # Else the next heartbeat looks again.
+            self.step.then(Soft.see_regexes, topics.version, self.step.now.monotonic_ms)
         return moved
 
     def _regexes_due(self, used: frozenset[str]) -> bool:

@@ -5,15 +5,14 @@ Linux it looks by itself. So two processes never write into one directory. It ma
 time: what it wrote counts for nothing before the broker has swapped it in.
 """
 
-import ctypes
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, TextIO
 
+from duolog.core.child_process import end_with
 from duolog.log.compaction.compactor import Compactor
 from duolog.log.compaction.job import (
     NEXT,
@@ -30,7 +29,6 @@ from duolog.record.errors import CorruptBatch
 
 _NICENESS: Final = 15
 _SLEEP_SECONDS_MIN: Final = 0.01
-_PR_SET_PDEATHSIG: Final = 1
 
 
 class Pace:
@@ -93,7 +91,7 @@ def _say(answers: TextIO, answer: Answer) -> None:
 
 def main(parent: int) -> None:
     """Serve jobs of the process `parent` until standard input ends."""
-    _end_with(parent)
+    end_with(parent)
     os.nice(_NICENESS)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -101,13 +99,6 @@ def main(parent: int) -> None:
         while line := sys.stdin.readline():
             if line.startswith("{"):
                 run_job(CompactionJob.decode(line), sys.stdin, sys.stdout)
-
-
-def _end_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -36,17 +36,38 @@ KNOWN: Final = 20_000
 APIS: Final = find_apis()
 
 
-def value_of(type_: Any, number: int, arrays: list[int]) -> Any:
-    """Return a value of a field's type; `arrays` has the lengths of the arrays still to come."""
+CONTENTS: Final = {
+    "expression slow to match": "(.*a.{0,200}b.*c){1,4}",
+    "expression slow to compile": "|".join(f"t{i}.*[a-z]{{1,30}}" for i in range(600)),
+    "expression of large classes": r"\pL" * 166,
+    "nested": "(" * 20_000,
+    "nested lists": "[" * 20_000,
+    "digits": "9" * 30_000,
+    "exponent": "1e999999999",
+    "list": "a=b," * 8_000,
+    "list of expressions": r"client_id=(?i)[\x{0}-\x{10ffff}]," * 500,
+    "blanks": " " * 30_000,
+    "not ASCII": "\u0130" * 15_000,
+    "dots": "a." * 15_000,
+    "escapes": "\\" * 30_000,
+}
+"""Texts whose evaluation takes long somewhere, by what they are."""
+
+
+def value_of(type_: Any, number: int, arrays: list[int], text: str | None = None) -> Any:
+    """Return a value of a field's type.
+
+    `arrays` has the lengths of the arrays still to come; every text is `text` if that is given.
+    """
     inner, _ = without_none(type_)
     if get_origin(inner) is tuple:
         (length, *rest) = arrays or [1]
         item, _ = without_none(get_args(inner)[0])
-        return [value_of(item, index, rest) for index in range(length)]
+        return [value_of(item, index, rest, text) for index in range(length)]
     if dataclasses.is_dataclass(inner):
         hints = get_type_hints(inner)
         return {
-            field.name: value_of(hints[field.name], number, arrays)
+            field.name: value_of(hints[field.name], number, arrays, text)
             for field in dataclasses.fields(inner)
             if field.metadata.get("tag") is None
         }
@@ -54,6 +75,8 @@ def value_of(type_: Any, number: int, arrays: list[int]) -> Any:
     while hasattr(supertype, "__supertype__"):
         supertype = supertype.__supertype__
     if issubclass(supertype, str):
+        if text is not None:
+            return text
         return f"t{number}" if number else "t"
     plain = {
         bytes: b"",
@@ -64,9 +87,9 @@ def value_of(type_: Any, number: int, arrays: list[int]) -> Any:
     return next((value for kind, value in plain.items() if issubclass(supertype, kind)), 0)
 
 
-def large(api: Api, arrays: list[int]) -> dict[str, Any]:
+def large(api: Api, arrays: list[int], text: str | None = None) -> dict[str, Any]:
     version = api.versions[-1]
-    found: dict[str, Any] = value_of(entity_type(api.key, version, "request"), 0, arrays)
+    found: dict[str, Any] = value_of(entity_type(api.key, version, "request"), 0, arrays, text)
     return found
 
 
@@ -80,18 +103,28 @@ def quick_switch() -> Iterator[None]:
 
 def longest_round(harness: Harness, client: Client, frame: bytes) -> float:
     """Return the longest round until the answer is there, or the connection is closed."""
-    rest, longest = memoryview(frame), 0.0
+    with no_collections():
+        return longest_round_of(harness, client, frame)
+
+
+@contextlib.contextmanager
+def no_collections() -> Iterator[None]:
     gc.collect()
     gc.disable()
     try:
-        while not client.connection.closed and (rest or not client.whole_answer()):
-            with contextlib.suppress(BlockingIOError):
-                rest = rest[client.socket.send(rest) :] if rest else rest
-            began = thread_time()
-            harness.broker.loop.run_once(0.02)
-            longest = max(longest, thread_time() - began)
+        yield
     finally:
         gc.enable()
+
+
+def longest_round_of(harness: Harness, client: Client, frame: bytes) -> float:
+    rest, longest = memoryview(frame), 0.0
+    while not client.connection.closed and (rest or not client.whole_answer()):
+        with contextlib.suppress(BlockingIOError):
+            rest = rest[client.socket.send(rest) :] if rest else rest
+        began = thread_time()
+        harness.broker.loop.run_once(0.02)
+        longest = max(longest, thread_time() - began)
     return longest
 
 
@@ -125,7 +158,77 @@ def test_no_request_holds_the_loop(tmp_path: Path, api: Api) -> None:
     assert holds[-1] < HOLD_S, holds
 
 
+def holds_of_contents(harness: Harness, api: Api) -> dict[str, float]:
+    """Return the longest round that each text takes, in every field of a request."""
+    coordinate(harness)
+    harness.topic("t")
+    version = api.versions[-1]
+    holds = {}
+    with no_collections():
+        for name, text in {"": "t", **CONTENTS}.items():  # The first one loads the schema.
+            client = harness.client()
+            frame = client.frame(api.key, version, **large(api, [1, 1, 1], text))
+            holds[name] = longest_round_of(harness, client, frame)
+    return {name: seconds for name, seconds in holds.items() if name and seconds >= HOLD_S}
+
+
+@pytest.mark.usefixtures("quick_switch")
+@pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
+def test_no_text_of_a_request_holds_the_loop(tmp_path: Path, api: Api) -> None:
+    held: list[dict[str, float]] = []
+    while len(held) < TRIES and (not held or held[-1]):
+        settings = {"durability": "os", "auto.create.topics.enable": "false"}
+        harness = Harness(tmp_path / str(len(held)), settings)
+        try:
+            held.append(holds_of_contents(harness, api))
+        finally:
+            harness.stop()
+
+    assert not held[-1], held
+
+
+RESOURCES: Final = {"topic": (2, "t"), "broker": (4, "0"), "brokers": (4, ""),
+                    "loggers": (8, "0"), "metrics": (16, "m"), "group": (32, "g")}  # fmt: skip
+
+
+@pytest.mark.usefixtures("quick_switch")
+@pytest.mark.parametrize(("kind", "name"), RESOURCES.values(), ids=RESOURCES)
+def test_no_value_of_a_setting_holds_the_loop(harness: Harness, kind: int, name: str) -> None:
+    """An expression of nested groups was a RecursionError."""
+    harness.topic("t")
+    client = harness.client()
+    told = "0" if kind == 4 else name  # The cluster's defaults have the names of a broker's own.
+    asked = {"resource_type": kind, "resource_name": told, "configuration_keys": None}
+    described = client.ask(32, 4, resources=[asked], include_synonyms=False).results[0].configs
+    settings = {row.name for row in described} | ({"match"} if kind == 16 else set())
+    assert settings
+
+    def alter(setting: str, value: str) -> bytes:
+        row = {"name": setting, "config_operation": 0, "value": value}
+        resource = {"resource_type": kind, "resource_name": name, "configs": [row]}
+        return client.frame(44, 1, resources=[resource], validate_only=True)
+
+    def hold_of_value(setting: str, value: str) -> float:
+        client.expect(44, 1)
+        hold = longest_round_of(harness, client, alter(setting, value))
+        assert client.receive().responses[0].error_code != UNKNOWN_SERVER_ERROR
+        return hold
+
+    with no_collections():
+        holds = {
+            (setting, content): hold
+            for setting in sorted(settings)
+            for content, text in CONTENTS.items()
+            for value in (text, f"client_id={text}")
+            if (hold := hold_of_value(setting, value)) >= HOLD_S
+            and (hold := hold_of_value(setting, value)) >= HOLD_S
+        }
+
+    assert not holds
+
+
 MANY: Final = 3_000
+UNKNOWN_SERVER_ERROR: Final = -1
 
 
 @pytest.fixture
@@ -313,3 +416,54 @@ def test_a_partition_with_very_many_producers_does_not_hold_the_loop(harness: Ha
 
     assert len(client.receive().topics[0].partitions[0].active_producers) == KNOWN
     assert hold < HOLD_S
+
+
+SLOW_TOPICS: Final = 100
+
+
+def test_an_expression_of_a_subscription_does_not_hold_the_loop(harness: Harness) -> None:
+    """2,000 topics whose names nearly match held all clients for 1 to 2 s."""
+    coordinate(harness)
+    for number in range(SLOW_TOPICS):
+        harness.topic(f"{number:03d}" + "abb" * 65)
+    client = harness.client()
+    asked: dict[str, Any] = {
+        "group_id": "g", "member_epoch": 0, "rebalance_timeout": 60_000, "topic_partitions": [],
+        "subscribed_topic_names": None,
+    }  # fmt: skip
+    client.ask(68, 1, member_id="m", subscribed_topic_regex="x", **asked)  # Loads the schema.
+
+    holds, answers = {}, []
+    for name in ("expression slow to match", "expression slow to compile"):
+        fields = {**asked, "member_id": name, "subscribed_topic_regex": CONTENTS[name]}
+        holds[name] = hold_of(harness, client, 68, 1, **fields)
+        answers.append(client.receive())
+    fields = {**asked, "member_id": "all", "subscribed_topic_regex": "[0-9]{3}(abb)*"}
+    reply = client.ask(68, 1, **fields)
+
+    assert {answer.error_code for answer in answers} == {0}
+    assert len(reply.assignment.topic_partitions) == SLOW_TOPICS
+    assert max(holds.values()) < HOLD_S, holds
+
+
+def test_an_expression_for_transactional_ids_does_not_hold_the_loop(harness: Harness) -> None:
+    coordinate(harness)
+    coordinator = harness.broker.transactions._coordinator  # noqa: SLF001
+    for number in range(200):
+        record = TransactionRecord(
+            producer_id=number, producer_epoch=0, timeout_ms=60_000, updated_at_ms=0
+        )
+        coordinator.replay(TransactionChange(f"{number:03d}" + "abb" * 65, record))
+    client = harness.client()
+    asked: dict[str, Any] = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1}
+    client.ask(66, 2, transactional_id_pattern="x", **asked)  # Loads the schema.
+
+    holds = {}
+    for name in ("expression slow to match", "expression slow to compile"):
+        fields = {**asked, "transactional_id_pattern": CONTENTS[name]}
+        holds[name] = hold_of(harness, client, 66, 2, **fields)
+        assert client.receive().error_code == 0
+    found = client.ask(66, 2, transactional_id_pattern="00[0-9](abb)*", **asked)
+
+    assert len(found.transaction_states) == 10
+    assert max(holds.values()) < HOLD_S, holds

@@ -1,0 +1,70 @@
+"""The process that matches regular expressions of clients.
+
+It reads lines of JSON from standard input and answers each with one line:
+
+    {"pattern": "a.*", "processor_s": 10.0}  →  null, or the reason why the pattern is invalid
+    ["ab", "ba"]                             →  [0]: the positions of the texts that match as a whole
+
+A job may use `processor_s` of processor time in all; then the kernel ends this process with SIGPROF,
+also in the middle of a compilation. A limit by the wall clock would depend on what else the machine
+does.
+
+The broker starts this file as a script: importing the package `duolog.broker` would take longer than
+most jobs.
+"""
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Final
+
+import re2
+
+from duolog.core.child_process import end_with
+
+_NICENESS: Final = 5
+_MEMORY_BYTES_MAX: Final = 2 * 1024 * 1024
+"""What RE2 may use for one expression. A larger cache makes expensive expressions slower."""
+
+
+def compile_expression(pattern: str) -> "re2._Regexp[str]":
+    """Compile `pattern`.
+
+    Raises:
+        re2.error: it is not valid, or its program is too large.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True  # Nobody asks for groups, and captures need a slower algorithm.
+    options.max_mem = _MEMORY_BYTES_MAX
+    re2.purge()  # Else the last 128 expressions are kept, each with its own memory.
+    return re2.compile(pattern, options)
+
+
+def main(parent: int) -> None:
+    """Serve the process `parent` until standard input ends."""
+    end_with(parent)
+    os.nice(_NICENESS)
+    expression = None
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        while line := sys.stdin.readline():
+            asked = json.loads(line)
+            answer: object = None
+            if isinstance(asked, dict):
+                signal.setitimer(signal.ITIMER_PROF, asked["processor_s"])
+                try:
+                    expression = compile_expression(asked["pattern"])
+                except re2.error as error:
+                    answer = error.args[0].decode(errors="replace")
+            else:
+                assert expression is not None
+                matches = expression.fullmatch
+                answer = [index for index, text in enumerate(asked) if matches(text)]
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

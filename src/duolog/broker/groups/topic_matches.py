@@ -1,0 +1,141 @@
+"""The topics that subscriptions by expression match, found in the helper process.
+
+An expression is compared once with each name: with all when it is new, later with new names only. Groups
+with the same expression share its result.
+
+    heartbeat ─ new expression ─▶ helper process ─▶ heartbeat goes on with the topics
+              └ known ──────────▶ goes on with what is known; new names are compared meanwhile
+
+Thread: the loop.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.expressions.expressions import HelperFailed, InvalidExpression
+from duolog.coordinator.consumer_groups.errors import InvalidRegularExpression
+from duolog.coordinator.consumer_groups.regex import Matches, refusal
+from duolog.coordinator.errors import CoordinatorNotAvailable
+from duolog.coordinator.records import TEXT_BYTES_MAX
+
+if TYPE_CHECKING:
+    from duolog.broker.groups.needs import Broker
+
+logger = logging.getLogger(__name__)
+
+KEPT_MAX: Final = 1000
+"""Results that nobody asked for the longest are forgotten above this."""
+
+
+@dataclass(slots=True)
+class _Result:
+    """What is known of one expression.
+
+    Args:
+        topics: the names that it matches.
+        compared: the names that it was compared with; None before the first result.
+        tried: the names that it was last to be compared with, also if that failed.
+        error: why there is no result.
+        busy: whether the helper process works on it.
+        waiting: what goes on after the first result.
+    """
+
+    topics: frozenset[str] = frozenset()
+    compared: frozenset[str] | None = None
+    tried: frozenset[str] | None = None
+    error: Exception | None = None
+    busy: bool = False
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+
+
+class TopicMatches:
+    """A `TopicMatcher` of the topics that are served."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._results: OrderedDict[str, _Result] = OrderedDict()
+        self._names: frozenset[str] = frozenset()
+        self._version = -1
+
+    def when_known(self, regex: str | None, then: Callable[[], None]) -> None:
+        """Call `then` when there is a first result for `regex`: at once, if there is one already."""
+        if not regex or len(regex.encode()) > TEXT_BYTES_MAX:
+            then()
+            return
+        result = self._results.get(regex)
+        if result is None or isinstance(result.error, HelperFailed):
+            result = self._compare(regex, _Result())
+        if result.compared is None and result.error is None:
+            result.waiting.append(then)
+        else:
+            then()
+
+    def check(self, regex: str) -> None:
+        result = self._results.get(regex)
+        if result is None:
+            return
+        if isinstance(result.error, InvalidExpression):
+            raise InvalidRegularExpression(refusal(regex, result.error.message))
+        if result.error is not None:
+            raise CoordinatorNotAvailable(str(result.error))
+
+    def matching(self, regex: str) -> Matches | None:
+        result = self._results.get(regex)
+        if result is None:
+            self._compare(regex, _Result())
+            return None
+        self._results.move_to_end(regex)
+        if result.compared is None:
+            return None
+        current = not result.busy and result.tried is self._names_now()
+        if not current and not result.busy:
+            self._compare(regex, result)
+        return Matches(result.topics, current)
+
+    def _names_now(self) -> frozenset[str]:
+        """Return the names of all topics; the same object until there are others."""
+        topics = self._broker.topics
+        if self._version != topics.version:
+            self._version = topics.version
+            names = frozenset(topic.name for topic in topics)
+            if names != self._names:
+                self._names = names
+        return self._names
+
+    def _compare(self, regex: str, result: _Result) -> _Result:
+        """Compare an expression with the names that it was not compared with."""
+        self._results[regex] = result
+        result.busy, result.tried = True, self._names_now()
+        before, names, topics = result.compared or frozenset(), result.tried, result.topics
+
+        def done(found: frozenset[str] | None, error: Exception | None) -> None:
+            result.busy = False
+            if found is not None:
+                result.topics = found | (topics & names)
+                result.compared = names
+            elif result.compared is None:
+                result.error = error
+            else:
+                # What it matched before stays. It is tried again when there are other names.
+                logger.warning(
+                    "did not compare an expression with new topics",
+                    extra={"regex": regex[:100], "reason": str(error)},
+                )
+            waiting, result.waiting = result.waiting, []
+            for then in waiting:
+                then()
+
+        new = (name for name in names if name not in before)
+        self._broker.expressions.match(regex, new, done)
+        self._forget_some()
+        return result
+
+    def _forget_some(self) -> None:
+        for regex in list(self._results):
+            if len(self._results) <= KEPT_MAX:
+                return
+            if not self._results[regex].busy:
+                del self._results[regex]

@@ -1,0 +1,112 @@
+"""Regular expressions of clients, matched in a helper process."""
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from time import monotonic
+from typing import Any, Final
+
+import pytest
+
+from duolog.broker.event_loop.loop import Loop
+from duolog.broker.expressions.expressions import Expressions, HelperFailed, InvalidExpression
+from duolog.core.clock import SystemClock
+
+DEADLINE_S: Final = 60.0
+SLOW_TO_COMPILE: Final = "|".join(f"topic{number}.*[a-z]{{1,30}}" for number in range(1_000))
+"""6 s or more, without a pause."""
+
+
+class Desk:
+    """A loop that is turned until an answer is there."""
+
+    def __init__(self, processor_s: float) -> None:
+        self.loop = Loop(SystemClock())
+        self.expressions = Expressions(self.loop, processor_s)
+
+    def match(self, pattern: str, texts: Iterable[str]) -> Any:
+        """Return the texts that match, sorted, or the error."""
+        answers: list[Any] = []
+        self.expressions.match(pattern, texts, lambda *answer: answers.append(answer))
+        until = monotonic() + DEADLINE_S
+        while not answers:
+            assert monotonic() < until
+            self.loop.run_once(1.0)
+        ((found, error),) = answers
+        return error or sorted(found)
+
+    def close(self) -> None:
+        self.expressions.close()
+        self.loop.close()
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk(10.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hasty() -> Iterator[Desk]:
+    made = Desk(0.2)
+    yield made
+    made.close()
+
+
+def test_whole_texts_match(desk: Desk) -> None:
+    assert desk.match("a.*|é\n", ["ab", "ba", "a", "é\n"]) == ["a", "ab", "é\n"]
+    assert desk.match("a.*", []) == []
+
+
+def test_more_texts_than_one_line_holds(desk: Desk) -> None:
+    names = [f"{number:06d}" + "x" * 200 for number in range(2_000)]
+
+    assert desk.match("0000.*", names) == names[:100]
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "(" * 20_000])
+def test_an_invalid_expression_is_refused(desk: Desk, pattern: str) -> None:
+    assert isinstance(desk.match(pattern, ["a"]), InvalidExpression)
+    assert desk.match("a", ["a"]) == ["a"]
+
+
+def test_an_expression_that_takes_too_long_is_refused_and_the_next_one_is_served(
+    hasty: Desk,
+) -> None:
+    error = hasty.match(SLOW_TO_COMPILE, ["a"])
+
+    assert isinstance(error, InvalidExpression)
+    assert error.message == "it takes more than 0.2 s of processor time"
+    assert hasty.match("a", ["a"]) == ["a"]
+
+
+def test_texts_that_take_too_long_are_refused(hasty: Desk) -> None:
+    texts = ["ab" * 100 + str(number) for number in range(200_000)]
+
+    assert isinstance(hasty.match("(.*a.{0,200}b.*c){1,4}", texts), InvalidExpression)
+
+
+def test_a_process_that_was_killed_is_an_error_to_try_again(desk: Desk) -> None:
+    desk.match("a", ["a"])
+    assert desk.expressions.pid is not None
+    os.kill(desk.expressions.pid, signal.SIGKILL)
+
+    error = desk.match("a", ["a"])
+
+    assert isinstance(error, HelperFailed)
+    assert error.retriable
+    assert desk.match("a", ["a"]) == ["a"]
+
+
+def test_a_stop_does_not_wait_for_an_expression() -> None:
+    desk = Desk(DEADLINE_S)
+    desk.match("a", ["a"])
+    pid = desk.expressions.pid
+    assert pid is not None
+    desk.expressions.match(SLOW_TO_COMPILE * 2, ["a"], lambda *_: None)
+
+    desk.close()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,153 @@
+"""Subscriptions by expression: matched by the helper process, each name once."""
+
+from typing import Any
+
+import pytest
+
+from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
+from unit.broker.groups.test_consumer_group_apis import join
+from unit.broker.paper_broker import CONSUMER_HEARTBEAT, PaperBroker
+
+NAMES: dict[str, Any] = {"subscribed_topic_names": None}
+
+
+@pytest.fixture
+def broker() -> PaperBroker:
+    return PaperBroker(names=("orders", "orders_eu", "other"))
+
+
+def topics(broker: PaperBroker, reply: Any) -> list[str]:
+    if reply.assignment is None:
+        return []
+    names = {topic.id: topic.name for topic in broker}
+    return sorted(names[row.topic_id] for row in reply.assignment.topic_partitions)
+
+
+def send_join(broker: PaperBroker, member_id: str) -> list[Any]:
+    return broker.send(
+        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=member_id, member_epoch=0,
+        rebalance_timeout=60_000, subscribed_topic_names=(), topic_partitions=[],
+        subscribed_topic_regex="orders.*",
+    )  # fmt: skip
+
+
+def create(broker: PaperBroker, name: str) -> None:
+    broker.names.add(name)
+    broker.version += 1
+
+
+def beat(broker: PaperBroker, reply: Any) -> Any:
+    """Send everything again, as a client does after an error: the answer has the assignment."""
+    return broker.ask(
+        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
+        member_epoch=reply.member_epoch, rebalance_timeout=60_000, subscribed_topic_names=(),
+        subscribed_topic_regex="orders.*", topic_partitions=[],
+    )  # fmt: skip
+
+
+def test_the_first_answer_waits_for_the_topics(broker: PaperBroker) -> None:
+    broker.expressions.held = []
+    replies = send_join(broker, "a")
+    assert replies == []
+
+    broker.expressions.answer()
+
+    assert topics(broker, replies[0]) == ["orders", "orders_eu"]
+
+
+def test_two_members_wait_for_one_result(broker: PaperBroker) -> None:
+    broker.expressions.held = []
+    replies = [send_join(broker, member_id) for member_id in ("a", "b")]
+    asked = len(broker.expressions.asked)
+
+    broker.expressions.answer()
+
+    assert [reply.error_code for (reply,) in replies] == [0, 0]
+    assert asked == 1
+
+
+def test_each_new_name_is_compared_once(broker: PaperBroker) -> None:
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    compared = [set(broker.expressions.asked[0][1])]
+    for name in ("orders_us", "orders_ca"):
+        create(broker, name)
+        for _ in range(3):
+            broker.clock.advance(11)
+            reply = beat(broker, reply)
+        compared.append(set(broker.expressions.asked[-1][1]) - {OFFSETS_TOPIC})
+
+    assert topics(broker, reply) == ["orders", "orders_ca", "orders_eu", "orders_us"]
+    assert compared[0] >= {"orders", "orders_eu", "other"}
+    assert compared[1:] == [{"orders_us"}, {"orders_ca"}]
+    assert len(broker.expressions.asked) == 3
+
+
+def test_groups_share_a_result(broker: PaperBroker) -> None:
+    join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    asked = len(broker.expressions.asked)
+
+    reply = join(broker, group_id="h", subscribed_topic_regex="orders.*", **NAMES)
+
+    assert topics(broker, reply) == ["orders", "orders_eu"]
+    # The first group made `__consumer_offsets`, a new name.
+    assert all(names == [OFFSETS_TOPIC] for _, names in broker.expressions.asked[asked:])
+
+
+def test_an_invalid_expression_is_refused_each_time(broker: PaperBroker) -> None:
+    first = join(broker, subscribed_topic_regex="(", **NAMES)
+    second = join(broker, subscribed_topic_regex="(", **NAMES)
+
+    assert (first.error_code, second.error_code) == (128, 128)
+    assert len(broker.expressions.asked) == 1
+
+
+def test_a_helper_that_fails_is_tried_again(broker: PaperBroker) -> None:
+    broker.expressions.failures = 1
+
+    failed = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+
+    assert failed.error_code == 15
+    assert topics(broker, reply) == ["orders", "orders_eu"]
+
+
+def test_a_helper_that_fails_for_new_topics_leaves_what_was_matched(broker: PaperBroker) -> None:
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    create(broker, "orders_us")
+    broker.expressions.failures = 1
+    for _ in range(2):
+        broker.clock.advance(11)
+        reply = beat(broker, reply)
+
+    assert topics(broker, reply) == ["orders", "orders_eu"]
+    create(broker, "orders_ca")
+    for _ in range(2):
+        broker.clock.advance(11)
+        reply = beat(broker, reply)
+    assert topics(broker, reply) == ["orders", "orders_ca", "orders_eu", "orders_us"]
+
+
+def test_a_topic_that_was_deleted_and_made_again_is_found(broker: PaperBroker) -> None:
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    for change in (broker.names.discard, broker.names.add):
+        change("orders_eu")
+        broker.version += 1
+        for _ in range(3):
+            broker.clock.advance(11)
+            reply = beat(broker, reply)
+
+    assert topics(broker, reply) == ["orders", "orders_eu"]
+
+
+def test_many_expressions_that_are_valid_one_by_one_are_valid_together(
+    broker: PaperBroker,
+) -> None:
+    """The 20th member got UNKNOWN_SERVER_ERROR: together they exceeded the memory of RE2."""
+    expressions = [f"o.{{0,900}}rders.{{0,900}}{number}?" for number in range(40)]
+
+    replies = [
+        join(broker, f"m{number}", subscribed_topic_regex=expression, **NAMES)
+        for number, expression in enumerate(expressions)
+    ]
+
+    assert {reply.error_code for reply in replies} == {0}
