@@ -281,6 +281,11 @@ class Connection(Generic[B_co]):
         )
 
     @property
+    def handled(self) -> int:
+        """A number that grows when requests have been handled."""
+        return self._received.handled
+
+    @property
     def waits_for_client(self) -> bool:
         """Whether the client must send the rest of a request, or read its answers."""
         return self._events == READ or self.sends

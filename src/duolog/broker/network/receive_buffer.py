@@ -27,13 +27,17 @@ _STEP_BYTES: Final = 1 * MIB
 class ReceiveBuffer:
     """What one connection has received and not handled: `data[start:end]`."""
 
-    __slots__ = ("_memory", "_reader", "data", "end", "needed", "room", "start")
+    __slots__ = (
+        "_memory", "_reader", "_start_seen", "data", "end", "handled", "needed", "room", "start",
+    )  # fmt: skip
 
     def __init__(self, memory: RequestMemory, reader: Reader) -> None:
         self._memory = memory
         self._reader = reader
         self.data: bytearray | mmap = bytearray(BUFFER_BYTES)
-        self.start = self.end = 0
+        self.start = self.end = self._start_seen = 0
+        self.handled = 0
+        """How often requests had been handled when room was made."""
         self.room = BUFFER_BYTES
         """Up to here the memory is counted as ours."""
         self.needed = False
@@ -45,12 +49,15 @@ class ReceiveBuffer:
         False: there is no memory now; the reader is told when there is.
         """
         size, room = len(self.data), self.room
+        if self.start > self._start_seen:
+            self._start_seen = self.start
+            self.handled += 1
         waiting = self.end - self.start
         busy = self.end == size < _BUSY_BYTES
         if self.end > USUAL_BYTES:
             self.needed = True
         if not waiting:
-            self.start = self.end = 0
+            self.start = self.end = self._start_seen = 0
             if busy and self._memory.fits(size):
                 self._grow(2 * size)
             return True
@@ -114,4 +121,5 @@ class ReceiveBuffer:
             with memoryview(self.data) as old, memoryview(to) as new:
                 new[:waiting] = old[self.start : self.end]
         self.data = to
-        self.start, self.end = 0, waiting
+        self.start = self._start_seen = 0
+        self.end = waiting

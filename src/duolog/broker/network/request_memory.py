@@ -6,8 +6,12 @@
 
 The one that is *ahead* lets the line move when unfinished requests alone have filled the memory: its
 request can be read whole and handled. So at most one request of the largest size is held beyond the limit.
-When it is handled, what it held is given back, and for its next one it stands in line again. If nothing
-more comes of it while we read and others wait, it is closed, and the next one goes ahead.
+When it is handled, what it held is given back, and for its next one it stands in line again.
+
+While connections wait in line, every connection that holds memory must send: at least
+`_PROGRESS_BYTES` in `_PROGRESS_S`, and each request as a whole within `_WHOLE_S`. Only time in which the
+broker waits for the client counts. A connection that is too slow is closed, since what it has sent of
+a request cannot be put aside.
 
 A large request of a cold API is copied out of its buffer, to be decoded beside the loop. The copy counts,
 too, and while there is one nobody goes ahead: what it holds comes back in any case.
@@ -19,16 +23,23 @@ still when unfinished requests fill it.
 """
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from duolog.core.units import MIB
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timers
 
 logger = logging.getLogger(__name__)
 
-_STALLED_S: Final = 10.0
-_PROGRESS_BYTES: Final = 64 * 1024
-"""Who goes ahead of others receives so much in that time."""
+_LOOK_S: Final = 1.0
+"""How often holders are looked at while connections wait."""
+_PROGRESS_S: Final = 5.0
+_PROGRESS_BYTES: Final = 1 * MIB
+"""So much arrives from a holder in that time: 200 KiB/s."""
+_WHOLE_S: Final = 30.0
+"""A request has arrived after this time. A frame of 100 MB needs 3.4 MB/s, one of 1 MB 35 KB/s."""
 
 
 class Reader(Protocol):
@@ -36,6 +47,10 @@ class Reader(Protocol):
 
     received_bytes: int
     """How much it has received so far."""
+
+    @property
+    def handled(self) -> int:
+        """A number that grows when requests have been handled."""
 
     @property
     def waits_for_client(self) -> bool:
@@ -50,6 +65,43 @@ class Reader(Protocol):
     def close(self, reason: str, *, level: int) -> None: ...
 
 
+@dataclass(slots=True)
+class _Hold:
+    """What a connection holds, and how it sends while others wait.
+
+    Args:
+        size_bytes: how much it holds.
+        handled, received_bytes: those of the reader when `slow_s` was 0.
+        slow_s: for how long it has not sent `_PROGRESS_BYTES`.
+        whole_s: for how long its request has been arriving.
+    """
+
+    size_bytes: int
+    handled: int = -1
+    received_bytes: int = 0
+    slow_s: float = 0.0
+    whole_s: float = 0.0
+
+    def is_too_slow(self, reader: Reader, seconds: float) -> bool:
+        """Take note of what came in the last seconds."""
+        handled = reader.handled
+        if handled != self.handled:
+            self.handled, self.whole_s = handled, 0.0
+            self._begin(reader)
+            return False
+        if not reader.waits_for_client:
+            self._begin(reader)
+            return False
+        self.slow_s += seconds
+        self.whole_s += seconds
+        if reader.received_bytes - self.received_bytes >= _PROGRESS_BYTES:
+            self._begin(reader)
+        return self.slow_s >= _PROGRESS_S or self.whole_s >= _WHOLE_S
+
+    def _begin(self, reader: Reader) -> None:
+        self.slow_s, self.received_bytes = 0.0, reader.received_bytes
+
+
 class RequestMemory:
     """The memory of requests that are not handled yet."""
 
@@ -58,12 +110,12 @@ class RequestMemory:
         self.used = 0
         self._max = bytes_max
         self._timers = timers
-        self._held: dict[Reader, int] = {}
+        self._held: dict[Reader, _Hold] = {}
         self._waiting: dict[Reader, int] = {}
         """In their order, each with what it wants to hold in all."""
         self._ahead: Reader | None = None
-        self._times_ahead = 0
-        """How often somebody went ahead: a look at an earlier time finds that it is over."""
+        self._looks = False
+        """Whether a look at those that hold memory is planned."""
         self._copies = 0
         """How many requests wait to be decoded."""
 
@@ -77,7 +129,7 @@ class RequestMemory:
 
     def hold(self, reader: Reader, size_bytes: int) -> bool:
         """Let `reader` hold so much in all; False puts it in the line."""
-        more = size_bytes - self._held.get(reader, 0)
+        more = size_bytes - self._held_by(reader)
         if more > 0 and not self.fits(more) and reader is not self._ahead:
             for other in list(self._held):
                 if other is not reader:
@@ -85,6 +137,7 @@ class RequestMemory:
             if not self.fits(more) or self._waiting:
                 self._waiting[reader] = size_bytes
                 self._serve()
+                self._plan_look()
                 return reader not in self._waiting
         self._take(reader, size_bytes)
         return True
@@ -92,7 +145,8 @@ class RequestMemory:
     def release(self, reader: Reader, keeps: int = 0) -> None:
         """Take back what `reader` waits for, and what it holds, but for what it `keeps`."""
         self._waiting.pop(reader, None)
-        self.used -= self._held.pop(reader, 0)
+        self.used -= self._held_by(reader)
+        self._held.pop(reader, None)
         if keeps:
             self._take(reader, keeps)
         if reader is self._ahead:
@@ -110,34 +164,48 @@ class RequestMemory:
         self._serve()
 
     def _take(self, reader: Reader, size_bytes: int) -> None:
-        self.used += size_bytes - self._held.get(reader, 0)
-        self._held[reader] = size_bytes
+        hold = self._held.setdefault(reader, _Hold(0))
+        self.used += size_bytes - hold.size_bytes
+        hold.size_bytes = size_bytes
+
+    def _held_by(self, reader: Reader) -> int:
+        hold = self._held.get(reader)
+        return hold.size_bytes if hold else 0
 
     def _serve(self) -> None:
         """Let those read on whose turn it is."""
         while self._waiting:
             reader, size_bytes = next(iter(self._waiting.items()))
-            if not self.fits(size_bytes - self._held.get(reader, 0)):
+            if not self.fits(size_bytes - self._held_by(reader)):
                 if self._ahead is not None or self._copies:
                     return
                 self._ahead = reader
-                self._times_ahead += 1
-                self._watch(reader, self._times_ahead, reader.received_bytes - _PROGRESS_BYTES)
             del self._waiting[reader]
             self._take(reader, size_bytes)
             reader.read_on()
 
-    def _watch(self, reader: Reader, time: int, received_before: int) -> None:
-        """Close `reader` when it is ahead of others, and nothing comes of it."""
-        received = reader.received_bytes
-        stalled = reader.waits_for_client and received < received_before + _PROGRESS_BYTES
+    def _plan_look(self) -> None:
+        if self._waiting and not self._looks:
+            self._looks = True
+            self._timers.call_later(_LOOK_S, self._look)
 
-        def look() -> None:
-            if self._ahead is reader and self._times_ahead == time:
-                self._watch(reader, time, received)
+    def _look(self) -> None:
+        """Close holders that are too slow while others wait."""
+        self._looks = False
+        for reader, hold in list(self._held.items()):
+            # A closed one may have made room for all.
+            held = self._waiting and self._held.get(reader) is hold
+            if held and hold.is_too_slow(reader, _LOOK_S):
+                self._close(reader, hold)
+        self._plan_look()
 
-        if self._waiting and stalled:
-            reason = "others wait for the memory of a request that does not go on"
-            reader.close(reason, level=logging.WARNING)
+    def _close(self, reader: Reader, hold: _Hold) -> None:
+        mebibytes = hold.size_bytes / MIB
+        if hold.slow_s >= _PROGRESS_S:
+            slow = f"sent less than {_PROGRESS_BYTES // MIB} MiB in {_PROGRESS_S:g} s"
         else:
-            self._timers.call_later(_STALLED_S, look)
+            slow = f"did not send its request within {_WHOLE_S:g} s"
+        reader.close(
+            f"{slow}, holding {mebibytes:.1f} MiB of queued.max.request.bytes that others wait for",
+            level=logging.WARNING,
+        )

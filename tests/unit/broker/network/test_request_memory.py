@@ -3,6 +3,7 @@
 import logging
 from contextlib import suppress
 from threading import Event
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -85,7 +86,8 @@ def test_unfinished_frames_of_all_connections_stay_within_the_budget(harness: Ha
 def test_a_budget_filled_by_frames_that_are_never_finished_lets_others_through(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(request_memory, "_STALLED_S", 0.05)
+    monkeypatch.setattr(request_memory, "_LOOK_S", 0.01)
+    monkeypatch.setattr(request_memory, "_PROGRESS_S", 0.05)
     stuck = [harness.client() for _ in range(6)]
     for client in stuck:
         rest = memoryview(frame(harness, client))[: FRAME - MIB]
@@ -98,6 +100,33 @@ def test_a_budget_filled_by_frames_that_are_never_finished_lets_others_through(
 
     assert answer.error_code == 0
     assert held(harness) <= MAX + FRAME + 2 * MIB
+
+
+def test_frames_that_trickle_let_others_through(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight of 100 MB kept large requests of all others waiting for 70 s and more."""
+    monkeypatch.setattr(request_memory, "_LOOK_S", 0.01)
+    monkeypatch.setattr(request_memory, "_PROGRESS_S", 0.05)
+    slow = [harness.client() for _ in range(6)]
+    rest = [memoryview(frame(harness, client)) for client in slow]
+    for number, client in enumerate(slow):
+        for _ in range(5):
+            rest[number] = push(harness, client, rest[number][: FRAME - MIB])
+    client = harness.client()
+    waiting = memoryview(frame(harness, client))
+    until = monotonic() + 60
+
+    while not client.whole_answer():
+        assert monotonic() < until
+        waiting = push(harness, client, waiting)
+        for one in slow:
+            with suppress(OSError):
+                one.socket.send(b"0")
+        harness.broker.loop.run_once(0.001)
+
+    assert client.receive().responses[0].partition_responses[0].error_code == 0
+    assert any(one.connection.closed for one in slow)
 
 
 def test_who_was_served_ahead_of_others_stands_in_line_again(harness: Harness) -> None:
@@ -124,6 +153,7 @@ class FakeReader:
 
     def __init__(self) -> None:
         self.received_bytes = 0
+        self.handled = 0
         self.waits_for_client = True
         self.closed = False
         self.reads = 0
@@ -146,52 +176,88 @@ class Line:
         self.clock = FakeClock()
         self.timers = Timers(self.clock)
         self.memory = RequestMemory(100, self.timers)
-        self.memory.hold(FakeReader(), 100)
+        self.holder = FakeReader()
+        self.memory.hold(self.holder, 100)
         self.first, self.second = FakeReader(), FakeReader()
         assert self.memory.hold(self.first, 50)  # It goes ahead.
         assert not self.memory.hold(self.second, 50)
 
-    def pass_time(self, seconds: float, received_bytes: int = 0) -> None:
-        """Let seconds pass, in each of which the first one receives so much."""
-        for _ in range(round(seconds)):
-            self.first.received_bytes += received_bytes
+    def pass_time(self, seconds: int, received: dict[FakeReader, int]) -> None:
+        """Let seconds pass, in each of which readers receive so much."""
+        for _ in range(seconds):
+            for reader, size_bytes in received.items():
+                reader.received_bytes += size_bytes
             self.clock.advance(1)
             self.timers.run_due()
 
 
-def test_who_is_ahead_and_receives_nothing_is_closed() -> None:
-    line = Line()
-    line.pass_time(25)
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+def test_who_is_ahead_and_receives_nothing_is_closed(line: Line) -> None:
+    line.pass_time(7, {line.holder: MIB})
+
     assert line.first.closed
+    assert not line.holder.closed
 
 
-def test_who_is_ahead_keeps_its_connection_while_it_receives() -> None:
+def test_who_holds_memory_and_trickles_is_closed_while_others_wait(line: Line) -> None:
+    """Only the one ahead was looked at, and 64 KiB in 10 s were enough: others waited for hours."""
+    line.pass_time(7, {line.first: MIB, line.holder: 100_000})
+
+    assert line.holder.closed
+    assert not line.first.closed
+
+
+def test_a_request_that_takes_too_long_as_a_whole_is_closed(line: Line) -> None:
+    closed = []
+    for seconds in (29, 3):
+        line.pass_time(seconds, {line.first: MIB, line.holder: MIB})
+        closed.append((line.holder.closed, line.first.closed))
+
+    assert closed == [(False, False), (True, True)]
+
+
+def test_who_finishes_requests_keeps_its_connection(line: Line) -> None:
     """It was closed when its buffer held no more than at the last look: between two requests."""
-    line = Line()
-    line.pass_time(100, received_bytes=100_000)
+    for _ in range(20):
+        line.first.handled += 1
+        line.holder.handled += 1
+        line.pass_time(4, {line.first: 100, line.holder: MIB})
+
     assert not line.first.closed
+    assert not line.holder.closed
 
 
-def test_a_request_that_is_whole_and_waits_for_us_is_not_stalled() -> None:
-    line = Line()
-    line.first.waits_for_client = False
-    line.pass_time(100)
+def test_a_request_that_is_whole_and_waits_for_us_is_not_stalled(line: Line) -> None:
+    line.first.waits_for_client = line.holder.waits_for_client = False
+
+    line.pass_time(100, {})
+
     assert not line.first.closed
+    assert not line.holder.closed
 
 
-def test_a_look_at_an_earlier_time_ahead_closes_nobody() -> None:
-    line = Line()
-    line.pass_time(9)
-    line.memory.release(line.first, keeps=10)
-    assert line.second.reads == 1
-    assert not line.memory.hold(line.first, 50)
+def test_nobody_is_closed_when_nobody_waits(line: Line) -> None:
     line.memory.release(line.second)
-    assert line.first.reads == 2
-    assert not line.memory.hold(FakeReader(), 50)
 
-    line.pass_time(9)
+    line.pass_time(100, {})
 
     assert not line.first.closed
+    assert not line.holder.closed
+
+
+def test_one_that_waits_later_is_served_after_as_long(line: Line) -> None:
+    """The looks end when nobody waits, and begin again."""
+    line.memory.release(line.second)
+    line.pass_time(100, {})
+    assert not line.memory.hold(line.second, 50)
+
+    line.pass_time(7, {line.first: MIB})
+
+    assert line.holder.closed
 
 
 def test_requests_that_wait_to_be_decoded_count(open_harness: Any) -> None:
