@@ -69,6 +69,19 @@ def test_what_stands_last_in_the_log_wins_whatever_is_decided_last(desk: Desk) -
     assert desk.offset() == 8
 
 
+def test_an_earlier_offset_that_is_decided_first_does_not_overtake_a_later_one(desk: Desk) -> None:
+    """Taken for written when it was decided, the earlier one drove the later one out."""
+    desk.commit_in_transaction(P, 7)
+    desk.commit_in_transaction(Q, 8)
+
+    desk.end_transaction(P, commit=True)
+    between = (desk.offset(), desk.unstable())
+    desk.end_transaction(Q, commit=True)
+
+    assert between == (7, True)
+    assert desk.offset() == 8
+
+
 def test_an_overtaken_offset_that_is_committed_anew_counts(desk: Desk) -> None:
     desk.commit_in_transaction(P, 5)
     desk.commit(offset=6)

@@ -3,7 +3,7 @@
 from duolog.log.leader_epochs import EpochEnd
 from duolog.log.segments import Slice
 from duolog.record import decode_records
-from property.cleaned_log import CleanedLog, Step
+from property.cleaned_log import DELETE_RETENTION_MS, CleanedLog, Step, in_small_parts
 
 
 def one(key: bytes, value: bytes | None = b"1") -> Step:
@@ -170,3 +170,41 @@ def test_a_duplicate_is_known_after_its_batch_was_emptied_and_all_is_read_anew()
 
     assert again.duplicate
     assert again.base_offset == 0
+
+
+def test_a_deleted_key_stays_deleted_when_a_run_does_not_get_to_the_end() -> None:
+    """A run that claimed more than its map held let the tombstone go before the older record."""
+    log = CleanedLog()
+    log.write([one(b"a")])
+    for key in (b"b", b"c", b"d", b"e"):
+        log.write([one(key)])
+    log.write([one(b"a", None)])
+
+    ends = []
+    for number in range(8):
+        log.write([one(b"x%d" % number)])
+        log.compact(change=in_small_parts(keys_max=4))
+        ends.append(log.log.checkpoint.clean_offset)
+        log.clock.advance(ms=10 * DELETE_RETENTION_MS)
+
+    assert ends[0] <= 4, "the first run got to the end: the case is not the one in question"
+    assert b"a" not in {record.key for record in log.records().values()}
+
+
+def test_the_index_of_aborted_transactions_goes_with_the_last_of_them() -> None:
+    """One that a swap left in place would belong to records that are gone."""
+    log = CleanedLog()
+    log.write([Step(((b"a", b"1"),), producer=4), Step((), producer=4, end="abort")])
+    log.write([Step(((b"b", b"1"),), producer=4), Step((), producer=4, end="commit")])
+    index = f"{log.log.directory}/{0:020d}.txnindex"
+    for _ in range(3):
+        log.write([one(b"a")])
+        log.compact()
+        log.clock.advance(ms=10 * DELETE_RETENTION_MS)
+    assert log.log.aborted_transactions(0, 10) == []
+
+    log.disk = log.disk.kill()
+    log.start()
+
+    assert not log.disk.exists(index)
+    assert log.log.aborted_transactions(0, 10) == []

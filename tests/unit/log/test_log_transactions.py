@@ -67,6 +67,21 @@ def test_a_marker_counts_only_when_it_is_durable(log: PartitionLog) -> None:
     assert log.last_stable_offset == 2
 
 
+def test_a_marker_at_the_high_watermark_does_not_count(log: PartitionLog) -> None:
+    """With an earlier marker below the high watermark, the one at it was taken for durable, too."""
+    for producer_id in (1, 2):
+        log.append(batch_of(producer_id))
+    end(log, 1, commit=True)
+    marker_offset = end(log, 2, commit=True)
+    log.write_staged()
+
+    log.high_watermark = marker_offset
+
+    assert log.last_stable_offset == 1
+    settle(log)
+    assert log.last_stable_offset == log.log_end_offset
+
+
 def test_the_earliest_of_several_transactions_counts(log: PartitionLog) -> None:
     for producer_id in (1, 2, 3):
         log.append(batch_of(producer_id))

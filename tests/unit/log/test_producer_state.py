@@ -1,6 +1,7 @@
 import pytest
 
 from duolog.core.errors import KafkaError
+from duolog.log.errors import CoordinatorFenced
 from duolog.log.producer_state import KeptBatch, ProducerStates
 
 DAY_MS = 86_400_000
@@ -140,3 +141,29 @@ def test_a_damaged_snapshot_is_not_used(position: int) -> None:
 
     assert ProducerStates.decode(bytes(data)) is None
     assert ProducerStates.decode(bytes(data[:3])) is None
+
+
+def marked(states: ProducerStates, *, epoch: int, coordinator_epoch: int) -> None:
+    states.note_marker(1, epoch, coordinator_epoch=coordinator_epoch, timestamp_ms=5, offset=900)
+
+
+def test_a_new_epoch_of_a_producer_keeps_the_epoch_of_its_coordinator() -> None:
+    """An earlier coordinator could end the next transaction of the producer."""
+    states = states_with((0, 4))
+    marked(states, epoch=0, coordinator_epoch=9)
+    states.note(1, 1, KeptBatch(0, 0, 901, 901, 5))
+
+    with pytest.raises(CoordinatorFenced):
+        states.check_marker(1, 1, 8)
+    states.check_marker(1, 1, 9)
+
+
+def test_a_snapshot_brings_the_epoch_of_the_coordinator_back() -> None:
+    states = states_with((0, 4))
+    marked(states, epoch=0, coordinator_epoch=9)
+
+    found = ProducerStates.decode(states.encode())
+
+    assert found is not None
+    with pytest.raises(CoordinatorFenced):
+        found.check_marker(1, 0, 8)

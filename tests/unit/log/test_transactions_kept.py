@@ -61,6 +61,19 @@ def test_a_recovery_point_keeps_them_without_reading_the_log_again(disk: CrashDi
         found.append_marker(2, 0, commit=True, coordinator_epoch=8, now_ms=0)
 
 
+def test_a_crash_keeps_the_epoch_of_the_coordinator(disk: CrashDisk) -> None:
+    _, log = open_log(disk)
+    log.append(batch_of(2))
+    log.append_marker(2, 0, commit=True, coordinator_epoch=9, now_ms=777)
+    settle(log)
+
+    found = crashed(disk)
+
+    assert [producer.coordinator_epoch for producer in found.active_producers()] == [9]
+    with pytest.raises(KafkaError):
+        found.append_marker(2, 0, commit=True, coordinator_epoch=8, now_ms=0)
+
+
 def test_a_stop_in_order_keeps_the_index_of_every_segment(disk: CrashDisk) -> None:
     manager, log = open_log(disk)
     for producer_id in range(40):

@@ -1,9 +1,13 @@
 """DescribeProducers and WriteTxnMarkers."""
 
+from time import monotonic
 from typing import Any
 
 import pytest
 
+from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
+from duolog.broker.transactions.markers import EndedTransaction, append_marker, write_markers
+from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
 from unit.broker.transaction_harness import Transactional
 
@@ -115,3 +119,50 @@ def test_a_marker_of_transaction_version_2_has_a_new_epoch(orders: Transactional
 
 def test_a_request_without_markers_is_answered(orders: Transactional) -> None:
     assert written(orders) == {}
+
+
+def test_offsets_of_a_transaction_count_when_its_marker_is_on_the_disk(
+    orders: Transactional, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before that, a crash takes the marker back, and offsets that somebody has read with it."""
+    harness = orders.harness
+    harness.topic(OFFSETS_TOPIC)
+    log = harness.broker.log(OFFSETS_TOPIC, 0)
+    ended: list[bool] = []
+
+    def complete(*_: object) -> None:
+        ended.append(log.high_watermark == log.log_end_offset > 0)
+
+    monkeypatch.setattr(harness.broker.groups, "complete_transaction", complete)
+    ending = EndedTransaction(7, 0, commit=True, coordinator_epoch=0)
+    append_marker(harness.broker, OFFSETS_TOPIC, 0, ending, lambda _: None)
+    at_once = list(ended)
+    until = monotonic() + 60
+    while not ended:
+        assert monotonic() < until
+        harness.turn()
+
+    assert (at_once, ended) == ([], [True])
+
+
+def test_an_end_is_complete_when_its_markers_are_on_the_disk(orders: Transactional) -> None:
+    harness = orders.harness
+    done: list[bool] = []
+    orders.coordinator.add(7, "orders")
+    orders.write(7, b"a")
+    log = orders.log
+    steps = write_markers(
+        harness.broker,
+        EndedTransaction(7, 0, commit=True, coordinator_epoch=0),
+        [TopicPartition("orders", 0)],
+        lambda _: done.append(log.high_watermark == log.log_end_offset),
+    )
+    for _ in steps:
+        pass
+    at_once = list(done)
+    until = monotonic() + 60
+    while not done:
+        assert monotonic() < until
+        harness.turn()
+
+    assert (at_once, done) == ([], [True])

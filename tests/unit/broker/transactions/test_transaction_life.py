@@ -1,6 +1,7 @@
 """Timeouts, expiry and restarts of transactions, over a broker with its logs."""
 
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -210,3 +211,67 @@ def test_a_retry_is_known_again_after_a_restart(open_harness: OpenHarness) -> No
 
     assert again.init(expected=before).error_code == 0
     assert again.me == producer.me
+
+
+def test_a_transaction_that_ends_while_others_are_aborted_is_looked_at_again(
+    open_harness: OpenHarness,
+) -> None:
+    """Its successor, which was not late, was aborted in its place."""
+    harness = coordinate(open_harness())
+    harness.topic("t")
+    producers = [TransactionalProducer(harness, f"tx{index}") for index in range(2)]
+    for producer in producers:
+        producer.init(timeout_ms=60_000)
+        producer.write(b"late")
+    harness.broker.clock = Ahead(harness.broker.clock)
+    service = harness.broker.transactions
+    aborts = service._abort_each([producer.transactional_id for producer in producers])  # noqa: SLF001
+
+    next(aborts)
+    assert producers[1].end(commit=True).error_code == 0
+    producers[1].write(b"new")
+    next(aborts)
+    harness.turn()
+
+    assert producers[1].record.state is TransactionState.ONGOING
+    assert producers[1].end(commit=True).error_code == 0
+    assert committed(harness) == [b"late", b"new"]
+
+
+def test_a_start_ends_a_transaction_of_nobody_in_the_name_of_this_coordinator(
+    open_harness: OpenHarness,
+) -> None:
+    """With the epoch 0 an earlier coordinator could still write its marker behind this one."""
+    harness = coordinate(open_harness())
+    harness.topic("t")
+    log = harness.broker.log("t", 0)
+    batch = harness.batch(
+        b"a", producer_id=99, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.append(memoryview(bytearray(batch)))
+    log.write_staged()
+    harness.stop()
+
+    harness = coordinate(open_harness())
+    log = harness.broker.log("t", 0)
+    until = monotonic() + 60
+    while log.open_transactions():
+        assert monotonic() < until
+        harness.turn()
+
+    (producer,) = log.active_producers()
+    assert producer.coordinator_epoch == log.leader_epoch > 0
+
+
+def test_markers_carry_the_epoch_of_their_coordinator(open_harness: OpenHarness) -> None:
+    coordinate(open_harness()).stop()
+    harness = coordinate(open_harness())
+    harness.topic("t")
+    producer = TransactionalProducer(harness)
+    producer.init()
+    producer.write(b"a")
+    producer.end(commit=True)
+
+    log = harness.broker.log("t", 0)
+    (found,) = log.active_producers()
+    assert found.coordinator_epoch == log.leader_epoch > 0

@@ -83,6 +83,13 @@ def test_a_batch_that_keeps_some_records_keeps_its_offsets_and_its_codec(
     assert header.max_timestamp == 1002
 
 
+def test_a_batch_that_loses_its_newest_record_has_the_time_of_the_newest_that_stays() -> None:
+    """With its old time a search by time finds a record that is not there."""
+    (header, _), *_ = run([batch((b"a", b"1"), (b"b", b"2"), (b"c", b"3")), batch((b"c", b"4"))])
+
+    assert header.max_timestamp == 1001
+
+
 def test_a_batch_that_keeps_all_records_is_copied_byte_for_byte() -> None:
     whole = batch((b"a", b"1"), (b"b", b"2"), compression=Compression.GZIP)
 
