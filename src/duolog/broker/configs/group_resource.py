@@ -1,10 +1,12 @@
-"""Configs of single groups: they win over the broker's settings of the same name behind `group.`.
+"""Configs of single groups: they override the broker's settings of the same name after `group.`.
 
-Only those of the consumer protocol exist; Kafka's for share and streams groups are not known here.
+Those of share groups (KIP-932) and streams groups (KIP-1071) are checked and kept, without effect:
+tools and clients set them for any group, and this broker has no such groups.
 
-Source: Kafka `GroupConfig`, KIP-848, KIP-1160.
+Source: Kafka `GroupConfig`, KIP-848, KIP-932, KIP-1071, KIP-1160.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -14,12 +16,40 @@ from duolog.broker.configs.resources import GROUP
 from duolog.broker.controller import Change
 from duolog.broker.settings import SETTINGS, BrokerSettings
 from duolog.core.errors import ConfigError, KafkaError
-from duolog.core.settings import Kind, Setting, Settings, at_least
+from duolog.core.settings import (
+    NO_EFFECT,
+    Check,
+    Importance,
+    Kind,
+    Setting,
+    Settings,
+    Value,
+    at_least,
+    one_of,
+)
 from duolog.protocol.error_codes import ErrorCode
 
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
 
+_DURATION: Final = re.compile(
+    r"by_duration:P(?=\d|T\d)(\d{1,9}D)?(T(?=\d)(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}(\.\d{1,9})?S)?)?"
+)
+
+
+def _check_reset(value: Value) -> str | None:
+    if value in ("earliest", "latest") or _DURATION.fullmatch(str(value)):
+        return None
+    return "must be earliest, latest or by_duration:PnDTnHnMn.nS"
+
+
+def _inert(
+    name: str, default: Value, kind: Kind, check: Check, *, of: str = "share groups"
+) -> Setting:
+    return Setting(name, default, kind, f"{NO_EFFECT}there are no {of}.", check, Importance.LOW)
+
+
+_STREAMS: Final = "groups of the streams protocol"
 _ROWS: Final = (
     Setting(
         HEARTBEAT_INTERVAL,
@@ -35,18 +65,32 @@ _ROWS: Final = (
         doc="Silence after which a member of the group is taken for gone (consumer protocol).",
         check=at_least(1),
     ),
+    _inert("share.session.timeout.ms", 45_000, Kind.INT, at_least(1)),
+    _inert("share.heartbeat.interval.ms", 5000, Kind.INT, at_least(1)),
+    _inert("share.record.lock.duration.ms", 30_000, Kind.INT, at_least(1000)),
+    _inert("share.auto.offset.reset", "latest", Kind.STRING, _check_reset),
+    _inert(
+        "share.isolation.level",
+        "read_uncommitted",
+        Kind.STRING,
+        one_of("read_committed", "read_uncommitted"),
+    ),
+    _inert("streams.session.timeout.ms", 45_000, Kind.INT, at_least(1), of=_STREAMS),
+    _inert("streams.heartbeat.interval.ms", 5000, Kind.INT, at_least(1), of=_STREAMS),
+    _inert("streams.num.standby.replicas", 0, Kind.INT, at_least(0), of=_STREAMS),
 )
 GROUP_SETTINGS: Final = Settings(_ROWS, subject="group setting")
 _BOUNDS: Final = {
-    HEARTBEAT_INTERVAL: (
-        ("group.consumer.min.heartbeat.interval.ms", 5000),
-        ("group.consumer.max.heartbeat.interval.ms", 15_000),
-    ),
-    SESSION_TIMEOUT: (
-        ("group.consumer.min.session.timeout.ms", 45_000),
-        ("group.consumer.max.session.timeout.ms", 60_000),
-    ),
+    HEARTBEAT_INTERVAL: ("group.consumer.{}.heartbeat.interval.ms", 5000, 15_000),
+    SESSION_TIMEOUT: ("group.consumer.{}.session.timeout.ms", 45_000, 60_000),
+    "share.heartbeat.interval.ms": ("group.share.{}.heartbeat.interval.ms", 5000, 15_000),
+    "share.session.timeout.ms": ("group.share.{}.session.timeout.ms", 45_000, 60_000),
+    "share.record.lock.duration.ms": ("group.share.{}.record.lock.duration.ms", 15_000, 60_000),
+    "streams.heartbeat.interval.ms": ("group.streams.{}.heartbeat.interval.ms", 5000, 15_000),
+    "streams.session.timeout.ms": ("group.streams.{}.session.timeout.ms", 45_000, 60_000),
+    "streams.num.standby.replicas": ("group.streams.{}.standby.replicas", 0, 2),
 }
+"""The broker's settings that bound a config, with `min` or `max` in the braces, and their defaults."""
 
 
 class GroupConfigs:
@@ -88,39 +132,46 @@ class GroupConfigs:
     def changing(self, name: str, configs: Mapping[str, str]) -> Change:
         values = GROUP_SETTINGS.parse(configs)
         for config in configs:
-            (low_name, low), (high_name, high) = _BOUNDS[config]
-            low, high = self._bound(low_name, low), self._bound(high_name, high)
-            value = values[config]
-            assert isinstance(value, int)
-            if not low <= value <= high:
-                raise ConfigError(
-                    f'group setting "{config}" must be between {low} and {high}, not {value}',
-                    name=config,
-                    value=value,
-                    hint=f"The bounds are {low_name} and {high_name}.",
-                )
-        session, beat = (
-            values[key] if key in configs else self._default(key)
-            for key in (SESSION_TIMEOUT, HEARTBEAT_INTERVAL)
-        )
-        assert isinstance(session, int)
-        assert isinstance(beat, int)
-        if session <= beat:
-            raise ConfigError(
-                f'group setting "{SESSION_TIMEOUT}" must be above "{HEARTBEAT_INTERVAL}"',
-                name=SESSION_TIMEOUT,
-                value=session,
+            self._check_bounds(config, values[config])
+        for kind in ("consumer", "share", "streams"):
+            session_name = f"{kind}.session.timeout.ms"
+            beat_name = f"{kind}.heartbeat.interval.ms"
+            session, beat = (
+                values[key] if key in configs else self._default(key)
+                for key in (session_name, beat_name)
             )
+            assert isinstance(session, int)
+            assert isinstance(beat, int)
+            if session <= beat:
+                raise ConfigError(
+                    f'group setting "{session_name}" must be above "{beat_name}"',
+                    name=session_name,
+                    value=session,
+                )
         return self._store.changing(GROUP, name, configs)
 
     def subject(self, name: str) -> str:
         del name
         return SUBJECT
 
-    def _default(self, name: str) -> int:
-        default = GROUP_SETTINGS.row(name).default
-        assert isinstance(default, int)
-        return self._bound(f"group.{name}", default)
+    def _check_bounds(self, config: str, value: Value) -> None:
+        if config not in _BOUNDS:
+            return
+        name, *defaults = _BOUNDS[config]
+        names = [name.format(end) for end in ("min", "max")]
+        low, high = map(self._bound, names, defaults)
+        assert isinstance(value, int)
+        if not low <= value <= high:
+            raise ConfigError(
+                f'group setting "{config}" must be between {low} and {high}, not {value}',
+                name=config,
+                value=value,
+                hint=f"The bounds are {names[0]} and {names[1]}.",
+            )
+
+    def _default(self, name: str) -> Value:
+        default, broker_name = GROUP_SETTINGS.row(name).default, f"group.{name}"
+        return self._bound(broker_name, default) if isinstance(default, int) else default
 
     def _bound(self, name: str, otherwise: int) -> int:
         return self._settings.integer(name) if name in SETTINGS else otherwise

@@ -377,6 +377,37 @@ def test_a_group_has_the_defaults_until_something_is_set_for_it(open_harness: An
     assert harness.broker.configs.groups.integer("other", SESSION_TIMEOUT) == 45_000
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "default", "bad"),
+    [
+        (
+            "share.auto.offset.reset",
+            "earliest",
+            "latest",
+            ["none", "by_duration:", "by_duration:P"],
+        ),
+        ("share.auto.offset.reset", "by_duration:P1DT2H", "latest", ["by_duration:PT", ""]),
+        ("share.isolation.level", "read_committed", "read_uncommitted", ["x"]),
+        ("share.record.lock.duration.ms", "20000", "30000", ["1", "70000"]),
+        ("share.session.timeout.ms", "50000", "45000", ["1"]),
+        ("streams.num.standby.replicas", "1", "0", ["3", "-1"]),
+    ],
+)
+def test_configs_of_groups_that_do_not_exist_here_are_checked_and_kept(
+    harness: Any, name: str, value: str, default: str, bad: list[str]
+) -> None:
+    """`share.auto.offset.reset` was refused, although the guide says that such configs are taken."""
+    client = harness.client()
+    before = one(client, GROUP, "g", name)
+
+    code = alter(client, GROUP, "g", (name, SET, value)).error_code
+    refused = {alter(client, GROUP, "g", (name, SET, text)).error_code for text in bad}
+
+    assert before == (default, 5)
+    assert (code, refused) == (0, {ErrorCode.INVALID_CONFIG})
+    assert one(client, GROUP, "g", name) == (value, 8)
+
+
 def test_subscriptions_of_clients_metrics_are_kept_and_listed(harness: Any) -> None:
     client = harness.client()
 
