@@ -41,6 +41,7 @@ from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.settings import Kind
 from duolog.log.config import BROKER_NAMES
+from duolog.log.topics import TOPICS_DIRECTORY
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
@@ -238,9 +239,17 @@ class Broker:
 
         def apply() -> Iterator[None]:
             yield from change.apply()
-            logger.info("created topic", extra={"topic": name, "partitions": partitions})
+            logger.info(
+                "created topic",
+                extra={"partitions": partitions, **self._place(self.topics.find(name))},
+            )
 
         return change._replace(apply=apply)
+
+    def _place(self, topic: Topic) -> dict[str, str]:
+        """Return the log fields that show which folder belongs to a topic."""
+        folder = f"{self.data_dir}/{TOPICS_DIRECTORY}/{topic.id}"
+        return {"topic": topic.name, "topic_id": str(topic.id), "folder": folder}
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
         """Create a topic of the broker's own; when this returns it is on the disk."""
@@ -258,7 +267,7 @@ class Broker:
         def apply() -> Iterator[None]:
             yield from change.apply()
             self.groups.topic_deleted(name)
-            logger.info("deleted topic", extra={"topic": name})
+            logger.info("deleted topic", extra=self._place(topic))
 
         return change._replace(apply=apply)
 

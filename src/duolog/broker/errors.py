@@ -1,6 +1,7 @@
 """The edge of the broker: what a client is told about an error."""
 
 from duolog.core.errors import ConfigError, KafkaError, LogError
+from duolog.log.errors import LogDirOffline
 from duolog.protocol.error_codes import ErrorCode
 
 
@@ -25,6 +26,9 @@ def kafka_code(error: Exception) -> tuple[int, str | None]:
     something of another client's.
     """
     match error:
+        case LogDirOffline():
+            # Whoever asks, a person reads it: clients only see that requests are refused.
+            return error.code, f"{error.message}. {error.hint}"
         case KafkaError():
             return error.code, error.message
         case ConfigError():

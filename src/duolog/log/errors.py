@@ -122,16 +122,25 @@ class CoordinatorFenced(KafkaError):
         super().__init__(message, code=TRANSACTION_COORDINATOR_FENCED)
 
 
+_FREE_SPACE: Final = (
+    "Stop the broker and free space: move other files off the file system, or remove the whole folder "
+    "topics/ID of a topic that you can lose (the file name=TOPIC in a folder says whose it is). Then start "
+    "the broker; no other acknowledged record is lost."
+)
+"""A topic cannot be deleted by its name then: nothing is changed in a log directory that is offline."""
+
+
 class LogDirOffline(KafkaError):
     """The disk refused a write or a sync, so nothing more is written or acknowledged."""
 
-    def __init__(self, message: str, *, detail: str = "") -> None:
+    def __init__(self, message: str, *, detail: str = "", full: bool = False) -> None:
+        """`full`: there is no space left, or a quota is used up."""
         super().__init__(
             message,
             code=KAFKA_STORAGE_ERROR,
             retriable=True,
             detail=detail,
-            hint="Repair the disk or make room, then restart the broker: it recovers by itself.",
+            hint=_FREE_SPACE if full else "Repair the disk, then restart the broker.",
         )
 
 

@@ -5,6 +5,7 @@ write or sync takes the directory offline for good: after a failed fsync the ker
 dropped the pages, so a second fsync that succeeds proves nothing (see "fsyncgate", 2018).
 """
 
+import errno
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,8 +39,15 @@ class DirHealth:
         """Take the directory offline; returns the error to raise or to answer with."""
         if self.error is None:
             why = getattr(cause, "strerror", None) or str(cause)
+            full = getattr(cause, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             self.error = LogDirOffline(
-                f"log directory went offline while {doing}: {why.lower()}", detail=str(cause)
+                f"log directory went offline while {doing}: {why.lower()}",
+                detail=str(cause),
+                full=full,
             )
-            logger.error("log directory went offline", extra={"doing": doing}, exc_info=cause)
+            logger.error(
+                "log directory went offline",
+                extra={"doing": doing, "hint": self.error.hint},
+                exc_info=cause,
+            )
         return self.error

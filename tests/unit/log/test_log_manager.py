@@ -450,3 +450,27 @@ def test_a_start_that_the_disk_refuses_says_where_and_what_helps(
     assert helps in caught.value.hint
     crashed.heal()
     assert open_manager(crashed).log("orders", 0).log_end_offset == 30
+
+
+@pytest.mark.parametrize("started_clean", [True, False])
+def test_a_folder_that_is_removed_by_hand_takes_its_topic_and_nothing_else(
+    *, started_clean: bool
+) -> None:
+    """What the hint of a full disk says."""
+    disk = CrashDisk()
+    manager = open_manager(disk)
+    commit = manager.group_commit("fsync", lambda: None, threaded=False)
+    for name in ("orders", "events"):
+        manager.create_topic(name, 2, {})
+        fill(manager.log(name, 1), 5)
+    commit.close()
+    entry = next(found for found in manager.topics() if found.name == "orders")
+    if started_clean:
+        manager.close()
+    disk = killed(disk)
+
+    disk.remove_tree(f"/data/topics/{entry.id}")
+    manager = open_manager(disk)
+
+    assert [found.name for found in manager.topics()] == ["events"]
+    assert manager.log("events", 1).log_end_offset == 5

@@ -1,3 +1,5 @@
+import errno
+import logging
 from typing import Any
 from uuid import UUID
 
@@ -428,3 +430,40 @@ def test_a_topic_whose_deletion_fails_is_still_there(
     assert client.produce("orders", harness.batch(b"b")).error_code != 0
     harness.broker.rounds.failure = harness.broker._log_manager.health.error = None  # noqa: SLF001
     monkeypatch.undo()
+
+
+def test_a_deletion_on_a_full_disk_says_how_to_free_space(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer was the code 56 alone."""
+    harness.topic("orders")
+    client = harness.client()
+
+    def fail(_disk: object, _old: str, new: str) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device", new)
+
+    monkeypatch.setattr(RealDisk, "rename", fail)
+    (row,) = client.ask(DELETE_TOPICS, 5, topic_names=["orders"]).responses
+    (again,) = client.ask(DELETE_TOPICS, 5, topic_names=["orders"]).responses
+
+    assert {row.error_code, again.error_code} == {ErrorCode.KAFKA_STORAGE_ERROR}
+    assert row.error_message == again.error_message
+    assert "no space left on device. Stop the broker and free space" in row.error_message
+    harness.broker.rounds.failure = harness.broker._log_manager.health.error = None  # noqa: SLF001
+    monkeypatch.undo()
+
+
+def test_the_log_says_which_folder_belongs_to_a_topic(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = harness.client()
+    with caplog.at_level(logging.INFO):
+        create(client, new_topic("orders"))
+        topic_id = harness.broker.topics.find("orders").id
+        client.ask(DELETE_TOPICS, 5, topic_names=["orders"])
+
+    lines = {record.message: record.__dict__ for record in caplog.records}
+    for message in ("created topic", "deleted topic"):
+        assert lines[message]["topic"] == "orders"
+        assert lines[message]["topic_id"] == str(topic_id)
+        assert lines[message]["folder"].endswith(f"/topics/{topic_id}")
