@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 _ROOT: Final = Path(__file__).parents[1]
 _JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
@@ -38,6 +39,28 @@ class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Hand what a crashed process had left to the others; return the test that it crashed in.
+
+        That test has failed, and does not run again beside others. Groups that were done are not handed on: xdist hands
+        them on, too, and waits forever for the process that gets one, which has nothing to run and reports nothing.
+        """
+        workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
+        open_tests = [
+            (group, nodeid)
+            for group, done in workload.items()
+            for nodeid in done
+            if not done[nodeid]
+        ]
+        if not open_tests:
+            return None
+        group, crashed = open_tests[0]
+        workload[group][crashed] = True
+        self.workqueue.update({g: done for g, done in workload.items() if not all(done.values())})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return crashed
 
 
 def group_of(nodeid: str) -> str:

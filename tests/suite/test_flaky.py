@@ -33,48 +33,34 @@ def _closing(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.rstrip().rpartition("\n")[2].strip("= ")
 
 
-def test_a_test_that_passes_by_itself_is_flaky_and_the_run_is_green(tmp_path: Path) -> None:
-    done = _test(tmp_path, SAMPLE, "-k", "test_passes or test_fails_once")
+def test_tests_that_pass_by_themselves_are_flaky_and_the_run_is_green(tmp_path: Path) -> None:
+    """A failure, a failure of a teardown, and a crash of the worker."""
+    tests = "test_passes or test_fails_once or test_crashes_once or first_teardown"
+
+    done = _test(tmp_path, "-n2", SAMPLE, "-k", tests)
 
     assert done.returncode == 0, done.stdout
-    assert re.fullmatch(r"1 passed, .*deselected, 1 flaky in .*", _closing(done))
-    assert f"\nFLAKY {SAMPLE}::test_fails_once - " in done.stdout
+    assert re.fullmatch(r"1 passed, 3 flaky in .*", _closing(done))
+    for name in ("test_fails_once", "test_crashes_once", "test_fails_in_its_first_teardown"):
+        assert f"\nFLAKY {SAMPLE}::{name} - " in done.stdout
     assert "AssertionError: failure of the first run" in done.stdout
+    assert "AssertionError: teardown of the first run" in done.stdout
+    assert "crashed while running" in done.stdout
     assert "printed by run 1" in done.stdout
     assert "printed by run 2" in done.stdout
 
 
-def test_a_test_that_fails_twice_is_red_beside_one_that_is_flaky(tmp_path: Path) -> None:
-    done = _test(tmp_path, SAMPLE, "-k", "test_passes or test_fails_once or test_fails_twice")
+def test_tests_that_fail_twice_or_are_skipped_by_themselves_are_red(tmp_path: Path) -> None:
+    tests = "test_passes or test_fails_once or test_fails_twice or skipped_by_itself"
+
+    done = _test(tmp_path, SAMPLE, "-k", tests)
 
     assert done.returncode == 1
-    assert re.fullmatch(r"1 failed, 1 passed, .*deselected, 1 flaky in .*", _closing(done))
+    assert re.fullmatch(r"2 failed, 1 passed, .*deselected, 1 flaky in .*", _closing(done))
     assert "AssertionError: failure of run 1" in done.stdout
     assert "AssertionError: failure of run 2" in done.stdout
+    assert f"\nFLAKY {SAMPLE}::test_fails_once - " in done.stdout
     assert f"\nFLAKY {SAMPLE}::test_fails_twice" not in done.stdout
-
-
-def test_a_test_whose_worker_crashed_counts_as_failed_and_runs_again(tmp_path: Path) -> None:
-    done = _test(tmp_path, "-n2", SAMPLE, "-k", "test_passes or test_crashes_once")
-
-    assert done.returncode == 0, done.stdout
-    assert re.fullmatch(r"1 passed, 1 flaky in .*", _closing(done))
-    assert "crashed while running" in done.stdout
-    assert f"\nFLAKY {SAMPLE}::test_crashes_once - " in done.stdout
-
-
-def test_a_teardown_that_failed_counts_once(tmp_path: Path) -> None:
-    done = _test(tmp_path, f"{SAMPLE}::test_fails_in_its_first_teardown")
-
-    assert done.returncode == 0, done.stdout
-    assert re.fullmatch(r"1 flaky in .*", _closing(done))
-
-
-def test_a_second_run_that_is_skipped_is_not_one_that_passed(tmp_path: Path) -> None:
-    done = _test(tmp_path, f"{SAMPLE}::test_is_skipped_by_itself")
-
-    assert done.returncode == 1
-    assert re.fullmatch(r"1 failed in .*", _closing(done))
 
 
 def test_many_failures_are_a_broken_build_and_none_runs_again(tmp_path: Path) -> None:
