@@ -16,9 +16,9 @@ from duolog.ksql.bound import Bound, converted
 from duolog.ksql.calls import bind_user_call
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
+from duolog.ksql.function_errors import not_accepted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.settings import Settings
-from duolog.ksql.types import sql_name
 from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Aggregate, Call, Literal
@@ -77,8 +77,9 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
     """
     inner = aggregates_in(*node.expressions)
     if inner:
+        outer, nested = (str(one.this).upper() for one in (node, inner[0]))
         raise SqlError(
-            f"Aggregate functions can not be nested: {formatted(node)}", at=place_of(inner[0])
+            f"Aggregate functions can not be nested: {outer}({nested}())", at=place_of(inner[0])
         )
     name = called(node).function.name
     value = _distinct(node)
@@ -185,8 +186,8 @@ def _resolved(node: exp.Anonymous, args: Sequence[Bound]) -> tuple[Sequence[Type
 
 
 def _not_accepted(node: exp.Anonymous, types: Sequence[Type]) -> SqlError:
-    name, given = called(node).function.name, ", ".join(map(sql_name, types))
-    return SqlError(f"Function '{name}' does not accept parameters ({given}).", at=place_of(node))
+    function = called(node).function
+    return not_accepted(function.name, function, types, node)
 
 
 def _constant(node: exp.Anonymous, given: exp.Expression, bound: Bound, at: int) -> object:

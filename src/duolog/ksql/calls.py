@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from duolog.ksql.bound import Binding, Bound, Meaning, call, converted
 from duolog.ksql.errors import SqlError
+from duolog.ksql.function_errors import ambiguous, not_accepted, unknown_function
 from duolog.ksql.nodes import place_of
-from duolog.ksql.types import sql_name
 from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Expression, Lambda, Literal, Variable
@@ -30,7 +30,7 @@ def _function(binding: Binding, node: exp.Expression) -> Bound:
     if (of_user := user_function(node)) is not None:
         return _of_user(binding, node, of_user)
     if name not in SQL_FUNCTIONS or SQL_FUNCTIONS[name].hidden:
-        raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
+        raise unknown_function(name, node)
     function = SQL_FUNCTIONS[name]
     given = [arg for arg in node.expressions if not isinstance(arg, exp.Star)]
     plain = [_plain_argument(binding, function, arg, at) for at, arg in enumerate(given)]
@@ -114,7 +114,7 @@ def _lambda(
         body = binding.knowing(dict(zip(names, parameters, strict=True))).bind(node.this)
         return Bound(Lambda(parameters, body.expression), LambdaOf("LAMBDA", found, body.type))
     lambdas = [LambdaOf("LAMBDA", (), NULL) if other is None else other.type for other in others]
-    raise _not_accepted(function.name, lambdas, node)
+    raise not_accepted(function.name.lower(), function, lambdas, node)
 
 
 def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
@@ -136,30 +136,18 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
 
 
 def _resolved(function: SqlFunction, types: tuple[Type, ...], node: exp.Expression) -> Resolved:
-    name = function.name
     try:
         return function.resolve(types)
     except AmbiguousCall:
-        raise SqlError(
-            f"Function '{name.lower()}' cannot be resolved due to ambiguous method parameters "
-            f"({', '.join(map(sql_name, types))}).",
-            at=place_of(node),
-        ) from None
+        raise ambiguous(function.name.lower(), types, node) from None
     except TypeMismatch:
-        raise _not_accepted(name, types, node) from None
+        raise not_accepted(function.name.lower(), function, types, node) from None
 
 
 def _distinct(_binding: Binding, node: exp.Expression) -> Bound:
     call = node.find_ancestor(exp.Anonymous)
     name = str(call.this).upper() if call is not None else "A function"
     raise SqlError(f"{name} cannot have DISTINCT", at=place_of(node))
-
-
-def _not_accepted(name: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
-    given = ", ".join("INTERVALUNIT" if of == UNIT else sql_name(of) for of in types)
-    return SqlError(
-        f"Function '{name.lower()}' does not accept parameters ({given}).", at=place_of(node)
-    )
 
 
 MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {

@@ -10,6 +10,7 @@ from duolog.ksql.bound import Binding, Bound, Meaning, call, invalid, type_as_ar
 from duolog.ksql.coercion import Refuse, of_one_type
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
+from duolog.ksql.types import ensure_distinct_fields
 from duolog.plan.expressions import Expression
 from duolog.plan.types import NULL, Array, Column, Map, Struct
 
@@ -60,10 +61,9 @@ def _map(binding: Binding, node: exp.Expression) -> Bound:
 
 def _struct(binding: Binding, node: exp.Expression) -> Bound:
     names = [one.this.name for one in node.expressions]
-    if len(set(names)) < len(names):
-        raise SqlError("Duplicate field names found in STRUCT", at=place_of(node))
     bound = [binding.bind(one.expression) for one in node.expressions]
     of = Struct(tuple(Column(name, one.type) for name, one in zip(names, bound, strict=True)))
+    ensure_distinct_fields(of.fields, node)
     values = (_part(binding, one) for one in bound)
     return Bound(call("STRUCT", type_as_argument(of), *values), of)
 

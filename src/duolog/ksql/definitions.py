@@ -150,9 +150,12 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
     if source is None:
         if node.args.get("exists"):
             return Done(node, message=f"{kind.capitalize()} {name} does not exist.")
+        near = closest(name, state.catalog.sources)
+        lists = f"SHOW {kind}S; lists what there is. DROP {kind} IF EXISTS accepts that it is gone."
         raise SqlError(
-            f"Source {name} does not exist.{closest(name, state.catalog.sources)}",
+            f"Source {name} does not exist.{near}",
             at=place_of(node.this),
+            hint="" if near else lists,
         )
     if source.kind != kind:
         raise SqlError(

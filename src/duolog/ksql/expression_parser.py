@@ -96,12 +96,22 @@ class ExpressionParser(parser.Parser):
     def identifier(self, what: str = "a name") -> exp.Identifier:
         """Read a name; without quotes it is upper case."""
         if not self.at_name():
+            self._ensure_not_reserved()
             self.expected(what)
         token = self._curr
         self._advance()
         quoted = token.token_type == TokenType.IDENTIFIER
         text = token.text if quoted else token.text.upper()
         return self.expression(exp.Identifier(this=text, quoted=quoted), token)
+
+    def _ensure_not_reserved(self) -> None:
+        """Raise the error of a reserved word in the place of a name."""
+        token = self._curr
+        if token and token.token_type in _NAME_TOKENS and token.text.upper() in RESERVED:
+            self.raise_error(
+                f'"{token.text}" is a reserved keyword and it can\'t be used as an identifier. '
+                f"You can use it as an identifier by escaping it as '{token.text}' "
+            )
 
     def text(self) -> exp.Literal:
         token = self.expect(TokenType.STRING, "a text in quotes")
@@ -192,10 +202,11 @@ class ExpressionParser(parser.Parser):
         return exp.DataType(this=exp.DType.DECIMAL, expressions=sizes)
 
     def _ignored_length(self) -> None:
-        """VARCHAR(20): lengths are read and mean nothing."""
+        """VARCHAR(20), VARCHAR(STRING): what stands in parentheses is read and means nothing."""
         if self._match(TokenType.L_PAREN):
-            self._expect_parameter()
-            self._advance()
+            if not self.take_word("STRING"):
+                self._expect_parameter()
+                self._advance()
             self.expect(TokenType.R_PAREN, "')'")
 
     def _expect_parameter(self) -> None:

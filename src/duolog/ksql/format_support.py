@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from duolog.ksql.catalog import SqlColumn, SqlFormat
+from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.types import sql_name
 from duolog.plan.types import (
@@ -102,6 +102,17 @@ def ensure_key(of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
 def ensure_value(of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
     """Refuse columns that this format cannot have as a value."""
     _ensure("Value", of, columns)
+
+
+def ensure_formats(sources: Sequence[SourceInfo], clause: str) -> None:
+    """Refuse sources in KAFKA format in a JOIN or a GROUP BY, as ksqlDB does."""
+    bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
+    if bare:
+        raise SqlError(
+            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
+            f"This format does not yet support {clause}.",
+            hint="Copy them to another format first: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT ….",
+        )
 
 
 def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:

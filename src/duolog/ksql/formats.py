@@ -2,8 +2,8 @@
 
 VALUE_DIALECT = 'DUOLOG' is of us: the JSON of topologies, for their topics.
 
-AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR are answered with an error: their schemas live in a registry, and none is
-configured. A registry's format becomes one of the plan's here, and one of `serde` and the engine there.
+AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR are answered with an error: their schemas live in a registry, and there is
+none yet. A registry's format becomes one of the plan's here, and one of `serde` and the engine there.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,10 @@ _DELIMITER_PROPERTY: Final = "delimiter"
 
 
 def registry_missing(of: SqlFormat) -> SqlError:
-    """Return the error of a format whose schemas live in a registry, where none is configured."""
+    """Return the error of a format whose schemas live in a registry."""
     return SqlError(
-        f"KSQL is not configured to use a schema registry. To use the {of.name} format, "
-        "please set ksql.schema.registry.url",
-        hint="JSON, DELIMITED and KAFKA need none.",
+        f"the {of.name} format needs a schema registry, which Duolog does not have yet",
+        hint="Use a format without a registry: JSON, DELIMITED or KAFKA.",
     )
 
 

@@ -7,15 +7,14 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
+from duolog.ksql.function_errors import type_written, written
 from duolog.ksql.nodes import place_of
 from duolog.ksql.state import Rows
-from duolog.ksql.types import sql_name
 from duolog.plan.sql.aggregates import SQL_AGGREGATES
 from duolog.plan.sql.registry import SQL_FUNCTIONS
-from duolog.plan.sql.signatures import LambdaOf, Signature, SqlFunction
+from duolog.plan.sql.signatures import SqlFunction
 from duolog.plan.sql.table import TABLE_FUNCTIONS
 from duolog.plan.sql.user_functions import UserFunction
-from duolog.plan.types import Array, Map, Struct, Type
 
 FUNCTIONS: Final[Mapping[str, SqlFunction]] = dict(
     sorted(
@@ -64,38 +63,3 @@ def described(node: exp.Expression, of_users: Mapping[str, UserFunction]) -> tup
         Rows(("Property", "Value"), tuple(facts), f"Function {name}"),
         Rows(("Variation", "Returns"), variations, "Variations"),
     )
-
-
-def written(name: str, signature: Signature) -> str:
-    """Return a way to call a function as a text.
-
-    Example:
-        >>> from duolog.plan.sql.signatures import signature
-        >>> written("ELT", signature("STRING (n INT, args STRING...)"))
-        'ELT(n INTEGER, args STRING...)'
-    """
-    parameters = [f"{one.name} {type_written(one.type)}" for one in signature.parameters]
-    if signature.variadic:
-        parameters[-1 - signature.behind] += "..."
-    return f"{name}({', '.join(parameters)})"
-
-
-def type_written(of: Type) -> str:
-    """Return a type of a signature as a text: a lambda with its parameters, a STRUCT of any fields alone.
-
-    Example:
-        >>> from duolog.plan.sql.signatures import signature
-        >>> type_written(signature("ARRAY<U> (array ARRAY<T>, f (T) => U)").parameters[1].type)
-        '(T) => U'
-    """
-    match of:
-        case LambdaOf(parameters=parameters, result=result):
-            return f"({', '.join(map(type_written, parameters))}) => {type_written(result)}"
-        case Struct(fields=()):
-            return "STRUCT"
-        case Array(element=element):
-            return f"ARRAY<{type_written(element)}>"
-        case Map(key=key, value=value):
-            return f"MAP<{type_written(key)}, {type_written(value)}>"
-        case _:
-            return sql_name(of)

@@ -26,7 +26,8 @@ from duolog.ksql.aggregates import (
 from duolog.ksql.analysis import Item, items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
-from duolog.ksql.format_support import SUPPORT
+from duolog.ksql.format_support import SUPPORT, ensure_formats
+from duolog.ksql.key_rules import ensure_key_expressions
 from duolog.ksql.keys import new_key, synthetic
 from duolog.ksql.nodes import StreamWindow, place_of
 from duolog.ksql.projection import GROUPING, View
@@ -67,6 +68,7 @@ class Grouping:
         Raises:
             SqlError: something is selected that is neither grouped by nor aggregated.
         """
+        self._ensure_clause()
         self._ensure_bounds_are_selected_only()
         self._ensure_ttl()
         items = self._items
@@ -208,11 +210,14 @@ class Grouping:
             name, _, of = self._results[meaning(node, self._scope)]
             return Bound(ColumnRef(name), of)
         found = self._key_types.get(meaning(node, self._scope))
-        is_column = isinstance(node, exp.Column) and not is_parameter(node)
-        if found is None and is_column and not self._is_bound(node):
+        if found is not None or not isinstance(node, exp.Column) or is_parameter(node):
+            return found
+        if not self._is_bound(node):
+            self._behind.within("HAVING").find(node)  # what is unknown is reported as such
             raise SqlError(
-                f"Non-aggregate HAVING expression not part of GROUP BY: {told(node, self._scope)}",
+                f"Non-aggregate HAVING expression not part of GROUP BY: [{told(node, self._scope)}]",
                 at=place_of(node),
+                hint="Group by it, or aggregate it: MAX(…), LATEST_BY_OFFSET(…).",
             )
         return found
 
@@ -223,6 +228,15 @@ class Grouping:
         return self._behind.get(node) is not None
 
     # What may stand where.
+
+    def _ensure_clause(self) -> None:
+        """Raise a SqlError where records cannot be grouped by what GROUP BY says."""
+        group = self.select.args.get("group")
+        if group is None:
+            return
+        if self.settings.strict:
+            ensure_formats(self.relation.sources, "GROUP BY")
+        ensure_key_expressions("GROUP BY", group.expressions, self._scope)
 
     def _ensure_kept(self, calls: Sequence[exp.Anonymous]) -> None:
         """Raise a SqlError where a function cannot be kept over these records."""
@@ -266,20 +280,24 @@ class Grouping:
     def _ensure_grouped(self, items: tuple[Item, ...]) -> None:
         """Raise a SqlError where something is selected that is neither grouped by nor aggregated."""
         stray: dict[str, exp.Expression] = {}
+        beside: dict[str, exp.Expression] = {}
         for item in items:
             found = self._stray_in(item.node)
-            if found and not aggregates_in(item.node):
+            of_aggregate = bool(aggregates_in(item.node))
+            if found and not of_aggregate:
                 found = [item.node]
             for node in found:
                 Binder(self._behind, self.types).bind(
                     node
                 )  # what is no expression at all, says so first
-                stray.setdefault(told(node, self._scope), node)
+                (beside if of_aggregate else stray).setdefault(told(node, self._scope), node)
         if stray:
-            first = next(iter(stray.values()))
+            raise not_grouped(stray)
+        if beside:
             raise SqlError(
-                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {', '.join(stray)}",
-                at=place_of(first),
+                "Column used in aggregate SELECT expression(s) outside of aggregate functions not part of GROUP BY: "
+                f"[{', '.join(beside)}]",
+                at=place_of(next(iter(beside.values()))),
             )
         having = self.select.args.get("having")
         if self._is_distinct:
@@ -303,17 +321,32 @@ class Grouping:
         ]
 
     def _ensure_bounds_are_selected_only(self) -> None:
+        """Raise a SqlError where the bound of a window is grouped by, aggregated or, in ksqlDB, in HAVING."""
         if self._window is None:
             return
-        arguments = aggregates_in(*self.select.expressions)
-        for node in (*self._given, *arguments):
+        having = self.select.args.get("having")
+        refused = [*self._given, *aggregates_in(*self.select.expressions, having)]
+        if having is not None and self.settings.strict:
+            refused.append(having)
+        for node in refused:
             for column in node.find_all(exp.Column):
                 if column.name in WINDOW_BOUNDS and self._scope.get(column) is None:
                     raise SqlError(
                         f"Window bounds column {column.name} can only be used in the SELECT clause of windowed "
-                        "aggregations",
+                        "aggregations and can not be passed to aggregate functions.\n"
+                        "See https://github.com/confluentinc/ksql/issues/4397",
                         at=place_of(column),
                     )
+
+
+def not_grouped(stray: Mapping[str, exp.Expression]) -> SqlError:
+    """Return the error of what is selected though it is neither grouped by nor aggregated."""
+    listed = ", ".join(stray)
+    return SqlError(
+        f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed}\n"  # noqa: S608
+        "Either add the column(s) to the GROUP BY or remove them from the SELECT.",
+        at=place_of(next(iter(stray.values()))),
+    )
 
 
 def _is_value(node: exp.Expression) -> bool:

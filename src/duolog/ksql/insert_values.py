@@ -67,7 +67,10 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
             f"Cannot insert values into table {source.name}: query {source.query} writes it",
             hint="Insert into what the query reads.",
         )
-    row = _row(state, source, node)
+    try:
+        row = _row(state, source, node)
+    except SqlError as error:
+        raise _failed(source, error) from error.__cause__
     given = {
         name
         for name, value in row.values
@@ -81,6 +84,14 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
             f"Value for {key} column(s) {', '.join(missing)} is required for {whom}"
         )
     return Done(node, inserted=(row,))
+
+
+def _failed(source: SourceInfo, error: SqlError) -> SqlError:
+    """Return the error of a row that does not fit its source; an expression without a meaning is reported as it is."""
+    if error.message.startswith("Failed to prepare statement"):
+        return error
+    message = f"Failed to insert values into '{source.name}'. {error.message}"
+    return SqlError(message, at=error.at, detail=error.detail, hint=error.hint)
 
 
 def assert_values(state: SessionState, node: nodes.AssertValues) -> Done:
@@ -157,7 +168,7 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
         )
     given = ", ".join(map(formatted, node.expressions))
     raise SqlError(
-        f"Expected a value for each column. Expected Columns: [{', '.join(names)}]. Got [{given}]",
+        f"Expected a value for each column. Expected Columns: [{', '.join(f'`{name}`' for name in names)}]. Got [{given}]",
         at=place_of(node.this),
     )
 
@@ -183,7 +194,7 @@ def value_of(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> E
     if not _fits(bound.type, wanted):
         raise SqlError(
             f"Expected type {sql_name(wanted)} for field `{name}` but got "
-            f"{sql_name(bound.type)}({formatted(node)})",
+            f"{sql_name(bound.type)}({formatted(node) if text is None else text})",
             at=place_of(node),
         )
     return _literal_as(bound, wanted)
@@ -232,7 +243,10 @@ def _exactly(number: DecimalValue, wanted: Decimal, node: exp.Expression) -> Exp
 
 
 def _fits(given: Type, wanted: Type) -> bool:
-    """Tell if a column of a type takes a value of another: a STRUCT by the names of its fields, of which some may be missing."""
+    """Tell if a column of a type takes a value of another.
+
+    A STRUCT fits by the names of its fields: those that are missing are null, and others are passed over.
+    """
     match given, wanted:
         case Array(element=one), Array(element=other):
             return _fits(one, other)
@@ -240,7 +254,7 @@ def _fits(given: Type, wanted: Type) -> bool:
             return _fits(k1, k2) and _fits(v1, v2)
         case Struct(fields=fields), Struct(fields=others):
             types = dict(others)
-            return all(name in types and _fits(of, types[name]) for name, of in fields)
+            return all(name not in types or _fits(of, types[name]) for name, of in fields)
         case _:
             return given == NULL or widens(given, wanted)
 

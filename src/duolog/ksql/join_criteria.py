@@ -8,7 +8,7 @@ Both sides may stand in either order; errors repeat them as they are written.
 Source: ksqlDB's documentation of joins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from duolog.ksql.bound import unwrapped
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, is_parameter
+from duolog.ksql.sources import Relation
 from duolog.ksql.types import sql_name
 from duolog.plan.types import Type
 
@@ -154,6 +155,48 @@ class CriterionReader:
                 at=place_of(side),
             )
         return sources
+
+
+def ensure_tree(first: Relation, joins: Sequence[exp.Join], scope: SqlScope) -> None:
+    """Refuse joins that do not add one source each to those before, as ksqlDB does.
+
+    Args:
+        first: the source after FROM.
+        joins: the joins, in their order.
+        scope: the columns of all sources.
+
+    Raises:
+        SqlError: an equality is between sources that are joined already, or between two that are not.
+    """
+    joined = [first.scope.sources[0]]
+    for join in joins:
+        condition = unwrapped(join.args["on"])
+        if not isinstance(condition, exp.EQ):
+            return
+        left, right = (_only_source(side, scope) for side in (condition.this, condition.expression))
+        if left is None or right is None or left == right:
+            return
+        tree = " ⋈ ".join(joined)
+        if left in joined and right in joined:
+            raise SqlError(
+                f"Cannot perform circular join - both `{right}` and `{left}` are already included in the current "
+                f"join tree: {tree}",
+                at=place_of(condition),
+            )
+        if left not in joined and right not in joined:
+            raise SqlError(
+                "Cannot build JOIN tree; neither source in the join is the FROM source or included in a previous "
+                f"JOIN: {meaning(condition, scope)}. The current join tree is {tree}",
+                at=place_of(condition),
+            )
+        joined.append(right if left in joined else left)
+
+
+def _only_source(side: exp.Expression, scope: SqlScope) -> str | None:
+    """Return the source whose columns an expression names; None if it names none, or several."""
+    columns = (column for column in side.find_all(exp.Column) if not is_parameter(column))
+    found = {column.source if (column := scope.get(node)) else "" for node in columns}
+    return found.pop() if len(found) == 1 and "" not in found else None
 
 
 def _conditions(node: exp.Expression) -> list[exp.Expression]:

@@ -3,24 +3,12 @@
 Source: ksqlDB's documentation of joins; the texts are what its users look for.
 """
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
-from duolog.ksql.catalog import SourceInfo, SourceWindow
+from duolog.ksql.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.sources import Relation
-
-
-def ensure_formats(sources: Sequence[SourceInfo]) -> None:
-    """Refuse sources whose values are one bare column, as ksqlDB does."""
-    bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
-    if bare:
-        raise SqlError(
-            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
-            "This format does not yet support JOIN."
-        )
 
 
 def ensure_windows_fit(left: Relation, right: Relation) -> None:

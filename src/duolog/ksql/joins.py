@@ -23,10 +23,9 @@ from sqlglot import exp
 from duolog.ksql.analysis import key_name, meaning
 from duolog.ksql.catalog import SqlColumn
 from duolog.ksql.errors import SqlError
-from duolog.ksql.format_support import ensure_no_maps
-from duolog.ksql.join_criteria import Criterion, CriterionReader, Matched
+from duolog.ksql.format_support import ensure_formats, ensure_no_maps
+from duolog.ksql.join_criteria import Criterion, CriterionReader, Matched, ensure_tree
 from duolog.ksql.join_limits import (
-    ensure_formats,
     ensure_no_window,
     ensure_windows_fit,
     no_repartitioning,
@@ -62,6 +61,8 @@ class _Given(NamedTuple):
 
     columns: tuple[exp.Expression, ...]
     or_null: tuple[exp.Expression, ...]
+    expressions: frozenset[str]
+    """What else has its value: expressions of both sides, as `meaning` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Joiner:
             streams = any(not relation.node.is_table for relation in relations)
             relations.append(self.reader.read(table, joined=True, beside_stream=streams))
         if self.strict:
-            ensure_formats([relation.sources[0] for relation in relations])
+            ensure_formats([relation.sources[0] for relation in relations], "JOIN")
         criteria = self._criteria(joins, relations)
         found = relations[0]
         for join, right, criterion in zip(joins, relations[1:], criteria, strict=True):
@@ -119,13 +120,17 @@ class Joiner:
     ) -> list[Criterion]:
         """Return what each join matches: what is wrong in one of them is told before anything is joined."""
         types = self.reader.catalog.types
-        columns = relations[0].scope.columns
+        if self.strict:
+            everything = sum((relation.scope.columns for relation in relations), ())
+            names = sum((relation.scope.names for relation in relations), ())
+            ensure_tree(relations[0], joins, SqlScope(everything, "JOIN ON", names))
+        scope = relations[0].scope
         found = []
         for join, right in zip(joins, relations[1:], strict=True):
-            columns += right.scope.columns
+            scope = scope.joined(right.scope)
             comes = right.scope.sources[0]
-            scope = SqlScope(columns, "JOIN ON")
-            found.append(CriterionReader(comes, scope, types, self.strict).read(join.args["on"]))
+            reader = CriterionReader(comes, scope.within("JOIN ON"), types, self.strict)
+            found.append(reader.read(join.args["on"]))
         return found
 
     def _joined(
@@ -228,7 +233,7 @@ class Joiner:
         return replace(
             left,
             node=node,
-            scope=SqlScope(left.scope.columns + right.scope.columns),
+            scope=left.scope.joined(right.scope),
             sources=left.sources + right.sources,
         )
 
@@ -283,7 +288,7 @@ class Joiner:
             keys,
             _values(left, right),
         )
-        scope = SqlScope(left.scope.columns + right.scope.columns)
+        scope = left.scope.joined(right.scope)
         keyed_by = FOREIGN_KEY if len(left.sources) == 1 else left.keyed_by
         return Relation(node, scope, left.sources + right.sources, left.keys, keyed_by)
 
@@ -319,7 +324,8 @@ class Joiner:
         keys = []
         for key, given in zip(node.schema.inner_key, givens, strict=True):
             if given.columns and _side(join) != "FULL":
-                keys.append(KeyColumn(key.name, given.columns, given.or_null))
+                equal = given.expressions
+                keys.append(KeyColumn(key.name, given.columns, given.or_null, expressions=equal))
                 continue
             name = synthetic(taken)
             taken.add(name)
@@ -327,7 +333,9 @@ class Joiner:
             column = exp.column(exp.to_identifier(name, quoted=True))
             keys.append(KeyColumn(key.name, (column,), note=SYNTHETIC_NOTE.format(name)))
         sources = sides[0].sources + sides[1].sources
-        return Relation(node, SqlScope((*own, *columns)), sources, tuple(keys), JOINING)
+        names = sides[0].scope.joined(sides[1].scope).names
+        scope = SqlScope((*own, *columns), names=names)
+        return Relation(node, scope, sources, tuple(keys), JOINING)
 
     def _ensure_partitions(self, left: Relation, right: Relation) -> None:
         """Raise a SqlError where topics that are joined by key have known and different numbers of partitions.
@@ -402,7 +410,7 @@ def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) 
 
 def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given]:
     """Return what each column of a join's key is, the left one's columns first."""
-    keyed, side = _is_key(left, criterion.lefts), _side(join)
+    keyed, side = _is_keyed(left, criterion), _side(join)
     givens = []
     for at, pair in enumerate(criterion.pairs):
         ours = left.keys[at].given if keyed else _column(pair.left, criterion.scope)
@@ -412,8 +420,24 @@ def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given
             or_null += theirs
         elif side == "RIGHT":
             or_null = ours
-        givens.append(_Given(ours + theirs, or_null))
+        equal = left.keys[at].expressions if keyed else frozenset()
+        equal |= {
+            meaning(one.node, criterion.scope)
+            for one in (pair.left, pair.right)
+            if not one.is_column
+        }
+        givens.append(_Given(ours + theirs, or_null, equal))
     return givens
+
+
+def _is_keyed(left: Relation, criterion: Criterion) -> bool:
+    """Tell if records are keyed by what they are matched by: a column, or an expression of the join before."""
+    if _is_key(left, criterion.lefts):
+        return True
+    wanted = [meaning(matched.node, criterion.scope) for matched in criterion.lefts]
+    return len(wanted) == len(left.keys) and all(
+        one in key.expressions for one, key in zip(wanted, left.keys, strict=True)
+    )
 
 
 def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:

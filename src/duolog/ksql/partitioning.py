@@ -8,6 +8,8 @@ from sqlglot import exp
 from duolog.ksql.analysis import Item, meaning
 from duolog.ksql.binder import Binder
 from duolog.ksql.errors import SqlError
+from duolog.ksql.join_limits import no_repartitioning
+from duolog.ksql.key_rules import ensure_key_expressions
 from duolog.ksql.keys import new_key
 from duolog.ksql.nodes import PartitionBy, place_of
 from duolog.ksql.presence import Presence
@@ -20,12 +22,18 @@ from duolog.plan.types import Type
 
 
 def partitioned(
-    relation: Relation, clause: PartitionBy, types: Mapping[str, Type], steps: Steps
+    relation: Relation,
+    clause: PartitionBy,
+    types: Mapping[str, Type],
+    steps: Steps,
+    *,
+    strict: bool,
 ) -> Relation:
     """Return the records of a stream under the key that they are partitioned by; by NULL they have none.
 
     Raises:
-        SqlError: it is a table, or a name is unknown.
+        SqlError: it is a table, an expression cannot be a key, or a name is unknown; with `strict` also if the
+            stream has a windowed key, which ksqlDB does not replace.
     """
     if relation.node.is_table:
         raise SqlError(
@@ -35,6 +43,10 @@ def partitioned(
     given = clause.expressions
     if len(given) == 1 and isinstance(given[0], exp.Null):
         given = []
+    elif given or strict:
+        ensure_key_expressions("PARTITION BY", given, relation.scope)
+    if strict and relation.node.schema.window is not None and not _is_own_key(relation, given):
+        raise no_repartitioning(clause)
     binder = Binder(relation.scope.within("PARTITION BY"), types)
     presence = Presence(relation, steps)
     keys = tuple((name, presence.of_value(of)) for name, of in new_key(given, binder, relation))
@@ -46,6 +58,12 @@ def partitioned(
         keys=tuple(KeyColumn(name, (one,)) for (name, _), one in zip(keys, given, strict=True)),
         keyed_by=PARTITIONING,
     )
+
+
+def _is_own_key(relation: Relation, given: Sequence[exp.Expression]) -> bool:
+    """Tell if expressions are the key that records have already."""
+    own = [meaning(key.given[0], relation.scope) for key in relation.keys]
+    return own == [meaning(node, relation.scope) for node in given]
 
 
 def keyed_as_selected(relation: Relation, items: Sequence[Item], steps: Steps) -> Relation:

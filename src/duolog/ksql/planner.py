@@ -24,7 +24,7 @@ from duolog.ksql.catalog import (
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import Unsupported
 from duolog.ksql.formats import ensure_readable, plan_format
-from duolog.ksql.grouping import Grouping
+from duolog.ksql.grouping import Grouping, not_grouped
 from duolog.ksql.joins import Joiner
 from duolog.ksql.nested import NamedQuery, Nested, inner_query, named_queries, only_select
 from duolog.ksql.nodes import place_of
@@ -227,7 +227,9 @@ class _Planner:
         clause = select.args.get("partition_by")
         first: list[exp.Expression] = []
         if clause is not None:
-            relation = partitioned(relation, clause, self.catalog.types, self.steps)
+            relation = partitioned(
+                relation, clause, self.catalog.types, self.steps, strict=self.settings.strict
+            )
             first = [key.given[0] for key in relation.keys]
         binder = Binder(relation.scope, self.catalog.types)
         items = items_of(select, binder, first)
@@ -247,6 +249,7 @@ class _Planner:
         timestamp: TimestampColumn | None,
     ) -> Planned:
         """Write the records of a query to its topic."""
+        self._ensure_key_format(select, target)
         key_format, value_format = target.formats(relation.sources[0], result.columns)
         sources = self._sources(relation)
         for source in sources:
@@ -289,6 +292,16 @@ class _Planner:
         windowed = any(one.kind == "TABLE" and one.window for one in relation.sources)
         if windowed and target.name and self.settings.strict:
             raise SqlError("KSQL does not support persistent queries on windowed tables.")
+
+    def _ensure_key_format(self, select: exp.Select, target: Target) -> None:
+        """Refuse the format of a key that PARTITION BY NULL removes, as ksqlDB does."""
+        clause = select.args.get("partition_by")
+        if clause is None or not self.settings.strict:
+            return
+        given = target.properties.format("KEY")
+        removed = all(isinstance(node, exp.Null) for node in clause.expressions)
+        if removed and given is not None and given.name != "NONE":
+            raise SqlError("Key format specified for stream without key columns.")
 
     def _groups(self, select: exp.Select) -> bool:
         """Tell if the rows of a query are groups of records."""
@@ -338,11 +351,7 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
         if id(column) not in inside
     ]
     if stray:
-        texts = dict.fromkeys(told(column, relation.scope) for column in stray)
-        return SqlError(
-            f"Non-aggregate SELECT expression(s) not part of GROUP BY: {', '.join(texts)}",
-            at=place_of(stray[0]),
-        )
+        return not_grouped({told(column, relation.scope): column for column in reversed(stray)})
     texts = dict.fromkeys(_with_row_time(call, relation) for call in calls)
     kind = "TABLE"
     return SqlError(

@@ -223,7 +223,9 @@ class Properties:
             )
         if of != STRING and pattern is not None:
             raise SqlError(
-                f"'{name}' has been used as the timestamp field with a timestamp_format, but it is no STRING"
+                "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type "
+                "STRING.",
+                hint=f"`{name}` is {sql_name(of)}: leave TIMESTAMP_FORMAT out.",
             )
         if of != STRING and of.name not in {"BIGINT", "TIMESTAMP"}:
             raise SqlError(
@@ -260,14 +262,9 @@ class Properties:
         return {option: str(value) for option, value in given.items()}
 
     def _check(self) -> None:
-        for name, kind in _NUMBERS.items():
+        for name in _NUMBERS:
             number = self.number(name)
-            if (
-                number is not None
-                and kind != "LONG"
-                and name in {"PARTITIONS", "REPLICAS"}
-                and number == 0
-            ):
+            if number is not None and name in {"PARTITIONS", "REPLICAS"} and number < 1:
                 raise _invalid(name, f"{number} for configuration {name}: must be 1 or more")
         for part in ("KEY", "VALUE"):
             name = f"{part}_DELIMITER"

@@ -7,18 +7,22 @@
 Source: ksqlDB's documentation of pull queries; the texts are what its users look for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
 from sqlglot import exp
 
+from duolog.ksql.binder import Binder
 from duolog.ksql.bound import unwrapped
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.settings import Settings
+from duolog.plan.expressions import ColumnRef
+from duolog.plan.types import STRING
 
 TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
 RANGE_SCAN: Final = "ksql.query.pull.range.scan.enabled"
@@ -87,6 +91,29 @@ def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) ->
         _ensure_alternative(alternative, source, ranges=settings.truth(RANGE_SCAN) is not False)
 
 
+def ensure_in_values(select: exp.Select, sources: Mapping[str, SourceInfo]) -> None:
+    """Refuse a value in IN that = would refuse: ksqlDB compares a column of a table with each on its own.
+
+    Raises:
+        SqlError: a value is null, or of a type that its column is not compared with.
+    """
+    source, where = sources.get(select.args["from_"].this.name), select.args.get("where")
+    if source is None or not source.is_table or where is None:
+        return
+    columns = tuple(
+        Visible(source.name, column.name, ColumnRef(column.name), column.type)
+        for column in (*source.key, *source.value)
+    )
+    binder = Binder(SqlScope(columns, "WHERE"), {})
+    for found in where.find_all(exp.In):
+        column = unwrapped(found.this)
+        if not isinstance(column, exp.Column) or binder.scope.get(column) is None:
+            continue
+        for value in found.expressions:
+            if isinstance(unwrapped(value), exp.Literal | exp.Null | exp.Boolean | exp.Neg):
+                binder.condition(exp.EQ(this=column.copy(), expression=value.copy()))
+
+
 def _alternatives(node: exp.Expression) -> Iterator[tuple[exp.Expression, ...]]:
     """Yield what must hold together, for each way in which a condition may hold."""
     node = unwrapped(node)
@@ -120,7 +147,9 @@ def _ensure_alternative(
             )
         seen.append(key)
         if isinstance(condition, _RANGES):
-            needs_scan = needs_scan or not ranges or len(keys) > 1
+            # Stores are sorted by bytes, which sort as values do for texts alone.
+            in_order = len(keys) == 1 and source.key[0].type == STRING
+            needs_scan = needs_scan or not ranges or not in_order
         elif not isinstance(condition, exp.EQ | exp.In):
             listed = ", ".join(map(str, source.key))
             raise SqlError(
@@ -132,10 +161,13 @@ def _ensure_alternative(
     if len(seen) < len(keys):
         raise SqlError(
             "Multi-column sources must specify every key in the WHERE clause. "
-            f"Specified: [{', '.join(seen)}] Expected: [{', '.join(map(str, source.key))}]."
+            f"Specified: [{', '.join(f'`{name}`' for name in seen)}] Expected: [{', '.join(map(str, source.key))}]."
         )
     if needs_scan:
-        raise SqlError("Query requires table scan to be enabled")
+        raise SqlError(
+            "Query requires table scan to be enabled",
+            hint=f"Compare all of the key with =, or SET '{TABLE_SCAN}' = 'true';",
+        )
 
 
 def _key_compared(condition: exp.Expression, keys: Sequence[str]) -> str | None:

@@ -18,7 +18,7 @@ from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import DEAD_LETTER_TOPIC, INSERTED, SELECTED, Properties
-from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
+from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
@@ -103,7 +103,9 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     planned = plan_query(selected, state.catalog, target)
     if planned.is_table:
         raise SqlError(
-            "INSERT INTO can only be used to insert a stream, and the SELECT query produces a TABLE."
+            f"Incompatible data sink and query result. Data sink ({sink.name}) type is KSTREAM "
+            "but select query result is KTABLE.",
+            hint="INSERT INTO takes the rows of a stream. CREATE TABLE … AS SELECT keeps those of a table.",
         )
     # Headers may be written that the sink does not declare, and need not be where it does.
     result, wanted = _without_headers(planned.columns), _without_headers(sink.columns)
@@ -140,6 +142,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     ends = node.args.get("emit") is None and state.settings.strict
     if ends:
         ensure_clauses(node, state.settings, text_of(node))
+        ensure_in_values(node, state.catalog.sources)
     ensure_goes_on(node)
     ensure_readable_by_ksqldb(node, state.settings, text_of(node))
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))

@@ -31,6 +31,8 @@ class SqlScope:
 
     columns: tuple[Visible, ...]
     clause: str = "SELECT"
+    names: tuple[str, ...] = ()
+    """The names that sources have in the catalog; a column cannot be found by one whose source has an alias."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -39,6 +41,10 @@ class SqlScope:
 
     def within(self, clause: str) -> "SqlScope":
         return replace(self, clause=clause)
+
+    def joined(self, other: "SqlScope") -> "SqlScope":
+        """Return the columns of both scopes."""
+        return replace(self, columns=self.columns + other.columns, names=self.names + other.names)
 
     def having(self, *more: Visible) -> "SqlScope":
         """Return a scope with more columns, which take the place of those of their names."""
@@ -75,9 +81,12 @@ class SqlScope:
         )
 
     def _unknown(self, node: exp.Column) -> SqlError:
-        if node.table and node.table not in self.sources and len(self.sources) != 1:
+        if node.table and node.table not in {*self.sources, *self.names}:
+            hint = f"The query reads {', '.join(self.sources)}." if self.sources else ""
             return SqlError(
-                f"'{node.table}' is not a valid stream/table name or alias.", at=place_of(node)
+                f"'{node.table}' is not a valid stream/table name or alias.",
+                at=place_of(node),
+                hint=hint,
             )
         name = f"{node.table}.{node.name}" if node.table else node.name
         text = f"{_place(node)}{self.clause} column '{name}' cannot be resolved."

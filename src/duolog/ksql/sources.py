@@ -80,6 +80,8 @@ class KeyColumn:
     """Those of `given` that are null where their side of a join is missing: no key of a further one."""
     note: str = ""
     """What an error says besides where it is missing."""
+    expressions: frozenset[str] = frozenset()
+    """Expressions other than columns, as `meaning` writes them, that a join has made equal to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ class SourceReader:
             )
             for column in source.key
         )
-        return Relation(node, SqlScope(tuple(visible)), (source,), keys)
+        scope = SqlScope(tuple(visible), names=(source.name,))
+        return Relation(node, scope, (source,), keys)
 
     def _bounds(self, alias: str, bounds: Mapping[str, str], *, joined: bool) -> list[Visible]:
         """Return the bounds of a window; in a join a star has them too, behind the key."""

@@ -16,10 +16,10 @@ from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.calls import bind_user_call
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
+from duolog.ksql.function_errors import not_accepted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.sources import Relation
 from duolog.ksql.steps import Steps, unused
-from duolog.ksql.types import sql_name
 from duolog.ksql.user_calls import user_function
 from duolog.plan.expressions import Call, ColumnRef, Expression
 from duolog.plan.nodes import Explode, Node
@@ -28,14 +28,14 @@ from duolog.plan.sql.table import TABLE_FUNCTIONS
 from duolog.plan.types import Array
 from duolog.plan.user_calls import user_call
 
-_NAMES: Final = frozenset(function.name for function in TABLE_FUNCTIONS)
+_BY_NAME: Final = {function.name: function for function in TABLE_FUNCTIONS}
 
 
 def is_table_function(node: exp.Expression) -> bool:
     if not isinstance(node, exp.Anonymous):
         return False
     of_user = user_function(node)
-    return str(node.this).upper() in _NAMES if of_user is None else of_user.kind == "table"
+    return str(node.this).upper() in _BY_NAME if of_user is None else of_user.kind == "table"
 
 
 def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
@@ -101,18 +101,17 @@ def array_of(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
         SqlError: another table function stands in it, or its argument is no array.
     """
     name = str(call.this).upper()
-    if table_functions_in(*call.expressions):
-        raise SqlError(f"Table functions cannot be nested: {formatted(call)}", at=place_of(call))
+    if inner := table_functions_in(*call.expressions):
+        nested = str(inner[0].this).upper()
+        raise SqlError(f"Table functions cannot be nested: {name}({nested}())", at=place_of(call))
     bound = [binder.bind(arg) for arg in call.expressions]
     if (of_user := user_function(call)) is not None:
         routine, args = bind_user_call(of_user, bound, call)
         rows = Array(routine.result)
         return user_call(replace(routine, result=rows), args), rows
     if len(bound) != 1 or not isinstance(bound[0].type, Array):
-        given = ", ".join(sql_name(one.type) for one in bound)
-        raise SqlError(
-            f"Function '{name.lower()}' does not accept parameters ({given}).", at=place_of(call)
-        )
+        types = [one.type for one in bound]
+        raise not_accepted(name.lower(), _BY_NAME[name], types, call)
     array, of = bound[0].expression, bound[0].type
     if name == "CUBE_EXPLODE":
         return Call(PREFIX + "CUBE", (array,)), Array(of)

@@ -3,7 +3,7 @@
 The types are those of `plan.types`, which calls INT what is written INTEGER here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -80,8 +80,9 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
         case exp.DType.MAP:
             return Map(type_from(parts[0], custom), type_from(parts[1], custom))
         case exp.DType.STRUCT:
-            fields = (Column(f.name, type_from(f.args["kind"], custom)) for f in parts)
-            return Struct(tuple(fields))
+            fields = tuple(Column(f.name, type_from(f.args["kind"], custom)) for f in parts)
+            ensure_distinct_fields(fields, node)
+            return Struct(fields)
         case exp.DType.DECIMAL:
             return _decimal([int(size.this.name) for size in parts], node)
         case exp.DType.USERDEFINED:
@@ -91,6 +92,20 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
             return custom[name]
         case _:
             return _PLAIN[kind]
+
+
+def ensure_distinct_fields(fields: Sequence[Column], node: exp.Expression) -> None:
+    """Refuse a STRUCT with two fields of one name."""
+    seen: dict[str, Column] = {}
+    for field in fields:
+        if field.name in seen:
+            one, other = (
+                f"`{each.name}` {sql_name(each.type)}" for each in (seen[field.name], field)
+            )
+            raise SqlError(
+                f"Duplicate field names found in STRUCT: '{one}' and '{other}'", at=place_of(node)
+            )
+        seen[field.name] = field
 
 
 def _decimal(sizes: list[int], node: exp.DataType) -> Decimal:

@@ -3,10 +3,12 @@
 Columns may be added at the end; what is there keeps name, type, key, topic, formats and window.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from duolog.ksql.catalog import SourceInfo, SqlColumn
+from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
+from duolog.ksql.format_support import features_of
 from duolog.ksql.planner import Planned
 from duolog.plan.nodes import (
     AggregateNode,
@@ -35,45 +37,96 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
         SqlError: it does not; the text says what differs.
     """
     if bool(old.query) != bool(new.query):
-        raise _refused(old, "(One of the two is made by CREATE ... AS SELECT, the other is not.)")
-    _ensure_same(old, "KAFKA_TOPIC", old.topics_told, new.topics_told)
+        made, other = ("", "not ") if old.query else ("not ", "")
+        raise SqlError(
+            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by CREATE ... AS SELECT, "
+            f"and its replacement is {other}made by it.",
+            hint=f"DROP {old.kind} {old.name} first.",
+        )
+    _ensure_same_topic(old, new)
     _ensure_same(old, "GLOBAL", old.is_global, new.is_global)
     _ensure_same(old, "TOPIC_PATTERN", old.is_pattern, new.is_pattern)
-    _ensure_same(old, "KEY_FORMAT", old.key_format.name, new.key_format.name)
-    _ensure_same(old, "VALUE_FORMAT", old.value_format.name, new.value_format.name)
-    _ensure_same(old, "WINDOW_TYPE", old.window, new.window)
-    _ensure_same(old, "TIMESTAMP", old.timestamp, new.timestamp)
+    _ensure_same(old, "timestampColumn", old.timestamp, new.timestamp)
     if (old.ttl_ms is None) != (new.ttl_ms is None):
-        raise _refused(old, "(Rows that stay cannot be given a TTL, nor can theirs be taken.)")
-    if old.key != new.key:
-        raise _refused(
-            old, f"(Key columns must be identical.) {_told(old.key)} -> {_told(new.key)}"
-        )
-    changed = [
-        column
-        for number, column in enumerate(old.value)
-        if number >= len(new.value) or new.value[number] != column
-    ]
-    if changed:
-        raise _refused(
-            old,
-            f"(The following columns are changed, missing or reordered: [{_told(tuple(changed))}])",
-        )
+        before, now = ("none" if one.ttl_ms is None else f"{one.ttl_ms} ms" for one in (old, new))
+        _ensure_same(old, "TTL", before, now)
+    _ensure_same_columns(old, new)
 
 
-def _ensure_same(old: SourceInfo, what: str, before: object, now: object) -> None:
+def _ensure_same(old: SourceInfo, what: str, before: object, now: object, hint: str = "") -> None:
     if before != now:
-        raise _refused(
-            old,
-            f"(DataSource '{old.name}' has {what} = {before} which is not upgradeable to {now})",
-        )
+        raise _refused(old, what, before, now, hint=hint)
 
 
-def _refused(old: SourceInfo, why: str) -> SqlError:
-    return SqlError(f"Cannot upgrade data source '{old.name}'. {why}")
+def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse another topic, other formats of its records, or another window in their keys."""
+    facts = [
+        ("KAFKA_TOPIC", old.topics_told, new.topics_told),
+        ("KEY_FORMAT", old.key_format.name, new.key_format.name),
+        ("VALUE_FORMAT", old.value_format.name, new.value_format.name),
+        ("WINDOW_TYPE", _window_told(old), _window_told(new)),
+    ]
+    hint = "; ".join(
+        f"{name} must stay {before}, and not become {now}"
+        for name, before, now in facts
+        if before != now
+    )
+    if hint:
+        raise _refused(old, "topic", _topic_told(old), _topic_told(new), hint=f"{hint}.")
 
 
-def _told(columns: tuple[SqlColumn, ...]) -> str:
+def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse another key, and a value in which a column is not where and what it was."""
+    for part, before, now in (("key ", old.key, new.key), ("", old.value, new.value)):
+        changed = [
+            column
+            for number, column in enumerate(before)
+            if number >= len(now) or now[number] != column
+        ]
+        if changed or (part and len(before) != len(now)):
+            why = (
+                f"The following {part}columns are changed, missing or reordered: [{_told(changed)}]"
+            )
+            why = f"Key columns must be identical. {why}" if part else why
+            raise _refused(old, "schema", _told(old.columns), _told(new.columns), why=f" ({why})")
+
+
+def _refused(
+    old: SourceInfo, what: str, before: object, now: object, *, why: str = "", hint: str = ""
+) -> SqlError:
+    return SqlError(
+        f"Cannot upgrade data source: DataSource '{old.name}' has {what} = {before} "
+        f"which is not upgradeable to {now}.{why}",
+        hint=hint,
+    )
+
+
+def _topic_told(source: SourceInfo) -> str:
+    """Return a topic and how its records are written as ksqlDB's errors have it."""
+    key = ", ".join(features_of("Key", source.key_format, source.key))
+    value = ", ".join(features_of("Value", source.value_format, source.value))
+    window = f"Optional[{_window_told(source)}]" if source.window else "Optional.empty"
+    return (
+        f"KsqlTopic{{kafkaTopicName='{source.topics_told}', "
+        f"keyFormat=KeyFormat{{format={_format_told(source.key_format)}, features=[{key}], window={window}}}, "
+        f"valueFormat=ValueFormat{{format={_format_told(source.value_format)}, features=[{value}]}}}}"
+    )
+
+
+def _format_told(of: SqlFormat) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in of.properties)
+    return f"FormatInfo{{format={of.name}, properties={{{options}}}}}"
+
+
+def _window_told(source: SourceInfo) -> str:
+    window = source.window
+    if window is None:
+        return "none"
+    size = "" if window.size_ms is None else f" of {window.size_ms} ms"
+    return f"{window.kind}{size}"
+
+
+def _told(columns: Sequence[SqlColumn]) -> str:
     return ", ".join(map(str, columns))
 
 
@@ -86,10 +139,12 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
         SqlError: it reads other sources, joins, or aggregates otherwise than over a stream without windows and in the
             same way as before.
     """
-    before, now = (tuple(source.name for source in one.sources) for one in (old, new))
+    before, now = (tuple(source.topic for source in one.sources) for one in (old, new))
     if before != now:
+        reads = f"{old.sources[0].kind.capitalize()}Source"
         raise SqlError(
-            f"Cannot replace a query that reads {', '.join(before)} by one that reads {', '.join(now)}."
+            f"Query is not upgradeable. Plan step of type {reads} must have matching topicName. "
+            f"Values differ: {', '.join(before)} vs. {', '.join(now)}"
         )
     for source in new.sources:
         if source.window is not None:
@@ -100,7 +155,7 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
             raise SqlError(f"Upgrades not yet supported for {step}")
     if _state_of(old.plan) != _state_of(new.plan):
         raise SqlError(
-            "Cannot replace a query by one that groups by other keys or computes other aggregates."
+            "Query is not upgradeable. The new query groups by other keys or computes other aggregates."
         )
 
 

@@ -97,7 +97,7 @@ def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_
         ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = e.km",
          "Left side references `E` and right references `E`"),
         ("STREAM", "rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id JOIN drivers d ON r.id = e.km",
-         "one side must reference the source that is joined, and no other: `D`. Got (R.ID = E.KM)."),
+         "Cannot perform circular join - both `E` and `R` are already included in the current join tree: R"),
         ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.none", "JOIN ON column 'P.NONE' cannot be resolved."),
         ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON id = cents", "Column 'ID' is ambiguous. Could be E.ID or P.ID."),
         ("STREAM", "ends e JOIN pays p ON e.id = p.id", "must have a WITHIN clause"),
@@ -180,7 +180,10 @@ def test_what_a_format_cannot_carry_is_told_with_the_whole_statement() -> None:
 
 @pytest.mark.parametrize(
     ("matched", "told"),
-    [("e.id = a.text", "types don't match"), ("e.id = a.id", "to use the AVRO format")],
+    [
+        ("e.id = a.text", "types don't match"),
+        ("e.id = a.id", "the AVRO format needs a schema registry"),
+    ],
 )
 def test_what_is_wrong_with_a_join_is_told_before_the_registry_that_is_missing(
     matched: str, told: str
@@ -192,7 +195,7 @@ def test_what_is_wrong_with_a_join_is_told_before_the_registry_that_is_missing(
     with pytest.raises(SqlError) as caught:
         planned(declared + query + matched, given)
 
-    assert told in caught.value.message.replace("To use", "to use")
+    assert told in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_columns_are_traced_to_a_stream_over_several_topics() -> None:
         ("INSERT INTO both SELECT * FROM one", "Cannot insert into BOTH: it reads several topics, eu,us."),
         ("INSERT INTO all (id) VALUES ('a')", "Cannot insert values into ALL: it reads several topics"),
         ("DROP STREAM both DELETE TOPIC", "Cannot delete the topic of BOTH"),
-        ("CREATE OR REPLACE STREAM both (id STRING KEY, n INT) WITH (kafka_topic='eu', value_format='JSON')", "KAFKA_TOPIC = eu,us"),
+        ("CREATE OR REPLACE STREAM both (id STRING KEY, n INT) WITH (kafka_topic='eu', value_format='JSON')", "kafkaTopicName='eu,us'"),
         ("CREATE STREAM s AS SELECT ROWTOPIC FROM both", "Reserved column name in select: `ROWTOPIC`"),
     ],
 )  # fmt: skip

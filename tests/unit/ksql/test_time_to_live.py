@@ -127,7 +127,7 @@ def test_a_topology_s_table_is_declared_with_its_time_to_live() -> None:
         ("CREATE TABLE made WITH (ttl='1 DAY') AS SELECT home, COUNT(*) AS n FROM drivers GROUP BY home",
          "Groups of a table's rows have no TTL"),
         (f"{PLAIN} CREATE TABLE made AS SELECT a, COUNT(*) AS n FROM brief GROUP BY a", "cannot group table"),
-        (f"{PLAIN} CREATE OR REPLACE {STAYS[7:]}", "(Rows that stay cannot be given a TTL"),
+        (f"{PLAIN} CREATE OR REPLACE {STAYS[7:]}", "has TTL = 10 ms which is not upgradeable to none."),
     ],
 )  # fmt: skip
 def test_what_cannot_go_is_refused(statement: str, said: str) -> None:

@@ -34,7 +34,7 @@ def test_formats_of_sql_are_ksqldbs() -> None:
 
 @pytest.mark.parametrize("name", ["AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR"])
 def test_a_format_of_a_schema_registry_says_that_there_is_none(name: str) -> None:
-    with pytest.raises(SqlError, match="not configured to use a schema registry"):
+    with pytest.raises(SqlError, match=f"the {name} format needs a schema registry"):
         plan_format(SqlFormat(name))
 
 

@@ -170,7 +170,9 @@ class SqlFunction:
         if not fits:
             raise TypeMismatch(f'function "{self.name}" does not take these arguments')
         best = min(fits, key=lambda fit: fit.cost)
-        if len(fits) > 1 and best.cost >= _VARIADIC_COST + _CAST_COST:
+        only_nulls = bool(arguments) and set(arguments) == {NULL}
+        by_casts = best.cost >= _VARIADIC_COST + _CAST_COST
+        if len(fits) > 1 and best.signature.variadic and (by_casts or only_nulls):
             raise AmbiguousCall(f'function "{self.name}" takes these arguments in several ways')
         types = tuple(
             _filled(of, best.bound, given) for of, given in zip(best.wanted, arguments, strict=True)

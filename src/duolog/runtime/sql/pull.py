@@ -14,7 +14,7 @@ from duolog.ksql.beyond import beyond_column, changes_of
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
-from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
+from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.queries import ensure_goes_on
 from duolog.ksql.script import text_of
 from duolog.ksql.types import sql_name
@@ -82,6 +82,7 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
         raise SqlError("Pull queries don't support UNION, EXCEPT and INTERSECT.")
     ensure_clauses(statement, settings, text_of(statement))
     ensure_goes_on(statement)
+    ensure_in_values(statement, engine.catalog.sources)
     source = engine.catalog.sources.get(statement.args["from_"].this.name)
     if source is not None:
         ensure_by_key(statement, source, settings)
