@@ -8,14 +8,10 @@ Source: ksqlDB's documentation of these settings, and of SUBSTRING.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql.settings import Settings
-
-SUBSTRING: Final = "ksql.functions.substring.legacy.args"
-CAST: Final = "ksql.cast.strings.preserve.nulls"
+from duolog.ksql.settings import CAST, SUBSTRING, Settings
 
 Rewrite = Callable[[exp.Expression], exp.Expression]
 

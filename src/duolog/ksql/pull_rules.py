@@ -20,13 +20,10 @@ from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
-from duolog.ksql.settings import Settings
+from duolog.ksql.settings import LIMIT, RANGE_SCAN, TABLE_SCAN, Settings
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.types import STRING
 
-TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
-RANGE_SCAN: Final = "ksql.query.pull.range.scan.enabled"
-LIMIT: Final = "ksql.query.pull.limit.clause.enabled"
 _SEE: Final = (
     " See https://cnfl.io/queries for more info.\n"
     "Add EMIT CHANGES if you intended to issue a push query."

@@ -120,7 +120,10 @@ def _set(state: SessionState, node: nodes.SetProperty) -> Done:
     name, value = node.this.name, node.args["value"].name
     before = state.settings.set(name, value)
     told = "" if before is None else f" from '{before}'"
-    return Done(node, message=f"Successfully changed local property '{name}'{told} to '{value}'.")
+    message = f"Successfully changed local property '{name}'{told} to '{value}'."
+    if idle := state.settings.without_effect(name):
+        message = f"{message} {idle}"
+    return Done(node, message=message)
 
 
 def _unset(state: SessionState, node: nodes.UnsetProperty) -> Done:

@@ -25,6 +25,14 @@ EXACTLY_ONCE: Final = "exactly_once_v2"
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
+OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
+"""What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
+TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
+RANGE_SCAN: Final = "ksql.query.pull.range.scan.enabled"
+LIMIT: Final = "ksql.query.pull.limit.clause.enabled"
+SUBSTRING: Final = "ksql.functions.substring.legacy.args"
+CAST: Final = "ksql.cast.strings.preserve.nulls"
+
 DEFAULTS: Final[Mapping[str, str]] = {
     KEY_FORMAT: "KAFKA",
     SUBSTITUTION: "true",
@@ -35,6 +43,42 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "ksql.service.id": "default_",
     GUARANTEE: "at_least_once",
 }
+_OF_SESSION: Final = frozenset(
+    {
+        KEY_FORMAT,
+        VALUE_FORMAT,
+        WRAP,
+        SUBSTITUTION,
+        THROW_ON_INVALID_TIME,
+        NEW_PLANNER,
+        OFFSET_RESET,
+        LIST_LIMIT,
+        SET_LIMIT,
+        DEAD_LETTERS,
+        GUARANTEE,
+        COMPATIBILITY,
+        OUTPUT_PREFIX,
+        TABLE_SCAN,
+        RANGE_SCAN,
+        LIMIT,
+        SUBSTRING,
+        CAST,
+    }
+)
+"""The properties that SET changes for the statements after it."""
+_OF_START: Final = frozenset(
+    {
+        COMMIT_INTERVAL,
+        "ksql.service.id",
+        "ksql.logging.processing.topic.name",
+        "ksql.logging.processing.rows.include",
+        "ksql.query.retry.backoff.initial.ms",
+        "ksql.query.retry.backoff.max.ms",
+    }
+)
+"""The properties that are read once, when the statements' engine starts."""
+_OF_STRICT: Final = frozenset({TABLE_SCAN, RANGE_SCAN, LIMIT})
+"""The properties that refuse statements, which Duolog does in strict compatibility only."""
 _CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
                   "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
 
@@ -93,6 +137,16 @@ class Settings:
         before = self[name]
         self.given[name] = value
         return before
+
+    def without_effect(self, name: str) -> str:
+        """Return why setting a property changes nothing; empty if it changes something."""
+        if name in _OF_START:
+            return f"It has no effect now: it is read at the start. Start with --set {name}=…."
+        if name in _OF_STRICT and not self.strict:
+            return f"It has no effect unless '{COMPATIBILITY}' is 'strict'."
+        if name in _OF_SESSION:
+            return ""
+        return "It has no effect: Duolog does not use this property."
 
     def unset(self, name: str) -> str | None:
         """Go back to what holds without SET, and return what was set."""

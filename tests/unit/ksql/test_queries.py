@@ -8,8 +8,8 @@ from duolog.engine.lower import lower
 from duolog.ksql.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
-from duolog.ksql.pull_rules import LIMIT, RANGE_SCAN, TABLE_SCAN
 from duolog.ksql.session import SqlSession
+from duolog.ksql.settings import LIMIT, RANGE_SCAN, TABLE_SCAN
 from duolog.plan.expressions import Call
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Repartition, SetTime, StreamSource, ToTable

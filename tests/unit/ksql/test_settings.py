@@ -1,0 +1,62 @@
+"""SET: what a property changes, and that one without effect is reported as such."""
+
+import pytest
+
+from duolog.ksql.session import SqlSession
+
+BEGIN = (
+    "CREATE STREAM rides (id INT KEY, km DOUBLE) WITH (kafka_topic='rides', value_format='JSON'); "
+)
+
+
+def answered(statements: str) -> str:
+    *_, done = SqlSession().run(statements)
+    return done.message
+
+
+def test_a_property_that_duolog_uses_is_set_without_more_words() -> None:
+    assert (
+        answered("SET 'auto.offset.reset' = 'earliest';")
+        == "Successfully changed local property 'auto.offset.reset' from 'latest' to 'earliest'."
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["ksql.streams.num.stream.threads", "producer.linger.ms", "cache.max.bytes.buffering"]
+)
+def test_a_property_that_duolog_does_not_use_says_so(name: str) -> None:
+    assert answered(f"SET '{name}' = '4';") == (
+        f"Successfully changed local property '{name}' to '4'. "
+        "It has no effect: Duolog does not use this property."
+    )
+
+
+@pytest.mark.parametrize("name", ["commit.interval.ms", "ksql.query.retry.backoff.initial.ms"])
+def test_a_property_that_is_read_at_the_start_says_how_to_set_it(name: str) -> None:
+    assert answered(f"SET '{name}' = '100';").endswith(
+        f"It has no effect now: it is read at the start. Start with --set {name}=…."
+    )
+
+
+def test_a_property_that_only_refuses_has_an_effect_in_strict_compatibility_alone() -> None:
+    scans = "SET 'ksql.query.pull.table.scan.enabled' = 'false';"
+
+    assert "no effect unless 'ksql.compatibility' is 'strict'" in answered(scans)
+    assert answered(f"SET 'ksql.compatibility' = 'strict'; {scans}").endswith("to 'false'.")
+
+
+@pytest.mark.parametrize(
+    ("statement", "topic"),
+    [
+        ("CREATE STREAM far AS SELECT * FROM rides WHERE km > 9;", "eu-FAR"),
+        ("CREATE TABLE far AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", "eu-FAR"),
+        ("CREATE STREAM far WITH (kafka_topic='far') AS SELECT * FROM rides;", "far"),
+    ],
+)
+def test_topics_of_results_begin_with_the_prefix_that_is_set(statement: str, topic: str) -> None:
+    session = SqlSession()
+    *_, done = session.run(f"{BEGIN} SET 'ksql.output.topic.name.prefix' = 'eu-'; {statement}")
+
+    assert done.query is not None
+    assert done.query.planned.topic == topic
+    assert session.catalog.sources["FAR"].topic == topic
