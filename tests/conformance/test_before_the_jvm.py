@@ -19,6 +19,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from duolog import Topology
 from duolog.cli.commands.run import run
+from duolog.cli.following import begin
+from duolog.cli.fresh import FreshStart
 from duolog.engine import engine, owner
 from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.errors import (
@@ -264,6 +266,45 @@ def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
     with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
         starting.start()
     assert topics_at_jvm_start == []
+
+
+def test_a_fresh_start_deletes_state_internal_topics_and_results(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.produce("visits", "home", "ann")
+    client.create_topic("counts", partitions=2)
+    client.produce("counts", "home", "1")
+    checkpoint = checkpoint_of(tmp_path)
+    checkpoint.pin("counted", shape_of_topology(counted(by="user")), {}, {})
+    fresh = FreshStart(tmp_path, cluster.bootstrap_servers)
+
+    with (
+        application(tmp_path, cluster.bootstrap_servers) as starting,
+        pytest.raises(JvmStarted),
+    ):
+        begin(starting, create_topics=True, fresh=fresh)
+
+    assert topics_at_jvm_start == [{"visits"}], "the results are gone, and made after the JVM"
+    assert client.read("visits"), "what is read stays"
+    assert not (checkpoint.directory / "application.json").exists()
+
+
+def test_a_fresh_start_keeps_state_that_fits(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    checkpoint = checkpoint_of(tmp_path)
+    checkpoint.pin("counted", shape_of_topology(counted()), {}, {})
+    before = (checkpoint.directory / "application.json").read_text()
+    fresh = FreshStart(tmp_path, cluster.bootstrap_servers)
+
+    with (
+        application(tmp_path, cluster.bootstrap_servers) as starting,
+        pytest.raises(JvmStarted),
+    ):
+        begin(starting, create_topics=True, fresh=fresh)
+
+    assert (checkpoint.directory / "application.json").read_text() == before
 
 
 def duolog_run(where: Path, *words: str) -> Result:

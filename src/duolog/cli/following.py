@@ -13,10 +13,12 @@ from duolog.cli.errors import report
 from duolog.cli.lines import say, says_json, speak_of
 from duolog.cli.progress_lines import ProgressLines, counted_streams
 from duolog.cli.signals import end_in_order_on_signals
-from duolog.core.errors import KafkaError, QueryError, StatementError
+from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
+from duolog.engine.errors import TopologyChanged
 from duolog.runtime.reach import BrokerWatch
 
 if TYPE_CHECKING:
+    from duolog.cli.fresh import FreshStart
     from duolog.cli.topology_file import TopologyFile
     from duolog.dsl.topology import Topology
     from duolog.engine.progress import Progress
@@ -36,8 +38,12 @@ _KEY_OF_ANOTHER_FORM: Final = re.compile(
 _OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
 
 
-def begin(application: "Application", *, create_topics: bool) -> "RunningQuery":
+def begin(
+    application: "Application", *, create_topics: bool, fresh: "FreshStart | None" = None
+) -> "RunningQuery":
     """Start an application, having said what stands in its way before the JVM is started.
+
+    With `fresh` it starts from nothing if its state does not fit its topology.
 
     Raises:
         DuologError: as `Application.start`.
@@ -45,7 +51,7 @@ def begin(application: "Application", *, create_topics: bool) -> "RunningQuery":
     speak_of(application.application_id)
     for topic in application.create_source_topics() if create_topics else ():
         say(f'created source topic "{topic}", which was missing')
-    application.check()
+    _check(application, fresh)
     application.reserve()
     say(f'application "{application.application_id}" starts its engine …')
     application.open()
@@ -54,6 +60,20 @@ def begin(application: "Application", *, create_topics: bool) -> "RunningQuery":
     query = application.start()
     say(f'application "{application.application_id}" runs')
     return query
+
+
+def _check(application: "Application", fresh: "FreshStart | None") -> None:
+    try:
+        application.check()
+    except TopologyChanged as error:
+        if fresh is None:
+            raise
+        say(f"{error.message}: it starts from nothing")
+        for topic in fresh.clear(application):
+            say(f'deleted topic "{topic}"')
+        application.check()
+    if fresh is not None:
+        fresh.note(application)
 
 
 def tell_restored(restored: "Restored") -> None:
@@ -178,6 +198,8 @@ class FileRunner:
         make: gives the application of a topology.
         create_topics: whether source topics that are missing are made.
         quiet: no lines about progress.
+        fresh: makes room for a start from nothing after a change that the state does not fit; None refuses it.
+        offer: adds to an error the commands that go on.
     """
 
     def __init__(
@@ -187,7 +209,11 @@ class FileRunner:
         *,
         create_topics: bool,
         quiet: bool,
+        fresh: "FreshStart | None" = None,
+        offer: Callable[[DuologError], None] = lambda _error: None,
     ) -> None:
+        self._fresh = fresh
+        self._offer = offer
         self._file = file
         self._make = make
         self._create_topics = create_topics
@@ -218,9 +244,10 @@ class FileRunner:
             before.stop()
         application = self._make(topology)
         try:
-            self._query = begin(application, create_topics=self._create_topics)
+            self._query = begin(application, create_topics=self._create_topics, fresh=self._fresh)
         except _OF_THE_FILE as error:
             application.close()
+            self._offer(error)
             report(error)
             _wait_for(self._file)
             return

@@ -36,7 +36,7 @@ from duolog.engine.checkpoint_files import (
 )
 from duolog.engine.checkpoint_positions import as_kept, positions_of_last, starts_in
 from duolog.engine.durable import make_durable_dir, remove_tree, write_durably
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import TopologyChanged
 from duolog.engine.generations import first_log, taken_back
 from duolog.engine.generations import upgraded as upgraded_log
 from duolog.engine.shape_difference import MAY_CHANGE, first_difference
@@ -280,7 +280,7 @@ class Checkpoint:
         """Compare `shape` and topics with those of the first start, if there was one.
 
         Raises:
-            CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
+            TopologyChanged: the checkpoint belongs to another shape or number of tasks.
             CheckpointDamaged: a file that a start depends on cannot be read.
             SourceTopicRecreated: a source topic is not the one that was read.
         """
@@ -290,7 +290,7 @@ class Checkpoint:
         ensure_spark_reads(self.directory, pinned)
         difference = first_difference(pinned["shape"], shape)
         if difference and not self._fits_before_upgrade(shape):
-            raise CheckpointMismatch(
+            raise TopologyChanged(
                 f'the topology of application "{application_id}" has changed since its '
                 "checkpoint was written",
                 query_id=application_id,

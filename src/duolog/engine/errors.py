@@ -58,6 +58,14 @@ class CheckpointMismatch(QueryError):
     """The checkpoint was written by another plan, or with another number of tasks."""
 
 
+class TopologyChanged(CheckpointMismatch):
+    """The stores of the checkpoint are those of another version of the topology."""
+
+
+class StoresNotKept(CheckpointMismatch):
+    """An upgrade cannot keep each store that it is to keep."""
+
+
 class ChangelogMismatch(QueryError):
     """An internal topic was made for another topology, or with another number of tasks."""
 

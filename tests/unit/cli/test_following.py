@@ -16,12 +16,14 @@ from duolog.cli.following import FileRunner, ProgressTeller, Watcher, load_when_
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.dsl.topology import Topology
+from duolog.engine.errors import TopologyChanged
 from duolog.engine.lower import lower
 from duolog.engine.progress import Progress, Skipped
 from duolog.plan.levels import find_levels
 from duolog.runtime.reach import BrokerWatch
 
 if TYPE_CHECKING:
+    from duolog.cli.fresh import FreshStart
     from duolog.engine.query import RunningQuery
     from duolog.runtime.application import Application
 
@@ -100,14 +102,35 @@ class Desk:
         self.write_next()
         return False
 
-    def run(self) -> None:
+    def run(self, *, fresh: bool = False) -> None:
         file = TopologyFile(self.path)
 
         def make(topology: "Topology") -> "Application":
             fake = FakeApplication(topology.name, self.log, self.fails, self.wait)
             return cast("Application", fake)
 
-        FileRunner(file, make, create_topics=True, quiet=True).run(file.load())
+        cleared = cast("FreshStart", FakeFreshStart(self.log)) if fresh else None
+        runner = FileRunner(file, make, create_topics=True, quiet=True, fresh=cleared, offer=offer)
+        runner.run(file.load())
+
+
+@dataclass
+class FakeFreshStart:
+    """Writes down what is cleared."""
+
+    log: list[str]
+
+    def note(self, application: FakeApplication) -> None:
+        pass
+
+    def clear(self, application: FakeApplication) -> list[str]:
+        self.log.append(f"clear {application.application_id}")
+        return ["copy"]
+
+
+def offer(error: DuologError) -> None:
+    if isinstance(error, TopologyChanged):
+        error.hint = "Run: `duolog run app.py --watch --fresh`."
 
 
 def test_the_next_one_has_started_before_the_last_one_lets_go_of_the_jvm(tmp_path: Path) -> None:
@@ -313,3 +336,31 @@ def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
         "real-time, running: 0 records in, 0 out, lag ?",
     ]
     assert back == ["a broker answers again at b:1", before[0]]
+def test_a_change_that_the_state_does_not_fit_is_refused_with_the_commands_that_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    desk.fails = [TopologyChanged("it has changed")]
+    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
+
+    with pytest.raises(Done):
+        desk.run()
+
+    assert desk.log == ["close one", "start two", "close two"]
+    assert "hint: Run: `duolog run app.py --watch --fresh`." in capsys.readouterr().err
+
+
+def test_a_fresh_start_clears_state_and_results_and_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    desk.fails = [TopologyChanged("the topology has changed")]
+
+    with pytest.raises(Done):
+        desk.run(fresh=True)
+
+    assert desk.log[:2] == ["clear one", "start one"]
+    said = capsys.readouterr().err
+    assert "the topology has changed: it starts from nothing" in said
+    assert 'deleted topic "copy"' in said

@@ -1,12 +1,14 @@
 """`duolog run`: the topology that a Python file defines."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from duolog.cli.again import command_again, sentences
 from duolog.cli.errors import CONFLICT
 from duolog.cli.following import FileRunner, begin, follow, load_when_right
 from duolog.cli.lines import engine_settings, log_format_option, say
@@ -20,10 +22,13 @@ from duolog.cli.options import (
 from duolog.cli.servers import read_servers
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.cli.topology_file import TopologyFile
+from duolog.core.errors import DuologError
+from duolog.engine.errors import StoresNotKept, TopologyChanged
 from duolog.runtime.data_dirs import default_data_dir, is_url
 from duolog.runtime.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
+    from duolog.cli.fresh import FreshStart
     from duolog.dsl.topology import Topology
     from duolog.engine.upgrades.upgrade import How
     from duolog.runtime.application import Application, Mode
@@ -74,6 +79,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Start anew when FILE changes, or what it imports from its own directory.",
 )
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Start from nothing if the state does not fit the topology: delete its state and results. Needs the broker that the "
+    "command starts.",
+)
 @data_option("Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
 @click.option("-q", "--quiet", is_flag=True, help="No lines about progress.")
 @metrics_option
@@ -90,6 +101,7 @@ def run(
     create_topics: bool,
     listen: str,
     watch: bool,
+    fresh: bool,
     data_dir: Path | None,
     quiet: bool,
     assignments: tuple[str, ...],
@@ -100,7 +112,8 @@ def run(
     are missing are made; on another cluster (-b) its source topics must exist, without
     --create-topics. A second run goes on where the first one stopped; so does each start of
     --watch, if what the stores hold is as before. If it is not, that is said, and nothing runs
-    until the next change. A topology that has changed goes on with --upgrade; --explain-upgrade
+    until the next change; with --fresh, the state and the results are deleted, and all is computed
+    from the first record of each topic on. A topology that has changed goes on with --upgrade; --explain-upgrade
     tells before what it keeps, and ends with status 6 where that is not all.
 
     \b
@@ -109,11 +122,14 @@ def run(
       duolog run totals.py --explain-upgrade --data ./data
       duolog run totals.py --upgrade keep --data ./data
       duolog run totals.py --watch
+      duolog run totals.py --watch --fresh
       duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
     """
     looks_only = explain or explain_upgrade
     if watch:
         _ensure_can_watch(looks_only=looks_only, upgrades=upgrade is not None)
+    if fresh:
+        _ensure_can_start_fresh(upgrades=upgrade is not None, other=bootstrap_servers is not None)
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_when_right(file) if watch else file.load()
@@ -142,11 +158,24 @@ def run(
             return _tell_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
+        cleared = _fresh_start(directory, bootstrap_servers or listen) if fresh else None
+        offer = offer_of(click.get_current_context(), topology.name, data_dir)
         if watch:
-            runner = FileRunner(file, application_of, create_topics=create_topics, quiet=quiet)
+            runner = FileRunner(
+                file,
+                application_of,
+                create_topics=create_topics,
+                quiet=quiet,
+                fresh=cleared,
+                offer=offer,
+            )
             return runner.run(topology)
         application = running.enter_context(application_of(topology))
-        query = begin(application, create_topics=create_topics)
+        try:
+            query = begin(application, create_topics=create_topics, fresh=cleared)
+        except DuologError as error:
+            offer(error)
+            raise
         running.callback(say_stopping)
         return follow(query, application.bootstrap_servers, quiet=quiet)
 
@@ -192,6 +221,62 @@ def _ensure_can_watch(*, looks_only: bool, upgrades: bool) -> None:
         raise click.UsageError("--explain runs nothing that --watch could start anew.")
     if upgrades:
         raise click.UsageError("--upgrade is one step, and --watch would take it at each change.")
+
+
+def _ensure_can_start_fresh(*, upgrades: bool, other: bool) -> None:
+    if upgrades:
+        raise click.UsageError("--upgrade goes on with the state that --fresh would delete.")
+    if other:
+        raise click.UsageError(
+            "--fresh deletes result topics, which others may read on the cluster of -b. Without -b a broker is started for it."
+        )
+
+
+def _fresh_start(directory: Path, bootstrap_servers: str) -> "FreshStart":
+    from duolog.cli.fresh import FreshStart  # noqa: PLC0415 - `--help` needs none of it
+
+    return FreshStart(directory, bootstrap_servers)
+
+
+def offer_of(
+    context: click.Context, application: str, data_dir: Path | None
+) -> Callable[[DuologError], None]:
+    """Return what adds the complete commands that go on to a refusal of changed state."""
+
+    def again(*more: str) -> str:
+        return command_again(context, *more, without={"watch", "fresh", "upgrade"})
+
+    def offer(error: DuologError) -> None:
+        ways: list[tuple[str, str]] = []
+        match error:
+            case StoresNotKept():
+                ways = [
+                    ("To read their topics again", again("--upgrade", "rebuild")),
+                    ("To let them start empty", again("--upgrade", "from-now")),
+                    ("To see what becomes of each store", again("--explain-upgrade")),
+                ]
+            case TopologyChanged():
+                ways = [
+                    ("To see what an upgrade keeps", again("--explain-upgrade")),
+                    ("To keep the state", again("--upgrade", "keep")),
+                ]
+                if context.params["bootstrap_servers"] is None:
+                    fresh = ("--watch", "--fresh") if context.params["watch"] else ("--fresh",)
+                    ways.append(("To start from nothing", again(*fresh)))
+                else:
+                    ways.append(("To start from nothing", _reset(context, application, data_dir)))
+        if ways:
+            error.hint = sentences(*ways)
+
+    return offer
+
+
+def _reset(context: click.Context, application: str, data_dir: Path | None) -> str:
+    """Return the command that deletes the state of an application on another cluster."""
+    words = ["duolog", "state", "reset", application]
+    if data_dir is not None:
+        words += ["--data", str(data_dir)]
+    return shlex.join([*words, "-b", str(context.params["bootstrap_servers"])])
 
 
 def _tell_upgrade(application: "Application") -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from duolog.engine.checkpoint_files import last_commit
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import StoresNotKept
 from duolog.engine.stores import operator_of
 from duolog.engine.upgrades.comparison import Comparison, StoreChange
 
@@ -47,12 +47,12 @@ class Upgrade:
         """Raise where an upgrade would not do as it is told.
 
         Raises:
-            CheckpointMismatch: a store cannot be kept that is to be.
+            StoresNotKept: a store cannot be kept that is to be.
         """
         if how == "keep" and not self.keeps_all:
             assert self.comparison is not None
             lost = self.comparison.begins_empty
-            raise CheckpointMismatch(
+            raise StoresNotKept(
                 f'an upgrade of application "{self.application_id}" cannot keep '
                 + ", ".join(f'store "{change.store}"' for change in lost),
                 query_id=self.application_id,

@@ -1,0 +1,53 @@
+"""The command that is running, as text to run it again with other options."""
+
+import shlex
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+
+def command_again(context: click.Context, *more: str, without: Collection[str] = ()) -> str:
+    """Return the command line of `context` as it was typed, followed by `more`.
+
+    Args:
+        context: the command that runs.
+        more: words to add.
+        without: the names of parameters to leave out.
+    """
+    words = context.command_path.split()
+    arguments: list[str] = []
+    options: list[str] = []
+    for parameter in context.command.params:
+        if parameter.name is None or parameter.name in without:
+            continue
+        if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
+            continue
+        written = list(_written(parameter, context.params.get(parameter.name)))
+        (arguments if isinstance(parameter, click.Argument) else options).extend(written)
+    return shlex.join([*words, *arguments, *options, *more])
+
+
+def _written(parameter: click.Parameter, value: Any) -> Iterator[str]:
+    """Yield a parameter as it is typed."""
+    if isinstance(parameter, click.Argument):
+        yield str(value)
+        return
+    assert isinstance(parameter, click.Option), parameter
+    name = max(parameter.opts, key=len)
+    if parameter.is_flag:
+        yield name
+        return
+    for one in value if parameter.multiple else (value,):
+        yield from (name, str(one))
+
+
+def sentences(*commands: tuple[str, str]) -> str:
+    """Return a hint that names commands and what each is for.
+
+    Example:
+        >>> sentences(("Keep the state", "duolog run a.py --upgrade keep"))
+        'Keep the state: `duolog run a.py --upgrade keep`.'
+    """
+    return " ".join(f"{purpose}: `{command}`." for purpose, command in commands)
