@@ -98,7 +98,7 @@ with application(data) as first:
         found[name] = [*told(directory / f"{place} ü%20"), len(client.read("out")) - before]
 print(json.dumps(found))
 """
-REMOVE = "remove the checkpoint to compute everything again from the topics."
+REMOVE = "` to compute everything again from the topics."
 
 
 def run(servers: str, directory: Path) -> dict[str, Any]:

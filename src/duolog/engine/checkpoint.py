@@ -21,8 +21,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from duolog.engine.checkpoint_files import (
-    REMOVE_ALL,
     begin_anew,
+    copy_or_reset,
     damaged,
     ensure_readable,
     ensure_there,
@@ -196,8 +196,7 @@ class Checkpoint:
         """Raise CheckpointMismatch where another Duolog has written `content`."""
         found = content.get("format")
         if found != FORMAT_VERSION:
-            logged = "changelog" in content
-            raise other_format(self.directory, FORMAT_VERSION, int(found or 0), logged=logged)
+            raise other_format(self.directory, FORMAT_VERSION, int(found or 0))
 
     def replace_content(self, content: Json) -> None:
         """Fix what `content` gave, in the place of what is there.
@@ -297,7 +296,7 @@ class Checkpoint:
                 detail=f"{difference} Checkpoint: {self.directory}.",
                 hint=f"{MAY_CHANGE} An upgrade keeps the state of what is as before: duolog run FILE "
                 "--explain-upgrade says of what. Or undo the change, or start it under another application id, "
-                f"or {begin_anew(application_id, logged='changelog' in pinned)}",
+                f"or {begin_anew(application_id)}",
             )
         if pinned.get("committed") == self.spark_dir.name:
             ensure_there(self.spark_dir, application_id)
@@ -477,9 +476,14 @@ class Checkpoint:
         pin = read_json(path, self.directory.name)
         found = pin.get("format", FORMAT_VERSION)
         if isinstance(found, int) and found != FORMAT_VERSION:
-            raise other_format(self.directory, FORMAT_VERSION, found, logged="changelog" in pin)
+            raise other_format(self.directory, FORMAT_VERSION, found)
         if pin.pop("fingerprint", "") != fingerprint(pin):
-            raise damaged(path, self.directory.name, "It is not what was written.", REMOVE_ALL)
+            raise damaged(
+                path,
+                self.directory.name,
+                "It is not what was written.",
+                copy_or_reset(self.directory.name),
+            )
         return pin
 
     def _write(self, pin: Json) -> None:

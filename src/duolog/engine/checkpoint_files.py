@@ -31,16 +31,19 @@ from duolog.engine.state_schemas import ensure_schemas
 Json = dict[str, Any]
 
 DIFFERS: Final = "Its content differs from its checksum."
-REMOVE_ALL: Final = (
-    "Bring a copy of the checkpoint back, or remove the checkpoint to compute everything again from "
-    "the topics."
-)
 
 
-def begin_anew(application_id: str, *, logged: bool) -> str:
-    """Return what a person does to compute everything again; a checkpoint alone comes back where its stores are `logged`."""
-    way = f"`duolog state reset {application_id}`" if logged else "remove the checkpoint"
-    return f"{way} to compute everything again from the topics."
+def copy_or_reset(application_id: str) -> str:
+    """Return what a person does about a checkpoint that cannot be used as it is."""
+    return f"Bring a copy of the checkpoint back, or run {begin_anew(application_id)}"
+
+
+def begin_anew(application_id: str) -> str:
+    """Return what a person does to compute everything again.
+
+    A checkpoint that is only removed comes back from changelogs, and is refused where results are written once.
+    """
+    return f"`duolog state reset {application_id}` to compute everything again from the topics."
 
 
 def damaged(path: Path, application_id: str, lost: str, hint: str) -> CheckpointDamaged:
@@ -81,7 +84,9 @@ def read_json(path: Path, application_id: str) -> Json:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise damaged(path, application_id, "It tells what the state means.", REMOVE_ALL)
+        raise damaged(
+            path, application_id, "It tells what the state means.", copy_or_reset(application_id)
+        )
     return found
 
 
@@ -92,17 +97,17 @@ def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
             f'file "{pin}" of application "{application_id}" is missing',
             query_id=application_id,
             detail=f"It tells what the state in {spark_dir} means.",
-            hint=REMOVE_ALL,
+            hint=copy_or_reset(application_id),
         )
 
 
-def other_format(directory: Path, reads: int, found: int, *, logged: bool) -> CheckpointMismatch:
+def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
     newer = found > reads
     return CheckpointMismatch(
         f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
         detail=f"Its format is {found}; this Duolog reads {reads}.",
         hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
-        f"or {begin_anew(directory.name, logged=logged)}",
+        f"or {begin_anew(directory.name)}",
     )
 
 
@@ -145,7 +150,7 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
             continue
         lost = f"It says what micro-batch {number} reads."
         if number in committed:
-            raise damaged(path, application_id, lost, REMOVE_ALL)
+            raise damaged(path, application_id, lost, copy_or_reset(application_id))
         hint = f"Remove it and .{number}.crc beside it: the micro-batch is planned anew."
         raise damaged(path, application_id, f"{lost} That one is not done yet.", hint)
     if committed:
@@ -155,17 +160,15 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
 
 def _ensure_sum(path: Path, application_id: str, lost: str) -> None:
     if not matches_checksum(path):
-        raise damaged(path, application_id, f"{lost} {DIFFERS}", REMOVE_ALL)
+        raise damaged(path, application_id, f"{lost} {DIFFERS}", copy_or_reset(application_id))
 
 
-def _missing(
-    path: Path, application_id: str, lost: str, hint: str = REMOVE_ALL
-) -> CheckpointDamaged:
+def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> CheckpointDamaged:
     return CheckpointDamaged(
         f'file "{path}" of application "{application_id}" is missing',
         query_id=application_id,
         detail=f"{lost} The checkpoint is not whole, as one that was copied in part.",
-        hint=hint,
+        hint=hint or copy_or_reset(application_id),
     )
 
 
@@ -214,7 +217,7 @@ def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
                 for path in files:
                     if path.exists() and path.stat().st_size == 0:
                         lost = f"It is empty, and holds state that micro-batch {number} has left."
-                        raise damaged(path, application_id, lost, REMOVE_ALL)
+                        raise damaged(path, application_id, lost, copy_or_reset(application_id))
 
 
 def last_commit(spark_dir: Path) -> int | None:

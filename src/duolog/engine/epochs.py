@@ -82,7 +82,7 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
             return None
         before = checkpoint.spark_dir_before_upgrade
         if before is None or marker.query != _query_id(before, application_id):
-            raise _not_its_own(checkpoint, topic, "They were written with another checkpoint.")
+            raise _not_its_own(checkpoint, topic, _why_other(checkpoint))
         if marker.epoch > _last_committed(before):
             raise _not_its_own(
                 checkpoint,
@@ -200,6 +200,14 @@ def _query_id(spark_dir: Path, application_id: str) -> str:
 def _last_committed(spark_dir: Path) -> int:
     found = last_commit(spark_dir)
     return NO_EPOCH if found is None else found
+
+
+def _why_other(checkpoint: Checkpoint) -> str:
+    """Return why committed results are not those of the query that a checkpoint names."""
+    path = checkpoint.spark_dir / "metadata"
+    if not path.is_file() and last_commit(checkpoint.spark_dir) is not None:
+        return f"The file that names the query which wrote them is missing: {path}."
+    return "They were written with another checkpoint."
 
 
 def _not_its_own(checkpoint: Checkpoint, topic: str, how: str) -> CheckpointMismatch:

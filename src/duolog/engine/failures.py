@@ -26,13 +26,13 @@ from duolog.engine.jars import COMPILE_AGAIN
 _CAUSES_MAX: Final = 20
 _LINES_MAX: Final = 8
 _DAMAGE_HINT: Final = (
-    "A file of the checkpoint is damaged. Bring a copy of the checkpoint back, or remove the "
-    "checkpoint to compute everything again from the topics."
+    "A file of the checkpoint is damaged. Bring a copy of the checkpoint back, or run `duolog state reset APPLICATION` "
+    "to compute everything again from the topics."
     " Where its stores have changelogs, `duolog state restore FILE` brings them back."
 )
 _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
-    "Remove the application's checkpoint to start from what is still there; in micro-batches the setting "
+    "Run `duolog state reset APPLICATION` to start from what is still there; in micro-batches the setting "
     "lost.records.handler=log_and_continue goes on from there."
 )
 # Of two that write the same entry of Spark's log, the second one is told this.
@@ -80,6 +80,7 @@ _HINTS: Final = (
     (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),
     ("CHECKSUM_VERIFICATION_FAILED", _DAMAGE_HINT),
+    ("JsonParseException", _DAMAGE_HINT),
     ("STDS_FAILED_TO_READ_OPERATOR_METADATA", _DAMAGE_HINT),
     ("AccessDeniedException", f"Give this user the right to write there, {_AGAIN}"),
     ("Permission denied", f"Give this user the right to write there, {_AGAIN}"),

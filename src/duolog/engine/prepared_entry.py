@@ -21,8 +21,8 @@ _HEAD: Final = re.compile(rb"duolog-prepared (\d+) ([0-9a-f]{64})")
 _ENTRY: Final = re.compile(rb"v\d+\n")
 _LOST: Final = "Results of epoch {} are committed, and it holds what Spark is to know of the epoch."
 _HINT: Final = (
-    "Bring a copy of the file back. Where the stores have changelogs, `duolog state restore FILE` does without it; else "
-    "everything is to be computed again: remove the checkpoint and the application's topics of results and epochs."
+    "Bring a copy of the file back. If the stores have changelogs, `duolog state restore FILE` does without it. Otherwise "
+    "`duolog state reset {}` computes everything again, and its results are written again."
 )
 
 
@@ -46,8 +46,8 @@ def read_prepared(path: Path, epoch: int, application_id: str, *, digest: str = 
             hint="Use the newer Duolog.",
         )
     if head is None or hashlib.sha256(entry).hexdigest().encode() != head[2]:
-        raise damaged(path, application_id, _LOST.format(epoch), _HINT)
+        raise damaged(path, application_id, _LOST.format(epoch), _HINT.format(application_id))
     if digest and head[2].decode() != digest:
         lost = f"{_LOST.format(epoch)} It is that of another attempt: the marker names the SHA-256 {digest}."
-        raise damaged(path, application_id, lost, _HINT)
+        raise damaged(path, application_id, lost, _HINT.format(application_id))
     return entry.decode()

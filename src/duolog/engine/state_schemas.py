@@ -20,10 +20,6 @@ from duolog.engine.errors import CheckpointDamaged
 _PATHS: Final = "stateSchemaFilePaths"
 _DIRECTORY: Final = "/_stateSchema/"
 _LOCAL: Final = "file:"
-_HINT: Final = (
-    "Bring a copy of the checkpoint back, or remove the checkpoint to compute everything again from "
-    "the topics."
-)
 _LOST: Final = "It says what the columns of the state are."
 
 
@@ -115,5 +111,6 @@ def _failed(path: Path, application_id: str, what: str) -> CheckpointDamaged:
         f'file "{path}" of application "{application_id}" {what}',
         query_id=application_id,
         detail=_LOST,
-        hint=_HINT,
+        hint=f"Bring a copy of the checkpoint back, or run `duolog state reset {application_id}` to compute everything "
+        "again from the topics.",
     )

@@ -155,6 +155,6 @@ def ensure_same_topics(
                 query_id=application_id,
                 detail=f"Its id is {id_now}; the checkpoint was written from {kept[topic]}. "
                 "The offsets in the checkpoint mean other records.",
-                hint="Remove the checkpoint to compute everything again from the new topic, or "
+                hint=f"Run `duolog state reset {application_id}` to compute everything again from the new topic, or "
                 "start under another application id. Results of the old topic stay as they are.",
             )

@@ -485,7 +485,7 @@ def test_records_that_were_deleted_before_they_were_read_are_counted_or_end_the_
         query.wait(WAIT_S)
 
     assert query.state == "failed"
-    assert "Remove the application's checkpoint" in caught.value.hint
+    assert "Run `duolog state reset APPLICATION`" in caught.value.hint
     assert query.progress().state == "failed"
 
 

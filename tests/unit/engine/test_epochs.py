@@ -186,3 +186,26 @@ def test_an_upgrade_goes_on_behind_the_results_of_the_query_before_it(tmp_path: 
     checkpoint.settle_upgrade()
     assert checkpoint.spark_dir_before_upgrade is None
     ensure_goes_on(checkpoint, Marker(QUERY, 4), "orders-epochs")
+
+
+def test_a_missing_file_is_named_and_not_another_checkpoint(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "flights")
+    commits = checkpoint.spark_dir / "commits"
+    commits.mkdir(parents=True)
+    (commits / "3").write_text("v1\n{}")
+
+    with pytest.raises(CheckpointMismatch) as caught:
+        ensure_goes_on(checkpoint, Marker("1f3a", 3), "marker")
+
+    assert "is missing: " in caught.value.detail
+    assert str(checkpoint.spark_dir / "metadata") in caught.value.detail
+    assert "`duolog state reset flights`" in caught.value.hint
+
+
+def test_results_of_another_checkpoint_are_said_to_be_so(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "flights")
+
+    with pytest.raises(CheckpointMismatch, match="that its checkpoint does not know of") as caught:
+        ensure_goes_on(checkpoint, Marker("1f3a", 3), "marker")
+
+    assert caught.value.detail.startswith("They were written with another checkpoint.")

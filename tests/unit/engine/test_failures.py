@@ -50,7 +50,7 @@ def test_lost_records_come_with_what_to_do() -> None:
     )
 
     assert error.error_class == "KAFKA_DATA_LOSS.ADDED_PARTITION"
-    assert "Remove the application's checkpoint" in error.hint
+    assert "Run `duolog state reset APPLICATION`" in error.hint
 
 
 def test_a_file_that_could_not_be_synced_is_for_another_process_and_not_for_another_try() -> None:
