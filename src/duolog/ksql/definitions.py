@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Final
 
 from sqlglot import exp
@@ -150,13 +151,7 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
     if source is None:
         if node.args.get("exists"):
             return Done(node, message=f"{kind.capitalize()} {name} does not exist.")
-        near = closest(name, state.catalog.sources)
-        lists = f"SHOW {kind}S; lists what there is. DROP {kind} IF EXISTS accepts that it is gone."
-        raise SqlError(
-            f"Source {name} does not exist.{near}",
-            at=place_of(node.this),
-            hint="" if near else lists,
-        )
+        raise _not_dropped(state, node)
     if source.kind != kind:
         raise SqlError(
             f"Incompatible data source type is {source.kind}, but statement was DROP {kind}"
@@ -182,6 +177,19 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
         node,
         message=f"Source `{name}` (topic: {source.topics_told}) was dropped.",
         ended=tuple(own),
+    )
+
+
+def _not_dropped(state: SessionState, node: nodes.DropSource) -> SqlError:
+    """Return the error of a DROP of what there is not."""
+    name, kind = node.this.name, str(node.args["kind"])
+    case = closest(name, state.catalog.sources)
+    of_kind = [one.name for one in state.catalog.sources.values() if one.kind == kind]
+    near = get_close_matches(name, of_kind, n=1, cutoff=0.7)
+    lists = f"SHOW {kind}S; lists what there is. DROP {kind} IF EXISTS accepts that it is gone."
+    hint = f"Did you mean {near[0]}?" if near else lists
+    return SqlError(
+        f"Source {name} does not exist.{case}", at=place_of(node.this), hint="" if case else hint
     )
 
 

@@ -1,6 +1,8 @@
 """The columns that a clause may name, and what each stands for in the plan."""
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Final
 
 from sqlglot import exp
 
@@ -9,6 +11,9 @@ from duolog.ksql.formatting import formatted, quoted_name
 from duolog.ksql.nodes import place_of
 from duolog.plan.expressions import Expression
 from duolog.plan.types import Type
+
+_ALIKE: Final = 0.7
+"""How much a name must be like another one to be suggested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +100,18 @@ class SqlScope:
                 f" '{name}' must be a column in the source schema since PARTITION BY is applied on "
                 "the input."
             )
-        # A topology's columns, say, which are hardly ever in capitals.
-        alike = [one.name for one in self.columns if one.name.upper() == node.name.upper()]
-        hint = f"Did you mean {quoted_name(alike[0])}?" if alike else ""
-        return SqlError(text, at=place_of(node), hint=hint)
+        return SqlError(text, at=place_of(node), hint=self._meant(node))
+
+    def _meant(self, node: exp.Column) -> str:
+        """Return a hint that names the column that was probably meant; empty if none is like it."""
+        sources = {node.table} & set(self.sources) or set(self.sources)
+        known = {
+            column.name.upper(): column
+            for column in reversed(self.columns)
+            if column.source in sources and not column.pseudo
+        }
+        near = get_close_matches(node.name.upper(), known, n=1, cutoff=_ALIKE)
+        return f"Did you mean {quoted_name(known[near[0]].name)}?" if near else ""
 
 
 def is_parameter(node: exp.Column) -> bool:

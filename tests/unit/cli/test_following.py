@@ -336,6 +336,8 @@ def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
         "real-time, running: 0 records in, 0 out, lag ?",
     ]
     assert back == ["a broker answers again at b:1", before[0]]
+
+
 def test_a_change_that_the_state_does_not_fit_is_refused_with_the_commands_that_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -423,3 +423,19 @@ def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> Non
 
     assert told.message == "the AVRO format needs a schema registry, which Duolog does not have yet"
     assert told.hint == "Use a format without a registry: JSON, DELIMITED or KAFKA."
+
+
+@pytest.mark.parametrize(
+    ("statement", "hint"),
+    [
+        ("CREATE STREAM s AS SELECT id, citty FROM rides", "Did you mean CITY?"),
+        ("CREATE STREAM s AS SELECT * FROM rides WHERE kms > 1", "Did you mean KM?"),
+        ("CREATE STREAM s AS SELECT r.id, e.citi FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id", "Did you mean CITY?"),
+        ("CREATE STREAM s AS SELECT r.id, e.kms FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id", ""),
+        ("CREATE STREAM s AS SELECT id, something FROM rides", ""),
+        ("DROP STREAM ride", "Did you mean RIDES?"),
+        ("DROP TABLE ride", "SHOW TABLES; lists what there is. DROP TABLE IF EXISTS accepts that it is gone."),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_much_like_another_one_is_suggested(statement: str, hint: str) -> None:
+    assert refused(statement).hint == hint

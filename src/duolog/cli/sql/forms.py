@@ -8,6 +8,7 @@ csv        the names, then the rows; null is nothing, the empty text ""
 What a statement says in words goes to standard error in the last two, so that a program reads rows only.
 """
 
+import functools
 import itertools
 import shutil
 import sys
@@ -31,8 +32,10 @@ _LIVE_WIDTH: Final = 20
 """Of a column whose rows are still to come, where nothing else says how wide."""
 
 
-def write(answer: "Answer", form: str, *, titled: bool = False) -> int:
+def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = True) -> int:
     """Write an answer to standard output; return how many rows it had.
+
+    `folds`: whether a table folds values that are wider than the terminal has room for.
 
     Raises:
         DuologError: rows cannot be computed; those before it are written.
@@ -48,8 +51,11 @@ def write(answer: "Answer", form: str, *, titled: bool = False) -> int:
     with answer:
         if titled and answer.title and form in {"table", "vertical"}:
             click.echo(answer.title)
-        for line in _WRITERS[form](answer, counted):
+        lines = _WRITERS[form](answer, counted) if folds else _UNFOLDED[form](answer, counted)
+        for line in lines:
             click.echo(for_stream(line))
+    if counted.count == 0 and (reason := answer.why_none()):
+        click.echo(reason, err=True)
     return counted.count
 
 
@@ -66,8 +72,8 @@ class _Counted:
             yield row
 
 
-def _table(answer: "Rows", rows: _Counted) -> Iterator[str]:
-    width = _width()
+def _table(answer: "Rows", rows: _Counted, *, folds: bool = True) -> Iterator[str]:
+    width = _width() if folds else None
     if not Table.fits(len(answer.columns), width):
         yield from _vertical(answer, rows)
         return
@@ -129,3 +135,5 @@ _WRITERS: Final[dict[str, Callable[["Rows", _Counted], Iterator[str]]]] = {
     "json": _json,
     "csv": _csv,
 }
+_UNFOLDED: Final = _WRITERS | {"table": functools.partial(_table, folds=False)}
+"""The same, with values as wide as they are."""

@@ -45,6 +45,8 @@ class View:
 
     form: str = "table"
     timing: bool = False
+    folds: bool = True
+    """Whether a table folds values that are wider than the terminal has room for."""
 
 
 class Running:
@@ -81,7 +83,7 @@ class Running:
             for answer in self._engine().execute(text):
                 # Whatever the statement has started may have put in handlers of its own.
                 end_in_order_on_signals()
-                write(answer, self.view.form, titled=True)
+                write(answer, self.view.form, titled=True, folds=self.view.folds)
         except DuologError as error:
             raise Failed(error, text, file) from error
         if self.view.timing:

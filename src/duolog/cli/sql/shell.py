@@ -25,6 +25,7 @@ HELP: Final = r"""Statements end with ; and may have several lines.
 
   \output table|json|csv|vertical    how answers are shown
   \timing                            how long each takes
+  \clear                             clear the screen
   \h                                 this
   \q                                 leave; so does Ctrl-D
 Tab completes. Ctrl-C ends the query that runs."""
@@ -35,6 +36,7 @@ _SAME: Final = {
     "quit": "\\q",
     "output": "\\output",
     "timing": "\\timing",
+    "clear": "\\clear",
 }
 """What ksqlDB's shell, and others, call it without a backslash."""
 
@@ -93,7 +95,9 @@ class Shell:
         words = text.strip().rstrip(";").split()
         first = words[0].lower() if words else ""
         first = _SAME.get(first, first)
-        if first.startswith("\\"):
+        if [word.upper() for word in words[:2]] == ["SET", "CLI"]:
+            self._set_cli(words[2:])
+        elif first.startswith("\\"):
             self._own(first, words[1:])
         elif words:
             self._running.run(text, file=file)
@@ -102,6 +106,17 @@ class Shell:
         """Write why a text has failed to standard error."""
         tell(failed.error, failed.text, file=failed.file, names=self._names())
 
+    def _set_cli(self, rest: list[str]) -> None:
+        """Set what ksqlDB's shell sets with SET CLI: whether wide values are folded."""
+        match [one.strip("'").upper() for one in rest]:
+            case ["WRAP", ("ON" | "OFF") as wanted]:
+                self._running.view.folds = wanted == "ON"
+                click.echo(f"wrap is {wanted.lower()}", err=True)
+            case _:
+                raise click.UsageError(
+                    "SET CLI takes WRAP ON or WRAP OFF. SET 'name' = 'value'; sets a property."
+                )
+
     def _own(self, word: str, rest: list[str]) -> None:
         view = self._running.view
         match word, [one.lower() for one in rest]:
@@ -109,6 +124,8 @@ class Shell:
                 raise Left
             case "\\h" | "\\?", _:
                 click.echo(HELP)
+            case "\\clear", []:
+                click.clear()
             case "\\timing", ([] | ["on"] | ["off"]) as wanted:
                 view.timing = wanted == ["on"] or (not wanted and not view.timing)
                 click.echo(f"timing is {'on' if view.timing else 'off'}", err=True)

@@ -1,6 +1,6 @@
 """What a statement answers: a sentence, or rows with the names and types of their columns."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -28,6 +28,8 @@ class Rows:
     """What the rows are, where a statement answers with several tables of them."""
     query_id: str = ""
     """What ksqlDB calls the query, where the rows go on."""
+    why_none: Callable[[], str] = lambda: ""
+    """Says why there were no rows, if that is known; asked after the last one."""
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
         return self.rows

@@ -276,7 +276,10 @@ class SqlEngine:
                 asked = with_old_ways(node, self.session.state.settings)
                 with_functions(asked, self.catalog.functions)
                 assert isinstance(asked, exp.Query), asked
-                yield answers.select(self, asked, text)
+                answer = answers.select(self, asked, text)
+                named = (self.catalog.sources.get(one.name) for one in asked.find_all(exp.Table))
+                read = [one for one in named if one is not None]
+                yield showing.with_reason(answer, read, self.queries)
             case nodes.PrintTopic():
                 from duolog.runtime.sql import printing  # noqa: PLC0415
 

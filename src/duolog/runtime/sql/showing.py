@@ -1,10 +1,11 @@
 """Answers of SHOW, DESCRIBE and EXPLAIN, with what only a broker and running queries know."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.state import Done, PersistentQuery
 from duolog.ksql.words import UNITS
 from duolog.runtime.sql.answers import Answer, Message, Rows
@@ -13,6 +14,12 @@ from duolog.runtime.sql.keeper import LiveQuery
 if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade import Upgrade
 
+_NOT_RUNNING: Final = {
+    "STARTING": "no rows yet: query {query}, which makes table {table}, is starting; ask again when SHOW QUERIES; shows it RUNNING",
+    "PAUSED": "no rows: query {query}, which makes table {table}, is paused; RESUME {query}; continues it",
+    "ERROR": "no rows: query {query}, which makes table {table}, has failed; EXPLAIN {query}; shows why",
+    "UNRESPONSIVE": "no rows: query {query}, which makes table {table}, does not run now; SHOW QUERIES; shows why",
+}
 _INTERNAL = "_"
 """How names of topics begin that are no user's, as ksqlDB hides them without ALL."""
 
@@ -24,6 +31,23 @@ def answers(done: Done) -> Iterator[Answer]:
         yield Rows(columns, iter(table.rows), title=table.title)
     if not done.rows:
         yield Message(done.message)
+
+
+def with_reason(
+    answer: Rows, sources: Iterable[SourceInfo], queries: Callable[[], list[LiveQuery]]
+) -> Rows:
+    """Return an answer that can say why it has no rows: a query that makes its table does not run yet, or any more."""
+    made = {source.query: source.name for source in sources if source.is_table and source.query}
+    if not made:
+        return answer
+
+    def why_none() -> str:
+        for live in queries():
+            if live.id in made and live.state in _NOT_RUNNING:
+                return _NOT_RUNNING[live.state].format(query=live.id, table=made[live.id])
+        return ""
+
+    return replace(answer, why_none=why_none)
 
 
 def with_states(

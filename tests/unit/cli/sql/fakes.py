@@ -22,6 +22,11 @@ class FakeEngine:
         match text.split(maxsplit=1)[0].rstrip(";").upper():
             case "SHOW":
                 yield Rows(FLIGHTS, iter([("AA", 32729), (None, 7)]), title="Flights")
+            case "WIDE":
+                yield Rows(FLIGHTS, iter([("American Airlines", 32729)]))
+            case "NONE":
+                reason = "no rows yet: query CTAS_N_1 is starting"
+                yield Rows(FLIGHTS, iter([]), why_none=lambda: reason)
             case "PUSH":
                 yield Rows(FLIGHTS, self._endless(), unbounded=True)
             case "FAIL":

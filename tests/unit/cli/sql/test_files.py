@@ -159,3 +159,12 @@ def test_what_is_right_has_no_findings_and_the_status_tells(tmp_path: Path) -> N
     assert found.return_value == 1
     assert found.output.startswith(f"{bad}:1:1: error: ")
     assert found.output.endswith(" [syntax]\n")
+
+
+def test_an_unknown_column_is_found_with_the_one_that_was_meant() -> None:
+    query = "CREATE STREAM s AS SELECT carrier, delai FROM flights;"
+
+    (found,) = findings_of(f"{FLIGHTS}{query}")
+
+    assert found.level == "error"
+    assert found.text == "SELECT column 'DELAI' cannot be resolved.; hint: Did you mean DELAY?"

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from duolog.cli.sql import forms
 from duolog.cli.sql.running import Running, View
 from duolog.cli.sql.shell import Shell
 from unit.cli.sql.fakes import FakeEngine
@@ -127,3 +128,51 @@ def test_a_script_that_runs_itself_is_refused(
     assert shell.obey([f"RUN SCRIPT '{script}';"]) == 2
 
     assert "run by scripts that it runs itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["clear", "\\clear", "CLEAR;"])
+def test_the_screen_is_cleared(shells: Shells, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    cleared: list[str] = []
+    monkeypatch.setattr("click.clear", lambda: cleared.append("screen"))
+    shell, engine = shells("table")
+
+    shell.talk(iter([word]))
+
+    assert cleared == ["screen"]
+    assert engine.texts == []
+
+
+@pytest.mark.parametrize("off", ["SET CLI WRAP OFF;", "set cli wrap off", "SET CLI WRAP 'OFF';"])
+def test_wide_values_are_folded_unless_ksqldbs_word_turns_that_off(
+    shells: Shells, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], off: str
+) -> None:
+    monkeypatch.setattr(forms, "_width", lambda: 18)
+    shell, engine = shells("table")
+
+    shell.talk(iter(["SHOW;", off, "WIDE;", "SET CLI WRAP ON;", "WIDE;"]))
+
+    assert engine.texts == ["SHOW;", "WIDE;", "WIDE;"]
+    told = capsys.readouterr()
+    assert told.out.count("American Airlines") == 1, "folded with WRAP ON"
+    assert "wrap is off" in told.err
+
+
+def test_another_word_of_set_cli_says_what_there_is(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, engine = shells("table")
+
+    shell.talk(iter(["SET CLI COLOUR ON;"]))
+
+    assert "SET CLI takes WRAP ON or WRAP OFF." in capsys.readouterr().err
+    assert engine.texts == []
+
+
+def test_an_answer_without_rows_says_why(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, _ = shells("table")
+
+    shell.talk(iter(["NONE;", "SHOW;"]))
+
+    assert capsys.readouterr().err == "no rows yet: query CTAS_N_1 is starting\n"
