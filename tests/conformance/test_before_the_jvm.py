@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from duolog import Topology
 from duolog.cli.commands.run import run
-from duolog.cli.following import begin
+from duolog.cli.following import Begins
 from duolog.cli.fresh import FreshStart
 from duolog.engine import engine, owner
 from duolog.engine.checkpoint import Checkpoint
@@ -283,7 +283,7 @@ def test_a_fresh_start_deletes_state_internal_topics_and_results(
         application(tmp_path, cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        begin(starting, create_topics=True, fresh=fresh)
+        Begins(create_topics=True, fresh=fresh).begin(starting)
 
     assert topics_at_jvm_start == [{"visits"}], "the results are gone, and made after the JVM"
     assert client.read("visits"), "what is read stays"
@@ -302,7 +302,7 @@ def test_a_fresh_start_keeps_state_that_fits(
         application(tmp_path, cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        begin(starting, create_topics=True, fresh=fresh)
+        Begins(create_topics=True, fresh=fresh).begin(starting)
 
     assert (checkpoint.directory / "application.json").read_text() == before
 

@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from duolog.cli.errors import report
@@ -38,28 +39,42 @@ _KEY_OF_ANOTHER_FORM: Final = re.compile(
 _OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
 
 
-def begin(
-    application: "Application", *, create_topics: bool, fresh: "FreshStart | None" = None
-) -> "RunningQuery":
-    """Start an application, having said what stands in its way before the JVM is started.
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """How applications are started."""
 
-    With `fresh` it starts from nothing if its state does not fit its topology.
+    create_topics: bool = False
+    """Whether source topics that are missing are created."""
+    fresh: "FreshStart | None" = None
+    """Makes room for a start from nothing if the state does not fit; None refuses such a start."""
+    offer: Callable[[DuologError], None] = lambda _error: None
+    """Adds to an error the commands that go on."""
 
-    Raises:
-        DuologError: as `Application.start`.
-    """
-    speak_of(application.application_id)
-    for topic in application.create_source_topics() if create_topics else ():
-        say(f'created source topic "{topic}", which was missing')
-    _check(application, fresh)
-    application.reserve()
-    say(f'application "{application.application_id}" starts its engine …')
-    application.open()
-    end_in_order_on_signals()
-    application.on_restore = tell_restored
-    query = application.start()
-    say(f'application "{application.application_id}" runs')
-    return query
+    def begin(self, application: "Application") -> "RunningQuery":
+        """Start an application, having reported what stands in its way before the JVM is started.
+
+        Raises:
+            DuologError: as `Application.start`.
+        """
+        try:
+            return self._begun(application)
+        except DuologError as error:
+            self.offer(error)
+            raise
+
+    def _begun(self, application: "Application") -> "RunningQuery":
+        speak_of(application.application_id)
+        for topic in application.create_source_topics() if self.create_topics else ():
+            say(f'created source topic "{topic}", which was missing')
+        _check(application, self.fresh)
+        application.reserve()
+        say(f'application "{application.application_id}" starts its engine …')
+        application.open()
+        end_in_order_on_signals()
+        application.on_restore = tell_restored
+        query = application.start()
+        say(f'application "{application.application_id}" runs')
+        return query
 
 
 def _check(application: "Application", fresh: "FreshStart | None") -> None:
@@ -196,27 +211,21 @@ class FileRunner:
     Args:
         file: loaded once.
         make: gives the application of a topology.
-        create_topics: whether source topics that are missing are made.
+        begins: how each application is started.
         quiet: no lines about progress.
-        fresh: makes room for a start from nothing after a change that the state does not fit; None refuses it.
-        offer: adds to an error the commands that go on.
     """
 
     def __init__(
         self,
         file: "TopologyFile",
         make: Callable[["Topology"], "Application"],
+        begins: Begins,
         *,
-        create_topics: bool,
         quiet: bool,
-        fresh: "FreshStart | None" = None,
-        offer: Callable[[DuologError], None] = lambda _error: None,
     ) -> None:
-        self._fresh = fresh
-        self._offer = offer
         self._file = file
         self._make = make
-        self._create_topics = create_topics
+        self._begins = begins
         self._quiet = quiet
         self._application: Application | None = None
         """The last one that was started: its JVM is there for the next one."""
@@ -244,10 +253,9 @@ class FileRunner:
             before.stop()
         application = self._make(topology)
         try:
-            self._query = begin(application, create_topics=self._create_topics, fresh=self._fresh)
+            self._query = self._begins.begin(application)
         except _OF_THE_FILE as error:
             application.close()
-            self._offer(error)
             report(error)
             _wait_for(self._file)
             return

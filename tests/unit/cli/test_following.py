@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.cli import following
-from duolog.cli.following import FileRunner, ProgressTeller, Watcher, load_when_right
+from duolog.cli.following import Begins, FileRunner, ProgressTeller, Watcher, load_when_right
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.dsl.topology import Topology
@@ -110,8 +110,8 @@ class Desk:
             return cast("Application", fake)
 
         cleared = cast("FreshStart", FakeFreshStart(self.log)) if fresh else None
-        runner = FileRunner(file, make, create_topics=True, quiet=True, fresh=cleared, offer=offer)
-        runner.run(file.load())
+        begins = Begins(create_topics=True, fresh=cleared, offer=offer)
+        FileRunner(file, make, begins, quiet=True).run(file.load())
 
 
 @dataclass

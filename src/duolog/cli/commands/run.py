@@ -10,7 +10,7 @@ import click
 
 from duolog.cli.again import command_again, sentences
 from duolog.cli.errors import CONFLICT
-from duolog.cli.following import FileRunner, begin, follow, load_when_right
+from duolog.cli.following import Begins, FileRunner, follow, load_when_right
 from duolog.cli.lines import engine_settings, log_format_option, say
 from duolog.cli.options import (
     data_option,
@@ -126,15 +126,11 @@ def run(
       duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
     """
     looks_only = explain or explain_upgrade
-    if watch:
-        _ensure_can_watch(looks_only=looks_only, upgrades=upgrade is not None)
-    if fresh:
-        _ensure_can_start_fresh(upgrades=upgrade is not None, other=bootstrap_servers is not None)
+    _ensure_can_watch(looks_only=looks_only, upgrades=upgrade is not None, watch=watch)
+    _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, servers=bootstrap_servers)
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_when_right(file) if watch else file.load()
-    from duolog.runtime.application import Application  # noqa: PLC0415 - --help needs none of it
-
     settings = engine_settings() | read_assignments(assignments)
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
@@ -144,38 +140,21 @@ def run(
             create_topics = True
             bootstrap_servers = _broker(running, directory, listen)
 
-        def application_of(topology: "Topology") -> "Application":
-            return Application(
-                topology,
-                bootstrap_servers=bootstrap_servers or listen,
-                data_dir=directory,
-                mode=cast("Mode", mode),
-                settings=settings,
-                upgrade=cast("How | None", upgrade),
-            )
-
+        servers = bootstrap_servers or listen
+        application_of = _applications(servers, directory, mode, settings, upgrade)
         if explain_upgrade:
             return _tell_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
-        cleared = _fresh_start(directory, bootstrap_servers or listen) if fresh else None
-        offer = offer_of(click.get_current_context(), topology.name, data_dir)
+        begins = Begins(
+            create_topics=create_topics,
+            fresh=_fresh_start(directory, servers) if fresh else None,
+            offer=offer_of(click.get_current_context(), topology.name, data_dir),
+        )
         if watch:
-            runner = FileRunner(
-                file,
-                application_of,
-                create_topics=create_topics,
-                quiet=quiet,
-                fresh=cleared,
-                offer=offer,
-            )
-            return runner.run(topology)
+            return FileRunner(file, application_of, begins, quiet=quiet).run(topology)
         application = running.enter_context(application_of(topology))
-        try:
-            query = begin(application, create_topics=create_topics, fresh=cleared)
-        except DuologError as error:
-            offer(error)
-            raise
+        query = begins.begin(application)
         running.callback(say_stopping)
         return follow(query, application.bootstrap_servers, quiet=quiet)
 
@@ -193,6 +172,23 @@ def _admit(
 
     if not watch:
         admit(topology.build(), topology.name, settings, mode=mode, upgrade=upgrade)
+
+
+def _applications(
+    servers: str, directory: Path, mode: str, settings: Mapping[str, str], upgrade: str | None
+) -> Callable[["Topology"], "Application"]:
+    """Return what makes the application of a topology."""
+    # Imported here: `duolog run --help` needs none of it.
+    from duolog.runtime.application import Application  # noqa: PLC0415
+
+    return lambda topology: Application(
+        topology,
+        bootstrap_servers=servers,
+        data_dir=directory,
+        mode=cast("Mode", mode),
+        settings=settings,
+        upgrade=cast("How | None", upgrade),
+    )
 
 
 def _ensure_broker_has_a_disk(directory: Path) -> None:
@@ -216,17 +212,21 @@ def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     return broker.bootstrap_servers
 
 
-def _ensure_can_watch(*, looks_only: bool, upgrades: bool) -> None:
+def _ensure_can_watch(*, looks_only: bool, upgrades: bool, watch: bool) -> None:
+    if not watch:
+        return
     if looks_only:
         raise click.UsageError("--explain runs nothing that --watch could start anew.")
     if upgrades:
         raise click.UsageError("--upgrade is one step, and --watch would take it at each change.")
 
 
-def _ensure_can_start_fresh(*, upgrades: bool, other: bool) -> None:
+def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None) -> None:  # noqa: FBT001
+    if not fresh:
+        return
     if upgrades:
         raise click.UsageError("--upgrade goes on with the state that --fresh would delete.")
-    if other:
+    if servers is not None:
         raise click.UsageError(
             "--fresh deletes result topics, which others may read on the cluster of -b. Without -b a broker is started for it."
         )
