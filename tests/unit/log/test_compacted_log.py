@@ -1,6 +1,9 @@
 """A log with holes: every way to look for an offset, and what happens beside a swap."""
 
+from duolog.log.compaction.policy import Cleanable
+from duolog.log.compaction_run import CompactionRun
 from duolog.log.leader_epochs import EpochEnd
+from duolog.log.segment_swap import Swap, is_left_over, promise_swap, recall_swap
 from duolog.log.segments import Slice
 from duolog.record import decode_records
 from property.cleaned_log import DELETE_RETENTION_MS, CleanedLog, Step, in_small_parts
@@ -208,3 +211,26 @@ def test_the_index_of_aborted_transactions_goes_with_the_last_of_them() -> None:
 
     assert not log.disk.exists(index)
     assert log.log.aborted_transactions(0, 10) == []
+
+
+def test_a_run_over_less_of_the_log_keeps_the_bound_of_the_holes_before_it() -> None:
+    """With a lower bound, a start would take the holes above it for lost records."""
+    log = with_holes()
+    before = log.log.checkpoint
+    found = Cleanable(before.clean_offset, 2, 1.0)
+
+    checkpoint = CompactionRun(log.log, found).prepare()
+
+    assert checkpoint.holes_below == before.holes_below > 2
+
+
+def test_a_swap_that_is_recalled_leaves_no_file() -> None:
+    log = with_holes()
+    directory = log.log.directory
+    cleaned = f"{directory}/{0:020d}.log.cleaned"
+    log.disk.open(cleaned, create=True).close()
+    promise_swap(log.disk, directory, Swap((0,), aborted=False))
+
+    recall_swap(log.disk, directory)
+
+    assert not [name for name in log.disk.list(directory) if is_left_over(name)]
