@@ -1,9 +1,11 @@
 """The page of clients: what each suite of `compat/` found, and which versions each client used.
 
-Written from `compat/results/*.json`, which `compat/run` keeps, and from the broker's APIs.
+Written from `compat/results/*.json`, which `compat/run` keeps, from `compat/known_issues.toml` and from
+the broker's APIs.
 """
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,9 @@ run is repeated with the command in its row; what a suite needs is fetched when 
 EXPECTED_INTRO: Final = """\
 Tests that fail as expected, with the reason. A failure that is not listed here is a bug of ours:
 please report it."""
+KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"
+KNOWN_INTRO: Final = """\
+What clients and their tests do with this broker that may surprise you."""
 VERSIONS_INTRO: Final = """\
 What the broker serves, and what each client asked for while its suite ran. An empty field means
 that the suite never asked, not that it would not work."""
@@ -29,6 +34,7 @@ def compatibility_page() -> str:
     results.sort(key=lambda result: str(result["client"]).lower())
     parts = ["# Clients", INTRO, _suites(results)]
     parts += ["## Expected failures", EXPECTED_INTRO, _expected(results)]
+    parts += ["## Known issues", KNOWN_INTRO, _known()]
     parts += ["## API, version, client", VERSIONS_INTRO, _versions(results)]
     return "\n\n".join(parts)
 
@@ -53,6 +59,17 @@ def _expected(results: Sequence[Mapping[str, Any]]) -> str:
         for test, reason in result["expected_failures"].items()
     ]
     return "\n".join(("| client | test | reason |", "|---|---|---|", *rows)) if rows else "None."
+
+
+def _known() -> str:
+    """Return a list: table cells of this length would be hard to read."""
+    issues = tomllib.loads(KNOWN.read_text())["issue"]
+    return "\n\n".join(
+        f"**{issue['client']}.** {issue['symptom']}\n\n"
+        f"- *Cause:* {issue['cause']}\n"
+        f"- *What to do:* {issue['remedy']}"
+        for issue in issues
+    )
 
 
 def _versions(results: Sequence[Mapping[str, Any]]) -> str:
