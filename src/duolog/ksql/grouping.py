@@ -35,7 +35,7 @@ from duolog.ksql.scope import SqlScope, Visible, is_parameter
 from duolog.ksql.settings import Settings
 from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
 from duolog.ksql.steps import Steps, unused
-from duolog.ksql.windowing import idle_ms, retention_ms, windows_of
+from duolog.ksql.windowing import idle_ms, is_final, retention_ms, windows_of
 from duolog.plan.aggregates import Fold, fold
 from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, literal, type_of
 from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, scope_of
@@ -171,19 +171,19 @@ class Grouping:
     def _aggregate(self, name: str, group: GroupBy) -> AggregateNode:
         folded = self._folded(group)
         window = self._window
-        emit = self.select.args.get("emit")
-        when: Emit = "on close" if emit is not None and emit.this == "FINAL" else "on update"
+        final = is_final(self.select)
+        when: Emit = "on close" if final else "on update"
         return AggregateNode(
             name,
             group,
             f"{name}-store",
             folded.accumulators,
             folded.results,
-            None if window is None else windows_of(window),
+            None if window is None else windows_of(window, final=final),
             when,
             self.ttl_ms,
-            retention_ms=None if window is None else retention_ms(window),
-            idle_ms=None if window is None else idle_ms(window, on_close=when == "on close"),
+            retention_ms=None if window is None else retention_ms(window, final=final),
+            idle_ms=None if window is None else idle_ms(window, on_close=final),
             loses=self.settings.strict,
         )
 

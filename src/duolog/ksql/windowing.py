@@ -10,6 +10,8 @@ A week, a month, a quarter and a year are always of the calendar; a day is, wher
 
 from typing import Final
 
+from sqlglot import exp
+
 from duolog.core.errors import StatementError
 from duolog.ksql import nodes
 from duolog.ksql.catalog import SourceWindow
@@ -33,16 +35,25 @@ _CALENDAR: Final[dict[tuple[int, str], Unit]] = {
 }
 
 
-def windows_of(node: nodes.StreamWindow) -> TimeWindows | SessionWindows | CalendarWindows:
+def is_final(select: exp.Expression | None) -> bool:
+    """Tell whether the results of a query leave when their windows close: EMIT FINAL."""
+    emit = None if select is None else select.args.get("emit")
+    return emit is not None and emit.this == "FINAL"
+
+
+def windows_of(
+    node: nodes.StreamWindow, *, final: bool
+) -> TimeWindows | SessionWindows | CalendarWindows:
     """Return the windows of a query.
 
-    Where nothing is said of late records, they are taken for a day from the start of their window.
+    Without GRACE PERIOD late records are taken for a day from the start of their window; with `final` they are not
+    taken, so that a result leaves at its window's end, as in ksqlDB.
 
     Raises:
         SqlError: a window has no size, advances beyond it, or has an offset or a zone that it cannot have.
     """
     try:
-        return _calendar(node) if _is_calendar(node) else _fixed(node)
+        return _calendar(node) if _is_calendar(node) else _fixed(node, final=final)
     except SqlError:
         raise
     except StatementError as error:
@@ -51,10 +62,10 @@ def windows_of(node: nodes.StreamWindow) -> TimeWindows | SessionWindows | Calen
         ) from error
 
 
-def retention_ms(node: nodes.StreamWindow) -> int | None:
+def retention_ms(node: nodes.StreamWindow, *, final: bool) -> int | None:
     """Return how long rows of windows are kept, where that is longer than they take records."""
     said = node.args.get("retention")
-    kept_ms = windows_of(node).kept_ms
+    kept_ms = windows_of(node, final=final).kept_ms
     return None if said is None or milliseconds(said) <= kept_ms else milliseconds(said)
 
 
@@ -114,10 +125,11 @@ def _calendar(node: nodes.StreamWindow) -> CalendarWindows:
     return windows
 
 
-def _fixed(node: nodes.StreamWindow) -> TimeWindows | SessionWindows:
+def _fixed(node: nodes.StreamWindow, *, final: bool) -> TimeWindows | SessionWindows:
     size = milliseconds(node.args["size"])
     said = node.args.get("grace")
-    grace = max(_DAY_MS - size, 0) if said is None else milliseconds(said)
+    unless_said = 0 if final else max(_DAY_MS - size, 0)
+    grace = unless_said if said is None else milliseconds(said)
     kind = node.args["kind"]
     _ensure_kept(node, size + (0 if said is None else grace))
     if size < 1:

@@ -18,7 +18,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.script import is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.session import SqlSession
-from duolog.ksql.windowing import windows_of
+from duolog.ksql.windowing import is_final, windows_of
 
 _DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
@@ -150,7 +150,7 @@ def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
 def _without_grace(window: nodes.StreamWindow) -> str:
     """Say what becomes of late records: they are taken for a day from the start of a window, unless it is longer."""
     try:
-        taken = windows_of(window).grace_ms > 0
+        taken = windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
     except SqlError:  # The statement is told of it.
         taken = True
     if taken:
