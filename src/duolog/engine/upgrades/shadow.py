@@ -127,7 +127,8 @@ class _Graph:
         useful = {
             n for end in (told, self._routes_to(parts)) for at in end for n in self.leading_to(at)
         }
-        useful |= {number for number, part in self._parts.items() if part in parts}
+        # Nothing comes to the other sub-topologies, but their nodes look into each other's stores.
+        useful |= self._parts.keys()
         useful -= set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
         useful -= set(self.of_kind("route")) - self._routes_to(parts)
 

@@ -5,18 +5,20 @@ beside    rebuilds stores beside the application, and sees to its end
 settle    with the checkpoint claimed: reads the rest, and replaces the one file
 """
 
+import contextlib
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from duolog.engine.calling import Call
 from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.launch import Launcher
-from duolog.engine.owner import claim
+from duolog.engine.owner import Holder, claim, release
 from duolog.engine.patterns import with_topics
-from duolog.engine.query import RunningQuery
+from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import begins_of
 from duolog.engine.state_schemas import lead_here
@@ -158,24 +160,25 @@ class Upgrading:
 
         def launcher(until: Callable[[], EndOffsets]) -> Launcher:
             session = self.session()
-            claim(shadow.directory, session.holder, name, pid=session.java_pid)
-            if shadow.pinned_tasks() is not None and shadow.differs(shape):
-                shadow.forget_all()
-                if part.spec["sinks"] and config.exactly_once:
-                    logger.warning(
-                        "the rebuild of another topology is begun anew: results that it has committed stay in its topics",
-                    )
-            shadow.forget_unplanned()
-            lead_here(shadow.directory)
-            shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
-            made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
-            made.take_over_what_was_begun()
+            with _claiming(shadow.directory, session.holder, name, pid=session.java_pid):
+                if shadow.pinned_tasks() is not None and shadow.differs(shape):
+                    shadow.forget_all()
+                    if part.spec["sinks"] and config.exactly_once:
+                        logger.warning(
+                            "the rebuild of another topology is begun anew: results that it has committed stay in its topics",
+                        )
+                shadow.forget_unplanned()
+                lead_here(shadow.directory)
+                shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
+                made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
+                made.take_over_what_was_begun()
             return made
 
         def start(until: Callable[[], EndOffsets], is_done: Callable[[], bool]) -> RunningQuery:
             places = self.plan.places
+            first = launcher(until)
             query = RunningQuery(
-                launcher(until),
+                first,
                 self.topics,
                 BESIDE,
                 counts,
@@ -184,10 +187,32 @@ class Upgrading:
                 key_functions=self.plan.key_functions,
                 is_done=is_done,
             )
-            query.start()
+            try:
+                query.start()
+            except BaseException:
+                # The next try, in this process too, goes on where this one was.
+                first.release()
+                raise
             self.note(query)
             return query
 
         return Rebuild(
             self.checkpoint, part, old, read, lambda: self.topics.end_offsets(first_read), start
         )
+
+
+@contextlib.contextmanager
+def _claiming(directory: Path, holder: Holder, application_id: str, *, pid: int) -> Iterator[None]:
+    """Make the JVM `pid` the owner of a checkpoint; give it up again if what follows here fails.
+
+    Raises:
+        CheckpointInUse, CheckpointNotWritable: as `claim`.
+    """
+    claim(directory, holder, application_id, pid=pid)
+    try:
+        yield
+    except BaseException:
+        # Why it failed says more. Of a JVM that has gone the system has freed the lock.
+        with contextlib.suppress(OSError, *JVM_IS_GONE):
+            release(directory, holder, pid)
+        raise

@@ -1,10 +1,27 @@
 """What runs beside an application while stores are rebuilt; no JVM."""
 
 from collections.abc import Callable
+from typing import Any, Final
 
-from duolog import Topology, count, sum_
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import (
+    Processor,
+    Topology,
+    col,
+    count,
+    key_value_store,
+    session,
+    sliding,
+    sum_,
+    tumbling,
+)
 from duolog.dsl.streams import Stream, Table
-from duolog.engine.store_layouts import shape_of
+from duolog.engine.in_memory import MemoryChain
+from duolog.engine.python_functions import python_of
+from duolog.engine.settings import ErrorHandling
+from duolog.engine.store_layouts import children_of, shape_of, subtopologies_of
 from duolog.engine.upgrades.comparison import compare
 from duolog.engine.upgrades.shadow import Shadow, shadow_of
 from unit.engine.upgrades.test_comparison import lowered
@@ -85,3 +102,123 @@ def test_a_topic_that_is_read_for_the_first_time_is_read_by_one_of_both() -> Non
     found = shadow(by_dest, alone, "by-dest")
     assert found.topics == {"flights"}
     assert found.stores == {"other"}
+
+
+Kept = Callable[[Topology, Stream, Table], Any]
+
+
+class Passing(Processor):
+    def init(self, context: Any) -> None:
+        self.context = context
+
+    def process(self, record: Any) -> None:
+        self.context.forward(record)
+
+
+def shared_store(topology: Topology, flights: Stream, _airlines: Table) -> None:
+    store = key_value_store("seen", key="id STRING", value="n BIGINT")
+    flights.process(Passing, stores=[store], name="one").to("kept")
+    flights.process(Passing, stores=[store], name="two").to("kept")
+
+
+def looked_up_late(topology: Topology, flights: Stream, _airlines: Table) -> None:
+    versions = topology.table("versions", key="id STRING", value="v STRING", history="1 hour")
+    flights.join(versions, grace="1 minute").to("kept")
+
+
+def of_a_global_table(topology: Topology, flights: Stream, _airlines: Table) -> None:
+    countries = topology.global_table("countries", key="code STRING", value="name STRING")
+    flights.join(countries, on="carrier", prefix="c_").to("kept")
+
+
+def payments(topology: Topology) -> Stream:
+    return topology.stream("payments", key="id STRING", value="paid BIGINT")
+
+
+def rows(flights: Stream) -> Table:
+    return flights.select_key(code=col("dest")).to_table().named("rows")
+
+
+WITHIN: Final[dict[str, Any]] = {"within": "1 minute", "grace": "1 minute", "prefix": "p_"}
+KEPT: Final[dict[str, Kept]] = {
+    "join": lambda t, f, _: f.join(payments(t), **WITHIN, select=["air", "p_paid"]).to("kept"),
+    "narrow": lambda t, f, _: f.join(payments(t), **WITHIN, select={"n": col("p_paid")}).to("kept"),
+    "left": lambda t, f, _: f.left_join(payments(t), **WITHIN).to("kept"),
+    "outer": lambda t, f, _: f.outer_join(payments(t), **WITHIN).to("kept"),
+    "eager": lambda t, f, _: f.outer_join(payments(t), **WITHIN, eager=True).to("kept"),
+    "itself": lambda t, f, _: f.join(f, **WITHIN).to("kept"),
+    "rekeyed": lambda t, f, _: f.select_key(id=col("dest")).join(payments(t), **WITHIN).to("kept"),
+    "lookup": lambda t, f, a: f.join(a, on="carrier").to("kept"),
+    "tables": lambda t, f, a: rows(f).left_join(a, prefix="a_").to("kept"),
+    "foreign": lambda t, f, a: rows(f).left_join(a, on="carrier", prefix="a_").to("kept"),
+    "foreign, inner": lambda t, f, a: rows(f).join(a, on="carrier", prefix="a_").to("kept"),
+    "late": looked_up_late,
+    "global": of_a_global_table,
+    "shared": shared_store,
+    "idle": lambda t, f, _: (
+        f.group_by("dest")
+        .windowed_by(tumbling("1 hour", grace="1 hour"), emit="on close", idle="1 minute")
+        .count("n")
+        .to("kept")
+    ),
+    "held back": lambda t, f, _: (
+        f.group_by("dest")
+        .windowed_by(session("1 hour", grace="1 hour"))
+        .count("n")
+        .suppress(until="window close")
+        .to("kept")
+    ),
+    "sliding": lambda t, f, _: (
+        f.group_by("dest").windowed_by(sliding("1 hour", grace="1 hour")).count("n").to("kept")
+    ),
+    "regrouped": lambda t, f, a: a.group_by("size").count("n").to("kept"),
+}
+
+
+def beside(kept: Kept) -> Shadow:
+    """Return what rebuilds an aggregate of flights beside a step that is kept."""
+
+    def before(topology: Topology, flights: Stream, airlines: Table) -> None:
+        flights.group_by("carrier").count("n").to("by-carrier")
+        kept(topology, flights, airlines)
+
+    def after(topology: Topology, flights: Stream, airlines: Table) -> None:
+        before(topology, flights, airlines)
+        flights.group_by("air").materialized("rebuilt").count("n").to("by-air")
+
+    found = shadow(before, after, "kept")
+    assert "rebuilt" in found.stores
+    return found
+
+
+@pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
+def test_a_kept_step_of_several_nodes_stays_whole_beside_a_rebuilt_store(kept: Kept) -> None:
+    spec = beside(kept).spec
+
+    inside = subtopologies_of(spec)
+    reached = {edge["node"] for edge in spec["edges"]}
+    fresh = list(reached)
+    while fresh:
+        node = spec["nodes"][str(fresh.pop())]
+        more = set(children_of(node, spec)) - reached
+        reached |= more
+        fresh += more
+    left_out = {
+        node["name"]
+        for number, node in spec["nodes"].items()
+        if node["kind"] not in {"sink", "print", "route"}
+        and int(number) not in reached
+        and any(store in str(node) for store in ("store", "newest"))
+        and node["kind"] not in {"filter", "project", "select_key"}
+    }
+    assert not left_out
+    assert inside
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
+def test_the_kernel_builds_what_runs_beside(spark: SparkSession, kept: Kept) -> None:
+    assert spark is not None, "the chain finds the session of this run"
+    spec = beside(kept).spec | python_of(60_000, 1 << 30) | {"errors": ErrorHandling().spec()}
+
+    MemoryChain(spec).close()
