@@ -1,7 +1,13 @@
 """What is seen of records that were not read yet, by one client look after look."""
 
+from typing import Final
+
+from duolog.core.units import MINUTE_MS
 from duolog.engine.peek import Peek
+from duolog.engine.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
+
+BEGIN_MS: Final = 1_700_000_000_000
 
 
 def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
@@ -18,3 +24,24 @@ def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
         peek.close()
     assert all(ahead.reached_end for look in looks for ahead in look.values())
     assert [sum(ahead.records for ahead in look.values()) for look in looks] == [1, 1, 1]
+
+
+def test_the_event_time_that_is_left_goes_from_the_first_unread_record_to_the_last_of_all() -> None:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        client = Client(cluster.bootstrap_servers)
+        for topic in ("a", "b"):
+            client.create_topic(topic, configs={"retention.ms": "-1"})
+        for minute in range(6):
+            topic = "ab"[minute % 2]
+            client.produce(topic, None, b"1", timestamp_ms=BEGIN_MS + minute * MINUTE_MS)
+        topics = TopicReader(cluster.bootstrap_servers, {})
+        ends = topics.end_offsets({"a": 1, "b": 1})
+
+        everything = topics.event_time_left_ms({}, ends)
+        last_ones = topics.event_time_left_ms({"a": {0: 2}, "b": {0: 2}}, ends)
+        of_one = topics.event_time_left_ms({"a": {0: 0}, "b": {0: 3}}, ends)
+        nothing = topics.event_time_left_ms(ends, ends)
+
+    assert ends == {"a": {0: 3}, "b": {0: 3}}
+    assert (everything, last_ones, of_one) == (5 * MINUTE_MS, MINUTE_MS, 4 * MINUTE_MS)
+    assert nothing is None

@@ -158,4 +158,5 @@ def _seen(message: Message) -> SeenRecord | None:
     content = hashlib.sha256()
     for part in (message.key(), message.value(), str(message.timestamp()[1]).encode()):
         content.update(b"-" if part is None else b"%d:%b" % (len(part), bytes(part)))
-    return SeenRecord(_or(message.offset()), _or(message.leader_epoch()), content.hexdigest()[:16])
+    place = _or(message.offset()), _or(message.leader_epoch())
+    return SeenRecord(*place, content.hexdigest()[:16], message.timestamp()[1])

@@ -372,7 +372,7 @@ class TopicReader:
         firsts = [one.first_ms for one in ahead if one.first_ms is not None]
         lasts = self.looks.last_before({at: ends[at[0]][at[1]] for at in behind}).values()
         if not firsts or not lasts:
-            return 0 if behind and all(one.reached_end for one in ahead) else None
+            return 0 if ahead and all(one.reached_end for one in ahead) else None
         return max(0, max(last.timestamp_ms for last in lasts) - min(firsts))
 
     def record_batch_bytes_max(self, topics: Iterable[str]) -> int | None:
