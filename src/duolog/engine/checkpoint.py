@@ -5,6 +5,7 @@
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
     CHECKPOINTS/<application id>/spark-2/           the same behind an upgrade (ADR 0074) or with other tasks (ADR 0076), then spark-3/ …
     CHECKPOINTS/<application id>/starts.json        where the first start is to begin, if `duolog state reset` was told
+    CHECKPOINTS/<application id>/positions.json     up to where topics were read (`log_marks`)
     CHECKPOINTS/<application id>/rebuild/           a checkpoint of stores that are rebuilt for an upgrade
     CHECKPOINTS/<application id>/handover.wanted    another process waits to go on in the place of this one
 

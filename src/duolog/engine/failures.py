@@ -52,6 +52,10 @@ _FULL_HINT: Final = (
     "Raise max_records or max_bytes of suppress(), or of a time limit let what waits for longest leave "
     'early: when_full="emit". Then start again: nothing is lost.'
 )
+_COMMITS_LOST_HINT: Final = (
+    "Restore the broker's data, or bring a copy of the checkpoint back. To compute everything again from the topics, run "
+    "`duolog state reset` with the application's id."
+)
 # Of a plan's step the kernel knows other fields than the Python that has sent it.
 _OTHER_KERNEL: Final = "UnrecognizedPropertyException"
 _TAKEN_OVER_HINT: Final = "Two applications of one name write in each other's place. Let one of them go on; another one needs a name of its own."
@@ -65,7 +69,9 @@ _NO_ROOM_HINT: Final = (
 )
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
 # Exceptions of the kernel that say all there is to say.
-_IN_WORDS: Final = frozenset({"EpochBroken", "RecordFailed", "StoreFull", "TakenOver"})
+_IN_WORDS: Final = frozenset(
+    {"CommitsLost", "EpochBroken", "RecordFailed", "StoreFull", "TakenOver"}
+)
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
@@ -73,6 +79,7 @@ _HINTS: Final = (
     ("RecordFailed: cannot write", _GO_ON.format("production")),
     ("StoreFull: cannot hold back", _FULL_HINT),
     ("TakenOver", _TAKEN_OVER_HINT),
+    ("CommitsLost", _COMMITS_LOST_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),
     (_OTHER_KERNEL, COMPILE_AGAIN),
     ("NotSyncedException", _NOT_SYNCED_HINT),

@@ -10,10 +10,13 @@ MENDED = -1
 """The epoch of what a restore writes."""
 
 
+def told(generations: dict[int, int], *entries: tuple[int, int]) -> list[str]:
+    lasts = ",".join(f"{number}:{last}" for number, last in generations.items())
+    return run_java("CommittedEntries", lasts, *(f"{of}:{epoch}" for of, epoch in entries))
+
+
 def committed(generations: dict[int, int], *entries: tuple[int, int]) -> list[bool]:
-    told = ",".join(f"{number}:{last}" for number, last in generations.items())
-    found = run_java("CommittedEntries", told, *(f"{of}:{epoch}" for of, epoch in entries))
-    return [word == "true" for word in found]
+    return [word == "true" for word in told(generations, *entries)]
 
 
 def test_entries_count_up_to_the_last_epoch_of_their_generation() -> None:
@@ -35,3 +38,19 @@ def test_what_a_restore_mends_that_was_held_up_does_not_count_behind_a_later_sta
     entries = [(1, 5), (2, MENDED), (3, 0), (2, MENDED), (3, 1), (2, MENDED)]
 
     assert committed({1: 5, 2: -1, 3: 7}, *entries) == [True, True, True, False, True, False]
+
+
+def test_entries_that_no_commit_can_have_allowed_tell_that_commits_were_lost() -> None:
+    """A topic of commits that had lost its last records brought older state back, without a word."""
+    entries = [(1, 9), (2, 5), (2, 6), (2, MENDED), (2, 7), (3, 0), (3, MENDED)]
+
+    assert told({1: 3, 2: 5}, *entries) == [
+        *("false", "true", "false", "true", "beyond", "beyond", "false")
+    ]
+
+
+def test_a_generation_that_no_commit_was_told_of_may_have_begun_one_epoch() -> None:
+    """Whatever its number: Spark's log goes on counting over starts."""
+    assert told({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
+        *("true", "false", "false", "beyond")
+    ]

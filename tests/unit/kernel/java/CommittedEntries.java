@@ -20,7 +20,8 @@ public final class CommittedEntries {
     Changelog.Committed.InOrder entries = new Changelog.Committed(generations).inOrder();
     for (int at = 1; at < arguments.length; at++) {
       byte[] epoch = Changelog.epoch((int) number(arguments[at], 0), number(arguments[at], 1));
-      System.out.println(entries.has(new RecordHeaders().add(Changelog.EPOCH, epoch)));
+      var headers = new RecordHeaders().add(Changelog.EPOCH, epoch);
+      System.out.println(entries.isBeyond(headers) ? "beyond" : entries.has(headers));
     }
   }
 

@@ -131,11 +131,19 @@ final class Changelog implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final HashMap<Integer, Long> lasts = new HashMap<>();
+
+    /** The generation that was told last. */
+    private int newest = Integer.MIN_VALUE;
+
     private int generation = Integer.MIN_VALUE;
     private Long last;
 
     Committed(List<List<Long>> generations) {
-      generations.forEach(of -> lasts.put(of.get(0).intValue(), of.get(1)));
+      generations.forEach(
+          of -> {
+            lasts.put(of.get(0).intValue(), of.get(1));
+            newest = of.get(0).intValue();
+          });
     }
 
     /** To be asked of the entries of one partition, from its begin and in their order. */
@@ -146,6 +154,33 @@ final class Changelog implements Serializable {
     /** Threads: as what it is of. */
     final class InOrder {
       private int latest = Integer.MIN_VALUE;
+
+      /** The first epoch of the newest generation, where no commit of it was told. */
+      private long firstUntold = Restore.BEFORE_ALL;
+
+      /**
+       * Whether the entry with these headers is of an epoch that cannot have begun by what was told: of the one before it
+       * a commit was told, and that is lost. At most one epoch is not told, or was not committed.
+       */
+      boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
+        Header epoch = headers.lastHeader(EPOCH);
+        if (epoch == null) {
+          return false;
+        }
+        ByteBuffer value = ByteBuffer.wrap(epoch.value());
+        int of = value.getInt();
+        long at = value.getLong();
+        if (at == Restore.BEFORE_ALL || of < newest) {
+          return false;
+        }
+        if (of > newest) {
+          return true;
+        }
+        long told = lasts.get(of);
+        // Its first epoch has the number that Spark's log has come to.
+        firstUntold = firstUntold == Restore.BEFORE_ALL ? at : firstUntold;
+        return at > (told == Restore.BEFORE_ALL ? firstUntold : told + 1);
+      }
 
       /**
        * Whether the entry with these headers was committed; one without an epoch was not.

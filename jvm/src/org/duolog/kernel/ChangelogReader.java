@@ -66,6 +66,9 @@ final class ChangelogReader implements Serializable {
           Changelog.Committed.InOrder inOrder =
               begun.computeIfAbsent(partition, unused -> committed.inOrder());
           for (ConsumerRecord<byte[], byte[]> entry : read.records(partition)) {
+            if (inOrder.isBeyond(entry.headers())) {
+              throw new CommitsLost(partition.topic(), partition.partition(), entry.offset());
+            }
             taker.take(entry, inOrder.has(entry.headers()));
           }
         }
