@@ -226,11 +226,14 @@ def test_every_store_comes_back_entry_by_entry(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     bench = Bench(cluster, tmp_path, "every")
-    bench.write(0)
-    bench.run()
+    for part in (0, 1):  # What the first has written the second removes in part.
+        bench.write(part)
+        bench.run()
     before = bench.state(spark)
     assert len(before) >= 15
     assert all(before.values()), "each store has something"
+    assert any(value is None for value in bench.last_entries().values()), "something was removed"
+    bench.spoil()  # Entries of a commit that never came.
 
     remove_all(bench.checkpoint)
     bench.run()
