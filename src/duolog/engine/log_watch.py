@@ -20,7 +20,7 @@ from duolog.engine.errors import LogTruncated
 from duolog.engine.log_marks import NOTHING, Marks, read_marks, write_marks
 from duolog.engine.peek import Position
 from duolog.engine.record_looks import UNKNOWN, Mark
-from duolog.engine.topics import EndOffsets, LogEnd, TopicReader
+from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, LogEnd, TopicReader
 
 _SHOWN_MAX: Final = 5
 
@@ -78,7 +78,7 @@ class LogWatch:
         noted = kept.within(topics, topic_ids)
         # Before the logs are asked, so that an end is never older than a position.
         asked = {**{(t, n): 0 for t, of in read.items() for n in of}, **before, **noted}
-        ends = self._ends(asked)
+        ends = self._ends(asked, GLANCE_S)
         # While nothing new is read, a log that has grown over a position is not possible.
         moved = {
             at
@@ -98,12 +98,14 @@ class LogWatch:
             self._kept = read_marks(self.directory)
         return self._kept
 
-    def _ends(self, of: Collection[Position]) -> dict[Position, LogEnd]:
-        return self.topics.log_ends(of, committed=False)
+    def _ends(
+        self, of: Collection[Position], timeout_s: float = TIMEOUT_S
+    ) -> dict[Position, LogEnd]:
+        return self.topics.log_ends(of, committed=False, timeout_s=timeout_s)
 
     def _ends_of_internal(self) -> dict[Position, Mark]:
         wanted = [(topic, n) for topic, count in self.internal.items() for n in range(count)]
-        ends = self.topics.log_ends(wanted, committed=True)
+        ends = self.topics.log_ends(wanted, committed=True, timeout_s=GLANCE_S)
         return {at: Mark(end.offset, end.leader_epoch) for at, end in ends.items()}
 
     def _mark(

@@ -113,7 +113,8 @@ class TopicWatch:
         positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None,
         topic_ids: Mapping[str, str],
     ) -> None:
-        if self.logs is not None and positions is not None:
+        # No ids: no broker answers, and who stops a query does not wait for one.
+        if self.logs is not None and positions is not None and topic_ids:
             # What a broker does not tell is told at a later look.
             with contextlib.suppress(BrokerUnreachable, SourceTopicMissing):
                 self.logs.look(*positions(), topic_ids)

@@ -253,12 +253,12 @@ class TopicReader:
         return ends
 
     def log_ends(
-        self, partitions: Collection[Position], *, committed: bool
+        self, partitions: Collection[Position], *, committed: bool, timeout_s: float = TIMEOUT_S
     ) -> dict[Position, LogEnd]:
         """Return where logs end, or with `committed` before a transaction that is still open; raises as `end_offsets`."""
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        return self._list_offsets(partitions, latest, TIMEOUT_S, isolation)
+        return self._list_offsets(partitions, latest, timeout_s, isolation)
 
     def log_begins(self, partitions: Collection[Position]) -> dict[Position, int]:
         """Return the first offset of each log that is kept; raises as `end_offsets`."""

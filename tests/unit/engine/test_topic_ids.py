@@ -1,7 +1,14 @@
+from unittest.mock import MagicMock, call
+
 import pytest
 
 from duolog.engine import topic_ids
-from duolog.engine.errors import ChangelogLost, ResultTopicRecreated, SourceTopicRecreated
+from duolog.engine.errors import (
+    ChangelogLost,
+    LogTruncated,
+    ResultTopicRecreated,
+    SourceTopicRecreated,
+)
 from duolog.engine.topic_ids import TopicWatch
 
 
@@ -110,3 +117,42 @@ def test_a_changelog_that_a_broker_does_not_know_for_a_moment_is_not_gone(
         now["totals"] = "a"
         gone.clear()
         watch.look()
+
+
+def test_positions_are_compared_with_their_logs_at_each_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
+    logs = MagicMock()
+    positions = {"flights": {0: 5}}, {"flights": {0: 3}}
+    watch = TopicWatch({"flights": "a"}, lambda _asked: {"flights": "a"}, "app", logs=logs)
+
+    watch.look(lambda: positions)
+    watch.note(lambda: positions)
+
+    assert logs.look.call_args_list == [call(*positions, {"flights": "a"})] * 2
+    logs.look.side_effect = LogTruncated("lost", query_id="app")
+    with pytest.raises(LogTruncated):
+        watch.look(lambda: positions)
+
+
+def test_logs_are_not_asked_for_while_no_broker_tells_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop would wait for a broker that is away."""
+    monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
+    logs = MagicMock()
+    watch = TopicWatch({"flights": "a"}, lambda _asked: {}, "app", logs=logs)
+
+    watch.look(lambda: ({}, {}))
+    watch.note(lambda: ({}, {}))
+
+    logs.look.assert_not_called()
+
+
+def test_only_topics_that_are_read_are_compared_at_a_start() -> None:
+    """An upgrade may have ceased to read one, whose position stays in the log of offsets."""
+    logs = MagicMock()
+    watch = TopicWatch({}, lambda _asked: {}, "app", sources=["flights"], logs=logs)
+
+    watch.ensure_whole({"flights": {0: 5}, "airports": {0: 7}})
+
+    logs.ensure_whole.assert_called_once_with({"flights": {0: 5}})
