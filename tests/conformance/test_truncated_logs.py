@@ -59,7 +59,9 @@ class Logs:
 
     def watch(self, changelogs: tuple[str, ...] = ()) -> LogWatch:
         topics = TopicReader(self.cluster.bootstrap_servers, {})
-        return LogWatch(topics, self.checkpoint, dict.fromkeys(changelogs, 1), "Write it anew.")
+        internal = dict.fromkeys(changelogs, 1)
+        # A broker that has just come back takes its time on a busy machine.
+        return LogWatch(topics, self.checkpoint, internal, "Write it anew.", glance_s=60.0)
 
     @property
     def positions(self) -> dict[str, dict[int, int]]:

@@ -36,6 +36,8 @@ class LogWatch:
     directory: Path
     internal: Mapping[str, int] = field(default_factory=dict)
     anew: str = ""
+    glance_s: float = GLANCE_S
+    """How long a look of a running query waits for a broker."""
     _kept: Marks | None = None
     """What is in the file; None before it was read."""
     _read: Marks = NOTHING
@@ -78,7 +80,7 @@ class LogWatch:
         noted = kept.within(topics, topic_ids)
         # Before the logs are asked, so that an end is never older than a position.
         asked = {**{(t, n): 0 for t, of in read.items() for n in of}, **before, **noted}
-        ends = self._ends(asked, GLANCE_S)
+        ends = self._ends(asked, self.glance_s)
         # While nothing new is read, a log that has grown over a position is not possible.
         moved = {
             at
@@ -105,7 +107,7 @@ class LogWatch:
 
     def _ends_of_internal(self) -> dict[Position, Mark]:
         wanted = [(topic, n) for topic, count in self.internal.items() for n in range(count)]
-        ends = self.topics.log_ends(wanted, committed=True, timeout_s=GLANCE_S)
+        ends = self.topics.log_ends(wanted, committed=True, timeout_s=self.glance_s)
         return {at: Mark(end.offset, end.leader_epoch) for at, end in ends.items()}
 
     def _mark(
