@@ -35,6 +35,10 @@ _ANY: Final = "…"
 _COMMAND: Final = re.compile(r"^.*<<EOF\n(?:.*\n)*?EOF$|^.+$", re.MULTILINE)
 _POLL_S: Final = 0.05
 _PORT: Final = re.compile(r"\b(?:909[2-9])\b")
+_UNWANTED: Final = re.compile(
+    r"^(?:%\d\||Traceback |Exception ignored )|\w+Warning: ", re.MULTILINE
+)
+"""Lines on standard error of a command that ended well: of librdkafka, of Python. A program may write none at all."""
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
     re.compile(r"duolog run (?!.*--explain)"): '" runs',
@@ -144,6 +148,7 @@ class Reader:
                 return self._start(command, sign, printed)
         ended = self._run(["bash", "-euo", "pipefail", "-c", self._here(command)])
         assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
+        assert not _UNWANTED.search(ended.stderr), f"{command}\n{ended.stderr}"
         if printed:
             assert_printed(command, self._there(ended.stdout), printed)
         return ended.stdout
