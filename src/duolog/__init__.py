@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from duolog.functions.processors import FixedKeyProcessor, Processor, Record
     from duolog.ksql.udf.decorators import udaf, udf, udtf
     from duolog.runtime.application import Application
+    from duolog.runtime.listing import applications
     from duolog.runtime.sql.asking import sql
     from duolog.runtime.sql.shared import sql_declare, sql_statements, sql_stream, sql_table
 
@@ -75,6 +76,7 @@ __all__ = [
     "Topology",
     "__version__",
     "acc",
+    "applications",
     "approx_count_distinct",
     "array",
     "avg",
@@ -150,6 +152,7 @@ _AGGREGATES = (
 _HOME = {
     **dict.fromkeys(_AGGREGATES, "duolog.dsl.aggregates"),
     "Application": "duolog.runtime.application",
+    "applications": "duolog.runtime.listing",
     "DuologError": "duolog.core.errors",
     "Topology": "duolog.dsl.topology",
     "header": "duolog.dsl.metadata",

@@ -37,6 +37,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.failures import as_told_of_jvm, taken_over, to_query_failed
 from duolog.engine.going_live import GoingLive
+from duolog.engine.in_words import query_in_words
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
@@ -105,6 +106,7 @@ class RunningQuery:
     _going_live: GoingLive = field(default_factory=lambda: GoingLive(0, None))
     _last_busy: Report | None = None
     _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
+    __repr__ = query_in_words
 
     @property
     def application_id(self) -> str:

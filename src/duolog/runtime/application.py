@@ -17,6 +17,7 @@ from duolog.core.addresses import whole_servers
 from duolog.dsl.short_tracebacks import short_tracebacks
 from duolog.runtime.admission import ensure_admitted, ensure_words
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
+from duolog.runtime.listing import note_started, stop_earlier
 from duolog.runtime.metrics.here import tell_others
 from duolog.runtime.metrics.spans import trace
 from duolog.runtime.reach import ensure_reachable
@@ -27,6 +28,7 @@ from duolog.runtime.store_view import StoreView
 from duolog.runtime.table_topics import table_named, topic_of
 from duolog.runtime.topic_values import TopicValues
 from duolog.runtime.views import LiveView, TableRows, TopicView
+from duolog.runtime.waiting import Waiting
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -85,6 +87,7 @@ class Application:
         self._data_dir = data_dir_of(data_dir, self._settings)
         self._engine: Engine | None = None
         self._query: RunningQuery | None = None
+        self._was_started = False
         self.on_restore: Callable[[Restored], None] = lambda _restored: None
         """Told how far a restore is, while `start` or `restore` waits for it."""
 
@@ -99,6 +102,19 @@ class Application:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._was_started else "not started"
+        if self._query is not None:
+            from duolog.engine.in_words import state_in_words  # noqa: PLC0415 - as the engine below
+
+            state = state_in_words(self._query)
+        return f"<Application {self.application_id}: {state}, on {self._bootstrap_servers}>"
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._query is not None and not self._query.has_ended
 
     @property
     def query(self) -> "RunningQuery":
@@ -132,10 +148,12 @@ class Application:
             QueryError: a source topic is missing, another process runs the application, or its
                 checkpoint is damaged or belongs to another topology.
         """
-        engine = self._engine_of_this()
-        ensure_admitted(self.plan, self.application_id, engine.config)
+        self._ensure_admitted()
+        self._engine_of_this().check(self.plan, self.application_id, self.upgrade)
+
+    def _ensure_admitted(self) -> None:
+        ensure_admitted(self.plan, self.application_id, self._engine_of_this().config)
         ensure_reachable(self._bootstrap_servers)
-        engine.check(self.plan, self.application_id, self.upgrade)
 
     def reserve(self) -> None:
         """Keep other processes of this machine from starting the application until this one closes.
@@ -158,14 +176,26 @@ class Application:
         """
         self._engine_of_this().warm_up()
 
-    def start(self) -> "RunningQuery":
+    def start(self, *, replace: bool = False) -> "RunningQuery":
         """Make the result topics that are missing and start the query, in a JVM if there is none yet.
+
+        In a notebook and at a prompt a line says how long that takes.
+
+        Args:
+            replace: stop what this process runs under the same name first: a cell of a notebook can be run again.
 
         Raises:
             BrokerUnavailable, ConfigError: as `check` and `open`.
             QueryError: as `check`, or the engine refuses the query.
             KafkaError: the broker refuses a result topic.
         """
+        with Waiting.for_a_person(self.application_id):
+            if replace:
+                self._ensure_admitted()
+                stop_earlier(self.application_id)
+            return self._start()
+
+    def _start(self) -> "RunningQuery":
         self.check()
         engine = self._engine_of_this()
         create_result_topics(
@@ -173,6 +203,8 @@ class Application:
         )
         self._query = engine.start(self.plan, self.application_id, self.mode, upgrade=self.upgrade)
         self._topology.running = self
+        self._was_started = True
+        note_started(self)
         tell_others()
         trace(self._query)
         return self._query

@@ -1,0 +1,80 @@
+"""The applications that run in this process, and in all others of this user on this machine.
+
+>>> import duolog
+>>> duolog.applications()        # doctest: +SKIP
+[<counts: running in real-time, lag 0, in this process>, <totals: restarting in micro-batch, lag ?, process 4711>]
+"""
+
+import os
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from duolog.runtime.metrics.here import applications_here, look_at_others
+
+if TYPE_CHECKING:
+    from duolog.engine.metrics import Metrics
+    from duolog.runtime.application import Application
+
+_started_here: "Final[weakref.WeakSet[Application]]" = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An application that runs."""
+
+    application_id: str
+    state: str
+    mode: str
+    lag_records: int | None
+    """How many records it has still to read; None where no broker tells."""
+    pid: int
+    application: "Application | None" = None
+    """What has started it, if that was this process: `stop()` stops it."""
+
+    def __repr__(self) -> str:
+        lag = "?" if self.lag_records is None else f"{self.lag_records:,}"
+        where = "in this process" if self.pid == os.getpid() else f"process {self.pid}"
+        return f"<{self.application_id}: {self.state} in {self.mode}, lag {lag}, {where}>"
+
+
+def applications() -> list[Listed]:
+    """Return the applications that run in this process and in others of this user on this machine, by name."""
+    from duolog.engine.metrics import Metrics  # noqa: PLC0415 - as Application
+
+    own = [_listed(one, os.getpid()) for one in applications_here()]
+    told = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in look_at_others()]
+    others = [_listed(one, pid) for one, pid in told if pid != os.getpid()]
+    return sorted([*own, *others], key=lambda one: (one.application_id, one.pid))
+
+
+def note_started(application: "Application") -> None:
+    """Have an application found by its name, for as long as the program holds it."""
+    _started_here.add(application)
+
+
+def stop_earlier(application_id: str) -> None:
+    """Stop what this process runs under a name."""
+    from duolog.engine.running import running_queries  # noqa: PLC0415 - as above
+
+    for application in list(_started_here):
+        if application.application_id == application_id:
+            application.stop()
+    for query in running_queries():
+        if query.application_id == application_id:
+            query.stop()
+
+
+def _listed(metrics: "Metrics", pid: int) -> Listed:
+    here = (
+        one
+        for one in list(_started_here)
+        if one.application_id == metrics.application_id and one.runs
+    )
+    application = next(here, None) if pid == os.getpid() else None
+    name, state, mode = metrics.application_id, metrics.state, metrics.mode
+    return Listed(name, state, mode, metrics.lag_records, pid, application)
+
+
+def _of_metrics(told: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in told.items() if name != "pid"}
