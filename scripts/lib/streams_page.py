@@ -98,7 +98,7 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 }
 _ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a", "float": 0.5}
 """What a function is tried with, by what stands in the annotation of its argument."""
-NO_OPERATOR: Final = ("__init__", "__repr__", "__bool__", "__abs__")
+NO_OPERATOR: Final = ("__init__", "__repr__", "__str__", "__format__", "__bool__", "__abs__")
 
 INTRO: Final = """\
 All that a topology is written with. How it is meant stands in [topologies](../guide/topologies.md), where to begin in

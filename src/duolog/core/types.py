@@ -250,12 +250,21 @@ class _Tokens:
 
 
 def _columns(tokens: _Tokens, *, closing: str) -> tuple[Column, ...]:
-    columns = [Column(tokens.name(), _type(tokens))]
+    columns = [_column(tokens)]
     while tokens.next == ",":
         tokens.take()
-        columns.append(Column(tokens.name(), _type(tokens)))
+        columns.append(_column(tokens))
     tokens.expect(closing)
     return tuple(columns)
+
+
+def _column(tokens: _Tokens) -> Column:
+    name = tokens.name()
+    if tokens.next in {"", ",", ">"}:
+        raise StatementError(
+            f'column "{name}" has no type', hint=f'Write "{name} STRING", or {{"{name}": str}}.'
+        )
+    return Column(name, _type(tokens))
 
 
 def _type(tokens: _Tokens) -> Type:

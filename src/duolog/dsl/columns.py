@@ -15,7 +15,7 @@ from duolog.dsl.foreign_names import OF_COLUMNS
 from duolog.dsl.handles import Handle
 from duolog.dsl.schemas import type_named
 from duolog.dsl.short_tracebacks import short_tracebacks_of
-from duolog.dsl.texts import BareText, bare, constant
+from duolog.dsl.texts import BareText, Shown, bare, constant, not_a_column
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -53,10 +53,20 @@ class Expr(Handle):
     def __repr__(self) -> str:
         return f"<{self.expression}>"
 
+    def __str__(self) -> str:
+        return Shown(repr(self))
+
+    def __format__(self, _spec: str) -> str:
+        raise InvalidPlan(
+            f"{self!r} has no value while the topology is built, so an f-string cannot have it",
+            hint='Write concat("order ", col("id").cast(str)). To print an expression, write {expression!r}.',
+        )
+
     def __bool__(self) -> bool:
         raise StatementError(
             f"the condition {self.expression} has no value while the topology is built",
-            hint="Combine conditions with &, | and ~, not with and, or, not; use isin(...) for in.",
+            hint="Combine conditions with &, | and ~, not with and, or, not; use isin(...) for in, "
+            "greatest(...) and least(...) for max and min, when(...) for if.",
         )
 
     __hash__ = None  # type: ignore[assignment]  # because == builds a condition
@@ -85,8 +95,10 @@ class Expr(Handle):
         """True from `low` to `high`, both included."""
         return self._with("BETWEEN", low, high)
 
-    def isin(self, *values: "Expr | PlainValue") -> "Expr":
-        """True if it equals one of the values."""
+    def isin(self, *values: "Expr | PlainValue | Collection[Expr | PlainValue]") -> "Expr":
+        """True if it equals one of the values, which may be given in one list."""
+        if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
+            values = tuple(values[0])
         return self._with("IN", *values)
 
     def like(self, pattern: "Expr | str") -> "Expr":
@@ -368,26 +380,16 @@ def avg(column: Expr | str) -> Expr:
 
 def to_expression(value: object) -> Expression:
     """Return the expression of a column, or the literal of a Python value."""
+    if isinstance(value, Shown):
+        return bare(value)
     return value.expression if isinstance(value, Expr) else literal(value)  # type: ignore[arg-type]
 
 
 def alone(value: object) -> Expression:
     """Return what `to_expression` does, for a value that is not an operand: a text may be meant as a column."""
     if callable(value) and not isinstance(value, Expr):
-        raise _no_column(value)
+        raise not_a_column(value)
     return bare(value) if isinstance(value, str) else to_expression(value)
-
-
-def _no_column(given: object) -> TypeMismatch:
-    if not callable(given):
-        return TypeMismatch(f"{given!r} is not a column", hint='Write "dest" or col("dest").')
-    name = getattr(given, "__name__", type(given).__name__)
-    own = {"sum": "sum_", "min": "min_", "max": "max_"}.get(name)
-    function = name if name.isidentifier() else "function"
-    return TypeMismatch(
-        f"{name} is a function of Python, not a column",
-        hint=f'Write {own}("amount").' if own else f'Write call({function}, col("amount")).',
-    )
 
 
 def _condition(condition: object) -> Expression:
@@ -462,7 +464,7 @@ def _own_name(column: str | Expr, known: Collection[str]) -> Named:
     if isinstance(column, str):
         column = col(column)
     if not isinstance(column, Expr):
-        raise _no_column(column)
+        raise not_a_column(column)
     if column.name is None:
         raise InvalidPlan(
             f"{column.expression} has no name",

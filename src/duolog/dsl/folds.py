@@ -85,8 +85,14 @@ def results_of(
     known = group.schema.names
     if isinstance(kept, Mapping):
         ensure_not_kept(by_name, kept)
-    for text in texts_alone(by_name):
-        if text in known and kept is None:
+    for text in texts_alone(by_name) if kept is None else ():
+        if text not in known:
+            raise InvalidPlan(
+                f'result "{text}" is a constant text',
+                hint='Write an aggregate function, count() or sum_("amount"), which takes the column in brackets; '
+                f'or lit("{text}") for the text.',
+            )
+        if text in known:
             raise ambiguous(text, f"{_some_aggregate(text)} or another aggregate", "the column")
     return named(results, by_name, known)
 

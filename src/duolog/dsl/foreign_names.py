@@ -9,6 +9,7 @@ Two spellings of one name are found without a row here: `groupBy`, `group_by`. T
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from inspect import Parameter
 from typing import Final
 
 from duolog.core.errors import StatementError
@@ -122,6 +123,9 @@ OF_COLUMNS: Final = _rows(
         "median quantile": 'Write percentile("amount", 0.5).',
         "nunique n_unique": 'Write count_distinct("user").',
         "std": 'Write stddev("amount").',
+        "hour minute second day weekday month year date strftime": (
+            'Write call(function, col("at")), with a function of a datetime.'
+        ),
         "getItem getField": 'Write col("page")["url"], or col("page.url").',
         "strip": "Write trim().",
         "len size": "Write length().",
@@ -157,6 +161,7 @@ OF_ARGUMENTS: Final = _rows(
         ),
         "suffixes suffix lsuffix rsuffix": 'Write prefix="customer_" for the columns of the other side.',
         "inplace": "Take what the step returns: it leaves the stream as it is.",
+        "key": 'Write select_key("customer") before this step.',
         "axis": "Leave it out: the steps are about records.",
         "windows window": 'Join streams with within="5 minutes"; aggregate with windowed_by(...).',
     }
@@ -196,6 +201,15 @@ def unknown_argument(
         names = [one for one in known if one != "self"]
         hint = foreign_hint(name, OF_ARGUMENTS, ()) or _nearest_argument(name, names)
     return UnknownArgument(f'{called} has no argument "{name}"', hint=hint)
+
+
+def too_many_arguments(called: str, known: Iterable[Parameter]) -> UnknownArgument:
+    """Return the error for a call with more arguments than may come without a name."""
+    named = [f"{one.name}=..." for one in known if one.kind is Parameter.KEYWORD_ONLY]
+    return UnknownArgument(
+        f"{called.rpartition('.')[2]}(...) has more arguments than it takes",
+        hint=f"Name them: {', '.join(named)}." if named else "",
+    )
 
 
 def _nearest_argument(name: str, known: list[str]) -> str:

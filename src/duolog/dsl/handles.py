@@ -67,3 +67,6 @@ class Groups(Handle):
 
     def _called(self) -> str:
         return "a group"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"

@@ -20,8 +20,8 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
     names_left = [column.name for column in left.schema.key]
     names_right = [column.name for column in table.schema.key]
     if names_left != names_right:
-        on = (f'"{name}"' for name in names_left or ["..."])
-        said = next(on) if len(names_right) == 1 else f"[{', '.join(on)}]"
+        on = [f'"{name}"' for name in _matching(left, table) or names_left or ["..."]]
+        said = on[0] if len(names_right) == 1 else f"[{', '.join(on)}]"
         other = f", or another column of the {_kind(left)}"
         if not left.is_table and not isinstance(table, GlobalTableSource):
             other += ", which becomes its key"
@@ -31,6 +31,13 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
             detail=f"They are {keys[0]} and {keys[1]}.",
             hint=f"Say what is matched with {', '.join(names_right)}: join(table, on={said}){other}.",
         )
+
+
+def _matching(left: Node, table: Node) -> list[str]:
+    """Return the columns of the left side that have the names and types of the key, if there are all."""
+    there = {(column.name, column.type) for column in left.schema.columns}
+    key = table.schema.key
+    return [one.name for one in key] if all((one.name, one.type) in there for one in key) else []
 
 
 def _kind(node: Node) -> str:

@@ -37,6 +37,11 @@ class Kept:
         Raises:
             StatementError: results leave neither on update nor on close.
         """
+        if self.windows is not None:
+            raise InvalidPlan(
+                f"the groups have windows already: {self.windows}",
+                hint="Write windowed_by(...) once; for other windows begin at group_by(...) again.",
+            )
         if not isinstance(windows, Windows):
             said = f'"{windows}"' if isinstance(windows, str) else '"1 hour"'
             raise InvalidPlan(

@@ -20,7 +20,7 @@ from types import FrameType, FunctionType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from duolog.core.errors import DuologError
-from duolog.dsl.foreign_names import unknown_argument
+from duolog.dsl.foreign_names import too_many_arguments, unknown_argument
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,6 +87,8 @@ def _explain_arguments(
     for name, value in given.items():
         if name not in parameters:
             raise unknown_argument(function.__qualname__, name, value, parameters) from None
+    if "positional argument" in str(error) and "were given" in str(error):
+        raise too_many_arguments(function.__qualname__, parameters.values()) from None
 
 
 def _shorten(error: BaseException) -> None:

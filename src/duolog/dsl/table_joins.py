@@ -27,6 +27,11 @@ def join_tables(
     """Add the nodes of a join of two tables, and return the table that they make."""
     table.builder.ensure_own(other)
     builder, left, right = table.builder, table.node, other.node
+    if not right.is_table:
+        raise InvalidPlan(
+            f'table "{left}" cannot look up stream "{right}"',
+            hint="Write it the other way, stream.join(table, on=...), or read the topic with table(...).",
+        )
     keys = _foreign_key(left, right, on)
     names = JoinedNames(left, right, prefix)
     values = names.all_columns() if select is None else names.select(select)

@@ -1,4 +1,4 @@
-"""Texts that stand alone where a column may stand: `with_columns(total="amount")`.
+"""Texts and other values that stand where a column may stand: `with_columns(total="amount")`.
 
 A text is a constant in pandas and a column in Polars. So it is refused if a column has that name: the user writes
 `col("amount")` or `lit("amount")`. Next to an operator or in a method, `col("dest") == "SFO"`, it is a constant in
@@ -8,7 +8,7 @@ all of these libraries, and here.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from duolog.plan.errors import InvalidPlan
+from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Literal, literal
 from duolog.plan.types import STRING
 
@@ -18,8 +18,23 @@ class BareText(Literal):
     """A text that was given alone. It becomes a literal where the names of the columns are known."""
 
 
+class Shown(str):
+    """What `str` gives for an expression. It is for people, and no value of a column."""
+
+    __slots__ = ()
+
+
 def bare(value: str) -> BareText:
-    """Return a text that a user gave alone."""
+    """Return a text that a user gave alone.
+
+    Raises:
+        StatementError: it is an expression that was made a text, by `str(col("amount"))`.
+    """
+    if isinstance(value, Shown):
+        raise InvalidPlan(
+            f"str(...) was called with {value}, which has no value while the topology is built",
+            hint='Write col("amount").cast(str) for the text of a column.',
+        )
     return BareText(value, STRING)
 
 
@@ -52,3 +67,21 @@ def ensure_not_kept(step: Mapping[str, object], kept: Collection[str]) -> None:
 def texts_alone(given: Mapping[str, object]) -> Iterator[str]:
     """Yield the values that are texts, and not expressions."""
     return (value for value in given.values() if isinstance(value, str))
+
+
+def not_a_column(given: object) -> TypeMismatch:
+    """Return the error for what stands where a column is needed."""
+    if isinstance(given, list | tuple):
+        return TypeMismatch(
+            f"{given!r} is not a column",
+            hint=f"Write {', '.join(map(repr, given))} without brackets.",
+        )
+    if not callable(given):
+        return TypeMismatch(f"{given!r} is not a column", hint='Write "dest" or col("dest").')
+    name = getattr(given, "__name__", type(given).__name__)
+    own = {"sum": "sum_", "min": "min_", "max": "max_"}.get(name)
+    function = name if name.isidentifier() else "function"
+    return TypeMismatch(
+        f"{name} is a function of Python, not a column",
+        hint=f'Write {own}("amount").' if own else f'Write call({function}, col("amount")).',
+    )

@@ -8,15 +8,25 @@
 import os
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.runtime.metrics.here import applications_here, look_at_others
 
 if TYPE_CHECKING:
     from duolog.engine.metrics import Metrics
-    from duolog.runtime.application import Application
 
-_started_here: "Final[weakref.WeakSet[Application]]" = weakref.WeakSet()
+
+class Started(Protocol):
+    """An `Application` that was started."""
+
+    application_id: str
+
+    @property
+    def runs(self) -> bool: ...
+    def stop(self) -> None: ...
+
+
+_started_here: "Final[weakref.WeakSet[Started]]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class Listed:
     lag_records: int | None
     """How many records it has still to read; None where no broker tells."""
     pid: int
-    application: "Application | None" = None
+    application: Started | None = None
     """What has started it, if that was this process: `stop()` stops it."""
 
     def __repr__(self) -> str:
@@ -48,7 +58,7 @@ def applications() -> list[Listed]:
     return sorted([*own, *others], key=lambda one: (one.application_id, one.pid))
 
 
-def note_started(application: "Application") -> None:
+def note_started(application: Started) -> None:
     """Have an application found by its name, for as long as the program holds it."""
     _started_here.add(application)
 

@@ -14,6 +14,7 @@ from duolog.core.errors import StatementError
 from duolog.dsl import foreign_names
 from duolog.dsl.streams import Stream, Table
 
+HOURLY = tumbling("1 hour")
 PAGE = Path(__file__).parents[3] / "docs/guide/from-pandas.md"
 
 
@@ -24,6 +25,20 @@ def orders(topology: Topology | None = None) -> Any:
 
 def shops(topology: Topology | None = None) -> Any:
     return (topology or Topology("t")).table("shops", key={"id": int}, value={"city": str})
+
+
+def by_item(topology: Topology | None = None) -> Any:
+    return (topology or Topology("t")).table("prices", key={"item": str}, value={"price": float})
+
+
+def with_prices() -> Any:
+    topology = Topology("t")
+    return orders(topology).join(by_item(topology))
+
+
+def shops_with_orders() -> Any:
+    topology = Topology("t")
+    return shops(topology).join(orders(topology))
 
 
 @pytest.mark.parametrize(
@@ -122,6 +137,19 @@ def test_a_name_of_another_library_is_answered_with_what_to_write(
         (lambda: cast("Any", Topology)(nam="x"), 'Did you mean "name"?'),
         (lambda: orders().group_by("item").windowed_by("1 hour"), 'tumbling("1 hour")'),
         (lambda: orders().group_by("item").windowed_by(3600), 'tumbling("1 hour")'),
+        (
+            lambda: orders().group_by("item").windowed_by(HOURLY).windowed_by(HOURLY),
+            "windowed_by(...) once",
+        ),
+        (lambda: orders().group_by(["item", "size"]), "'item', 'size' without brackets"),
+        (lambda: orders().join(shops(), "size"), "on=..."),
+        (shops_with_orders, "stream.join(table, on=...)"),
+        (with_prices, 'join(table, on="item")'),
+        (lambda: orders().to("out", key="item"), 'select_key("customer")'),
+        (lambda: orders().with_columns(x=col("item") + "!"), "concat(...)"),
+        (lambda: orders().filter(max(col("amount"), 3)), "greatest(...)"),
+        (lambda: Topology("t").stream("s", key="id", value="a INT"), '{"id": str}'),
+        (lambda: Topology("t").stream("s", value="a INT, b"), '"b STRING"'),
         (lambda: orders().join("shops"), "topology.table(...)"),
         (lambda: shops().join("shops"), "topology.table(...)"),
         (lambda: orders().merge("shops"), "topology.stream(...)"),
@@ -217,6 +245,10 @@ def test_a_property_that_fails_is_not_taken_for_a_missing_name() -> None:
 
     with pytest.raises(AttributeError, match="no_such_field"):
         assert Broken(given.builder, given.node).broken
+
+
+def test_values_may_be_given_in_one_list() -> None:
+    assert repr(col("a").isin(["x", "y"])) == repr(col("a").isin("x", "y")) == "<IN(a, 'x', 'y')>"
 
 
 def test_functions_that_are_called_otherwise_elsewhere_are_named() -> None:

@@ -189,6 +189,38 @@ def test_last_takes_a_text_as_a_column() -> None:
     assert str(last("place")) == str(last(col("place")))
 
 
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda t: orders(t).with_columns(x=f"{col('place')}!"),
+        lambda t: orders(t).with_columns(x=str(col("place"))),
+        lambda t: orders(t).filter(col("place") == str(col("id"))),
+        lambda t: orders(t).with_columns(x=coalesce(str(col("place")), "none")),
+        lambda t: orders(t).with_headers(x=str(col("place"))),
+    ],
+)
+def test_an_expression_that_was_made_a_text_is_refused(
+    define: Callable[[Topology], object],
+) -> None:
+    with pytest.raises(StatementError, match="has no value while the topology is built"):
+        define(Topology("t"))
+
+
+def test_an_expression_can_be_printed() -> None:
+    assert str(col("place").upper()) == repr(col("place").upper()) == "<UPPER(place)>"
+
+
+@pytest.mark.parametrize("text", ["count", "total", "sum(amount)"])
+def test_a_text_alone_is_no_result_of_an_aggregate(text: str) -> None:
+    grouped = orders(Topology("t")).group_by_key()
+
+    with pytest.raises(StatementError, match="is a constant text") as caught:
+        grouped.aggregate(n=text)
+
+    assert "count()" in caught.value.hint
+    assert grouped.aggregate(n=lit(text), m=count()).schema.value[0].name == "n"
+
+
 def test_no_bare_text_is_left_in_a_plan() -> None:
     topology = Topology("t")
     stream = orders(topology).map_values(x=when(LATE, "late"))

@@ -119,7 +119,7 @@ def test_keys_with_different_names_are_joined_only_where_it_is_said(kind: str) -
 
     assert "(id STRING)" in caught.value.detail
     assert "(customer STRING)" in caught.value.detail
-    assert 'join(table, on="id")' in caught.value.hint
+    assert 'join(table, on="customer")' in caught.value.hint
 
 
 def test_a_join_on_the_key_under_another_name_changes_no_key() -> None:
