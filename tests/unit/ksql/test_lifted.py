@@ -26,6 +26,12 @@ LIFTED: Final = {
     "`CREATE TABLE … AS SELECT COUNT(*) FROM s`": "CREATE TABLE x AS SELECT COUNT(*) AS n FROM s;",
     "`COUNT(DISTINCT x)`": "CREATE TABLE x AS SELECT id, COUNT(DISTINCT a) AS n FROM s GROUP BY id;",
     "`CREATE TABLE … AS SELECT DISTINCT a, b FROM s`": "CREATE TABLE x WITH (key_format='JSON') AS SELECT DISTINCT a, b FROM s;",
+    "WINDOWSTART and WINDOWEND in HAVING": f"{HOURS}) GROUP BY id HAVING WINDOWSTART > 5;",
+    "`PARTITION BY ()`": "CREATE STREAM x AS SELECT * FROM s PARTITION BY ();",
+    "GROUP BY over them": (
+        "CREATE STREAM k (id INT KEY, a INT) WITH (kafka_topic='k', value_format='KAFKA', partitions=3); "
+        "CREATE TABLE x AS SELECT id, COUNT(*) AS n FROM k GROUP BY id;"
+    ),
     "queries that go on over a windowed table": (
         f"{HOURS}) GROUP BY id; CREATE TABLE y AS SELECT id, SUM(n) AS n FROM x GROUP BY id;"  # noqa: S608 - a test
     ),
