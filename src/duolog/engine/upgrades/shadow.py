@@ -9,13 +9,16 @@ A topic that was not read before is read here alone, so that what comes from suc
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from duolog.engine.store_layouts import children_of, subtopologies_of
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.renaming import filled_by
 
 Json = dict[str, Any]
+_OF_ALL: Final = ("name", "table", "key_types", "value_types")
+"""What nodes of all kinds say."""
+_NOTHING: Final[Json] = {"kind": "filter", "predicate": "false", "versioned": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,28 +126,54 @@ class _Graph:
         }
 
     def pruned(self, parts: set[int], told: set[int]) -> Json:
-        """Return the spec without what leads nowhere else than to other sub-topologies and sinks, and without prints."""
-        useful = {
-            n for end in (told, self._routes_to(parts)) for at in end for n in self.leading_to(at)
+        """Return the spec without what leads nowhere else than to other sub-topologies and sinks, and without prints.
+
+        The other sub-topologies stay, as their nodes look into each other's stores, and nothing is routed to them.
+        """
+        left_out = set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
+        left_out |= {
+            route
+            for route in set(self.of_kind("route")) - self._routes_to(parts)
+            if self._parts.get(route) in {None, *parts}
         }
-        # Nothing comes to the other sub-topologies, but their nodes look into each other's stores.
-        useful |= self._parts.keys()
-        useful -= set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
-        useful -= set(self.of_kind("route")) - self._routes_to(parts)
+        keep = {n for n in self._parts if self._nodes[n].get("store")}
+        useful = self._leading_to(told | self._routes_to(parts) | keep, left_out)
+        entered = {edge["node"] for edge in self._spec["edges"]}
 
         def without(node: Json) -> Json:
-            return node | {"children": [child for child in node["children"] if child in useful]}
+            kept = [at for at, child in enumerate(node["children"]) if child in useful]
+            found = node | {"children": [node["children"][at] for at in kept]}
+            if node.get("kind") == "split":
+                found["branches"] = [node["branches"][at] for at in kept]
+            return found
+
+        def left(number: str, node: Json) -> Json:
+            if int(number) in entered - useful:
+                # Records could still come here, and what the node makes is read by nobody.
+                of_all = {part: node[part] for part in _OF_ALL if part in node}
+                return of_all | _NOTHING | {"children": []}
+            return without(node)
 
         spec = self._spec | {
-            "nodes": {number: without(node) for number, node in self._spec["nodes"].items()},
+            "nodes": {number: left(number, node) for number, node in self._spec["nodes"].items()},
             "sources": [
-                left for source in self._spec["sources"] if (left := without(source))["children"]
+                read for source in self._spec["sources"] if (read := without(source))["children"]
             ],
         }
         if "ticks" in spec:
             ticks = without(spec.pop("ticks"))
             spec |= {"ticks": ticks} if ticks["children"] else {}
         return spec
+
+    def _leading_to(self, ends: set[int], left_out: set[int]) -> set[int]:
+        """Return nodes and all before them, without ways through what is left out."""
+        found = ends - left_out
+        fresh = list(found)
+        while fresh:
+            more = self._parents.get(fresh.pop(), set()) - found - left_out
+            found |= more
+            fresh += more
+        return found
 
     def _routes_to(self, parts: set[int]) -> set[int]:
         return {
