@@ -79,6 +79,7 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Stream.with_time": "Record.withTimestamp, in process",
     "Stream.map_async": "KStream.mapValues, whose function waits for each record",
     "Stream.process_to": "KStream.process, of a processor whose children have names",
+    "Stream.distinct": "KStream.process, of a processor with a window store",
     "Stream.explode": "KStream.flatMapValues, with the columns that there are",
     "Stream.with_columns": "KStream.mapValues, with the columns that there are",
     "Table.with_columns": "KTable.mapValues, with the columns that there are",

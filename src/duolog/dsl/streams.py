@@ -12,6 +12,7 @@ from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side
 from duolog.dsl.cogroups import CoGrouped
 from duolog.dsl.columns import Columns, Expr, Steps, count, named
+from duolog.dsl.distinct import Deduplicated
 from duolog.dsl.folds import fold_of, results_of
 from duolog.dsl.global_tables import GlobalTable, global_join
 from duolog.dsl.handles import Groups
@@ -45,7 +46,7 @@ from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
 
-class Stream(Reshaped, Rerouted, WithMetadata):
+class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
     """A stream of records. Each method returns a new stream and leaves this one as it is."""
 
     def join(

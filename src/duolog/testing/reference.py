@@ -271,6 +271,7 @@ class ReferenceEvaluator:
                 if isinstance(node, AggregateNode)
                 and node not in copied
                 and not node.emits_on_close
+                and not node.at_once
             }
         if any(queues.values()) or tick_ms is not None:
             pass_on.processors = self._processors_of(part, task)

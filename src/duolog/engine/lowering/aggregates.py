@@ -46,7 +46,7 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
         "init": [_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],
         "add": [_as_kept(accumulator, accumulator.add, naming) for accumulator in kept],
         "results": [lower_as_declared(result, result_naming) for _, result in node.results],
-        "told_at_once": node in around.levels.cut.copied,
+        "told_at_once": node.at_once or node in around.levels.cut.copied,
     }
     if node.windows is None:
         paged = any(accumulator.paged for accumulator in kept)

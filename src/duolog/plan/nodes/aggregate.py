@@ -65,6 +65,8 @@ class AggregateNode(Node):
     last one. Kafka Streams and so ksqlDB do so, which read such rows from a store that has let them go."""
     idle_ms: int | None = None
     """How long no record comes until stream time goes on with the wall clock, up to the close of the last window; None: it never does."""
+    at_once: bool = False
+    """Whether each update is forwarded at once: no record cache merges two."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
