@@ -101,6 +101,8 @@ class _Helper:
 
     def match(self, pattern: str, texts: Iterable[str]) -> frozenset[str]:
         try:
+            if self._process is not None and self._process.poll() is not None:
+                self.collect()  # It was killed while it had nothing to do.
             reason = self._ask({"pattern": pattern, "processor_s": self._processor_s})
             if reason is not None:
                 raise InvalidExpression(str(reason))

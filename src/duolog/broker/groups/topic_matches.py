@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.expressions.expressions import HelperFailed, InvalidExpression
+from duolog.broker.expressions.expressions import InvalidExpression
 from duolog.coordinator.consumer_groups.errors import InvalidRegularExpression
 from duolog.coordinator.consumer_groups.regex import Matches, refusal
 from duolog.coordinator.errors import CoordinatorNotAvailable
@@ -37,7 +37,7 @@ class _Result:
     Args:
         topics: the names that it matches.
         compared: the names that it was compared with; None before the first result.
-        tried: the names that it was last to be compared with, also if that failed.
+        tried: the names that it was last to be compared with, also if it took too long.
         error: why there is no result.
         busy: whether the helper process works on it.
         waiting: what goes on after the first result.
@@ -49,6 +49,11 @@ class _Result:
     error: Exception | None = None
     busy: bool = False
     waiting: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the helper process failed, not the expression: the next one may succeed."""
+        return self.error is not None and not isinstance(self.error, InvalidExpression)
 
 
 class TopicMatches:
@@ -66,7 +71,7 @@ class TopicMatches:
             then()
             return
         result = self._results.get(regex)
-        if result is None or isinstance(result.error, HelperFailed):
+        if result is None or result.failed:
             result = self._compare(regex, _Result())
         if result.compared is None and result.error is None:
             result.waiting.append(then)
@@ -84,7 +89,8 @@ class TopicMatches:
 
     def matching(self, regex: str) -> Matches | None:
         result = self._results.get(regex)
-        if result is None:
+        if result is None or (result.compared is None and result.failed):
+            # After a restart of the broker a group knows the expression, and no heartbeat brings it.
             self._compare(regex, _Result())
             return None
         self._results.move_to_end(regex)
@@ -115,11 +121,14 @@ class TopicMatches:
             result.busy = False
             if found is not None:
                 result.topics = found | (topics & names)
-                result.compared = names
+                result.compared, result.error = names, None
             elif result.compared is None:
                 result.error = error
             else:
-                # What it matched before stays. It is tried again when there are other names.
+                # What it matched before stays. An expression that takes too long is tried again when
+                # there are other names; after a failure of the helper process, the next heartbeat does so.
+                if not isinstance(error, InvalidExpression):
+                    result.tried = None
                 logger.warning(
                     "did not compare an expression with new topics",
                     extra={"regex": regex[:100], "reason": str(error)},

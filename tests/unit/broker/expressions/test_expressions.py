@@ -87,16 +87,29 @@ def test_texts_that_take_too_long_are_refused(hasty: Desk) -> None:
     assert isinstance(hasty.match("(.*a.{0,200}b.*c){1,4}", texts), InvalidExpression)
 
 
-def test_a_process_that_was_killed_is_an_error_to_try_again(desk: Desk) -> None:
-    desk.match("a", ["a"])
-    assert desk.expressions.pid is not None
-    os.kill(desk.expressions.pid, signal.SIGKILL)
+def test_a_process_that_was_killed_at_work_is_an_error_to_try_again(desk: Desk) -> None:
+    def killed_at_work() -> Iterator[str]:
+        yield "a" * 200_000
+        assert desk.expressions.pid is not None
+        os.kill(desk.expressions.pid, signal.SIGKILL)
+        yield "a"
 
-    error = desk.match("a", ["a"])
+    error = desk.match("a*", killed_at_work())
 
     assert isinstance(error, HelperFailed)
     assert error.retriable
     assert desk.match("a", ["a"]) == ["a"]
+
+
+def test_a_process_that_was_killed_while_idle_is_replaced(desk: Desk) -> None:
+    desk.match("a", ["a"])
+    before = desk.expressions.pid
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    os.waitid(os.P_PID, before, os.WEXITED | os.WNOWAIT)
+
+    assert desk.match("a", ["a"]) == ["a"]
+    assert desk.expressions.pid != before
 
 
 def test_a_stop_does_not_wait_for_an_expression() -> None:
