@@ -2,10 +2,17 @@
 
 import shlex
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
+
+_UNEXPOSED: Final = "duolog.unexposed"
+
+
+def remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Note the value of an option that the command does not get (`expose_value=False`), for `command_again`."""
+    context.meta.setdefault(_UNEXPOSED, {})[parameter.name] = value
 
 
 def command_again(context: click.Context, *more: str, without: Collection[str] = ()) -> str:
@@ -17,6 +24,7 @@ def command_again(context: click.Context, *more: str, without: Collection[str] =
         without: the names of parameters to leave out.
     """
     words = context.command_path.split()
+    values = context.params | context.meta.get(_UNEXPOSED, {})
     arguments: list[str] = []
     options: list[str] = []
     for parameter in context.command.params:
@@ -24,7 +32,7 @@ def command_again(context: click.Context, *more: str, without: Collection[str] =
             continue
         if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
             continue
-        written = list(_written(parameter, context.params.get(parameter.name)))
+        written = list(_written(parameter, values[parameter.name]))
         (arguments if isinstance(parameter, click.Argument) else options).extend(written)
     return shlex.join([*words, *arguments, *options, *more])
 

@@ -5,7 +5,7 @@
     bigint   8 bytes, big-endian                    1001
     double   8 bytes, big-endian IEEE 754           1.5
     boolean  1 byte, 0 or 1                         true
-    json     the JSON text itself                   {"id":1001}
+    json     the JSON itself                        {"id":1001}
     q, >ihs  kcat's pack strings                    1001 7 rest
     window   another form, then the bounds          [1001, 1357034400000, 1357038000000]
 
@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duolog.cli.json_bytes import from_json_text, in_base64, to_json_text
-from duolog.cli.json_text import compact, items_of, members_of
+from duolog.cli.json_text import JsonText, compact, items_of, members_of
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
 from duolog.core.types import Column
@@ -80,15 +80,24 @@ class TextForm:
 
 
 class JsonForm:
-    """JSON text, which is checked and otherwise left as it is."""
+    """JSON text, whose digits, names and order stay as they are; space between its parts is left out."""
 
     def decode(self, data: bytes) -> object:
-        return to_json_text(data)
+        try:
+            text = compact_checked(data.decode())
+        except RecursionError:
+            raise ValueError("its parts are nested too deeply") from None
+        except ValueError:
+            raise ValueError("it is not JSON") from None
+        if text == "null" or _is_base64(text):
+            # `produce` would take it for no value, or for other bytes.
+            raise ValueError(f"as JSON it would be {text[:_SHOWN_MAX]}")
+        return JsonText(text)
 
     def encode(self, text: str) -> bytes:
         try:
             return compact_checked(text).encode()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _not_of("JSON", text) from error
 
     def encode_json(self, text: str) -> bytes:
@@ -113,6 +122,8 @@ class PackedForm:
             raise ValueError(
                 f"{len(data)} bytes are not {self._name.upper()}, which has {size}"
             ) from None
+        if self._name == "boolean" and data > b"\1":
+            raise ValueError("a BOOLEAN is the byte 0 or 1")
         return _finite(value)
 
     def encode(self, text: str) -> bytes:
@@ -312,12 +323,19 @@ def read_json_field(form: FieldForm, name: str, text: str) -> bytes | None:
     """
     if text == "null":
         return None
-    if text.startswith("{") and [name for name, _ in members_of(text)] == ["base64"]:
+    if _is_base64(text):
         return from_json_text(text)
     try:
         return form.encode_json(text)
     except SerdeError as error:
         raise SerdeError(error.message, detail=f"{name} {error.detail}", hint=error.hint) from error
+
+
+def _is_base64(text: str) -> bool:
+    """Tell whether JSON text is an object that stands for bytes."""
+    return text.startswith("{") and [(name, value[:1]) for name, value in members_of(text)] == [
+        ("base64", '"')
+    ]
 
 
 def compact_checked(text: str) -> str:

@@ -12,6 +12,12 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+')
 
 
+class JsonText(str):
+    """JSON that stands for the value that it is, in other JSON too."""
+
+    __slots__ = ()
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
@@ -79,6 +85,24 @@ def compact(text: str) -> str:
         '{"a b":1.10,"c":[true]}'
     """
     return "".join(_TOKEN.findall(text))
+
+
+def dumped(value: object) -> str:
+    """Return the JSON of a value; a `JsonText` in it is written as it is.
+
+    Example:
+        >>> dumped({"key": [JsonText('{"n": 1.10}'), 5], "value": None})
+        '{"key":[{"n": 1.10},5],"value":null}'
+    """
+    match value:
+        case JsonText():
+            return value
+        case list():
+            return f"[{','.join(map(dumped, value))}]"
+        case dict():
+            return f"{{{','.join(f'{json.dumps(name, ensure_ascii=False)}:{dumped(one)}' for name, one in value.items())}}}"
+        case _:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _ensure_json(text: str) -> None:

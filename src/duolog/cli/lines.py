@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import click
 
 from duolog.broker.log_format import JsonFormatter, log_to_stderr
+from duolog.cli.again import remember
 from duolog.core.printable import for_stream, json_safe
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -78,10 +79,11 @@ def speak_of(application: str) -> None:
     _application = application
 
 
-def _set_form(context: click.Context, _param: click.Parameter, form: str) -> None:
+def _set_form(context: click.Context, param: click.Parameter, form: str) -> None:
     global _handler  # noqa: PLW0603 - as above
     if context.resilient_parsing:
         return
+    remember(context, param, form)
     _hush_py4j()
     if form == "text":
         _pass_on_notes(context)

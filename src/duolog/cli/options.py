@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from duolog.cli.again import remember
 from duolog.cli.lines import say
 from duolog.core.errors import ConfigError
 from duolog.runtime.data_dirs import is_url
@@ -172,7 +173,8 @@ def metrics_option(command: Command) -> Command:
     )(command)
 
 
-def _serve_metrics(context: click.Context, _param: click.Parameter, address: str | None) -> None:
+def _serve_metrics(context: click.Context, param: click.Parameter, address: str | None) -> None:
+    remember(context, param, address)
     if address is None or context.resilient_parsing:
         return
     from duolog.runtime.metrics.endpoint import serve_metrics  # noqa: PLC0415 - HTTP, for who asks for it

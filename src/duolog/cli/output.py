@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import click
 
+from duolog.cli.json_text import JsonText, dumped
 from duolog.core.printable import for_stream, json_safe
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "help")
@@ -57,7 +58,7 @@ def write_rows(rows: Sequence[Row], columns: Sequence[Column], form: str) -> Non
 
 
 def json_line(row: Row) -> str:
-    return json_safe(json.dumps(dict(row), ensure_ascii=False, separators=(",", ":")))
+    return json_safe(dumped(dict(row)))
 
 
 def write_separated(rows: Sequence[Row], names: Sequence[str], separator: str) -> None:
@@ -117,6 +118,8 @@ def as_text(value: object) -> str:
             return ""
         case str():
             return value
+        case [JsonText(), *_]:
+            return dumped(value)
         case bool() | dict() | list():
             return json.dumps(value, ensure_ascii=False)
         case _:

@@ -57,6 +57,12 @@ def test_changed_state_is_refused_with_whole_commands() -> None:
     )
 
 
+def test_options_that_the_command_does_not_get_are_repeated_with_their_values() -> None:
+    hint = offered(TopologyChanged("x"), "--metrics", "127.0.0.1:0", "--log-format", "text", "-q")
+
+    assert "`duolog run app.py --quiet --metrics 127.0.0.1:0 --log-format text --fresh`" in hint
+
+
 def test_on_another_cluster_the_state_is_reset_by_hand() -> None:
     hint = offered(TopologyChanged("x"), "-b", "h:1", "--data", "d")
 
