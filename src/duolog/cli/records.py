@@ -113,6 +113,8 @@ def _headers(text: str) -> Headers:
             pairs = [_header(item) for item in items_of(text)]
         case _:
             raise TypeError("headers must be pairs of name and value, or an object")
+    for name, _ in pairs:
+        name.encode()  # A half of a surrogate pair would end the client with a segmentation fault.
     return [(name, from_json_text(value)) for name, value in pairs]
 
 

@@ -115,6 +115,8 @@ def test_a_line_that_is_no_record_is_refused_with_what_to_write(line: str) -> No
         ("{}", "neither key nor value"),
         ('{"key": "a", "value": 1, "key": "b"}', 'field "key" is given twice'),
         ('{"key": "a", "headers": [["a"]]}', "not a pair"),
+        ('{"key": "a", "headers": [["\\ud800", "x"]]}', "surrogates not allowed"),
+        ('{"key": "a", "headers": {"\\ud800": "x"}}', "surrogates not allowed"),
         ('{"key": "a"} x', "Extra data"),
         ('{"key": "a",}', "Expecting property name"),
         ('{"key": "a", "timestamp": "yesterday"}', "yesterday"),
