@@ -86,6 +86,14 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
+def own_cluster() -> Iterator[EmbeddedCluster]:
+    """A broker that has only the topics of this test."""
+    with EmbeddedCluster() as started:
+        Client(started.bootstrap_servers).create_topic("visits", partitions=2)
+        yield started
+
+
+@pytest.fixture
 def _signals() -> Iterator[None]:
     """A command in this process leaves its handlers behind."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -269,18 +277,18 @@ def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
 
 
 def test_a_fresh_start_deletes_state_internal_topics_and_results(
-    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+    own_cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    client = Client(cluster.bootstrap_servers)
+    client = Client(own_cluster.bootstrap_servers)
     client.produce("visits", "home", "ann")
     client.create_topic("counts", partitions=2)
     client.produce("counts", "home", "1")
     checkpoint = checkpoint_of(tmp_path)
     checkpoint.pin("counted", shape_of_topology(counted(by="user")), {}, {})
-    fresh = FreshStart(tmp_path, cluster.bootstrap_servers)
+    fresh = FreshStart(tmp_path, own_cluster.bootstrap_servers)
 
     with (
-        application(tmp_path, cluster.bootstrap_servers) as starting,
+        application(tmp_path, own_cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
         Begins(create_topics=True, fresh=fresh).begin(starting)
