@@ -271,6 +271,7 @@ class RunningQuery:
             self._trouble = ""
             self._beside.close()
             try:
+                self._stop_spark()  # Spark reports a failure before it releases the query's name.
                 release_slots(self.launcher.checkpoint.directory)
                 self.launcher.release()
             finally:
@@ -383,11 +384,11 @@ class RunningQuery:
 
         Raises whatever a start raises: a JVM that is killed while it starts, say.
         """
+        # Spark reports a failure before it releases the query's name.
+        self._stop_spark()
         if error.misplaced:
             logger.info("%s: from here on records are shuffled to their tasks", error.message)
             self.launcher.checkpoint.set_shuffles()
-            # Spark tells of a failure before it lets go of the query's name.
-            self._stop_spark()
             return self._first_trigger()
         logger.warning("%s; another start in %.0f s", error.message, pause_s)
         self._trouble, self._state = error.message, "restarting"

@@ -29,6 +29,7 @@ class PlayedQuery:
         self.lastProgress: MagicMock | None = None
         self.ended = threading.Event()
         self.failure: Exception | None = None
+        self.stops = 0
 
     def awaitTermination(self, timeout: int) -> bool:
         ended = self.ended.wait(min(timeout, 0.05))
@@ -37,6 +38,7 @@ class PlayedQuery:
         return ended
 
     def stop(self) -> None:
+        self.stops += 1
         self.ended.set()
 
     def report(self, epoch_id: int, records: int) -> None:

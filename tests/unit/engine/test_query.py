@@ -310,6 +310,19 @@ def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
     assert capsys.readouterr().out == '[b] 1970-01-01T00:00:00.001Z null {"n":"é"}\n'
 
 
+def test_a_failed_query_has_released_its_name_when_its_end_is_reported() -> None:
+    """Started again on a slow machine: a query with that name is already active in this SparkSession."""
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch")
+    launcher.queries[-1].failure = ValueError("broken")
+    launcher.queries[-1].ended.set()
+
+    with pytest.raises(QueryFailed):
+        query.wait(WAIT_S)
+
+    assert launcher.queries[-1].stops == 1
+
+
 def test_stopping_twice_is_stopping_once() -> None:
     query = start(PlayedLauncher(), "micro-batch")
 

@@ -43,6 +43,21 @@ def test_a_query_whose_broker_is_away_starts_again_when_it_is_back() -> None:
     assert (query.state, query.exception()) == ("stopped", None)
 
 
+def test_a_query_starts_again_when_spark_has_released_its_name() -> None:
+    launcher, topics = PlayedLauncher(), PlayedTopics()
+    query = start(launcher, "micro-batch", topics)
+    failed = launcher.queries[-1]
+    launcher.live.clear()
+    failed.failure = AWAY
+    failed.ended.set()
+
+    assert launcher.live.wait(WAIT_S)
+    stops_before_the_next = failed.stops
+    query.stop()
+
+    assert stops_before_the_next == 1
+
+
 def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
     query = start(launcher, "micro-batch", topics)
