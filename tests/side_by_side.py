@@ -1,12 +1,16 @@
 """Which tests stay together when processes share them, and which begin first.
 
     Kafka Streams as the judge             what uses it stays in one process, which starts its JVM once
-    a JVM with a broker beside it          so do these, in a JVM of their own
+    a JVM with a broker beside it          so do these, in a JVM of their own, and in another one those whose state
+                                           moves: exactly once, changelogs, restores, upgrades, other numbers of tasks
     a JVM alone                            so do these: each takes minutes, and none a third of the whole
     a real Kafka                           so do these
     a fixture of a file                    the file stays together
     programs of a test's own, a minute each    every test for itself
     all else                               the file stays together
+
+Tests that stay together are a chain: three processes share two cores, so a chain takes half again its processor time. All
+with a JVM and a broker have 900 s of it, and held up a run of 15 minutes; in two chains they do not.
 
 Read off the text of the files, because the process that hands out tests collects none.
 """
@@ -23,9 +27,11 @@ _ROOT: Final = Path(__file__).parents[1]
 _JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
 _KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b")
 _BROKER: Final = re.compile(_KAFKA.pattern + r"|\bEmbeddedCluster\b")
+_MOVES: Final = re.compile(r"exactly_once|EXACTLY|repartition|restore|changelog|upgrade")
 _JUDGE: Final = re.compile(r"\bKafkaStreams\b|\bkafka_streams\b|\bcourt\b")
 _SHARED: Final = {
     "judge": (_JUDGE,),
+    "jvm, broker and state that moves": (_JVM, _BROKER, _MOVES),
     "jvm and broker": (_JVM, _BROKER),
     "jvm": (_JVM,),
     "kafka": (_KAFKA,),
