@@ -128,6 +128,19 @@ OPERATORS: Final = (
     "ARRAY[I, J]", "MAP('a' := D, T := E)", "STRUCT(A := I, B := T)", "PARSE_TIMESTAMP(T, 'yyyy-MM-dd')", "STRINGTOTIMESTAMP(T, 'yyyy-MM-dd')",
 )  # fmt: skip
 
+GROUPS: Final = 7
+AGGREGATES: Final = (
+    *(f"SUM({one})" for one in ("I", "L", "D", "CAST(N AS DECIMAL(12, 2))")), *(f"AVG({one})" for one in ("I", "L", "D")),
+    *(f"{name}({one})" for name in ("MIN", "MAX", "COUNT", "COUNT_DISTINCT") for one in ("I", "L", "D", "N", "M", "T", "DT", "TM", "TS")),
+    *(f"{name}({one}, 3)" for name in ("TOPK", "TOPKDISTINCT") for one in ("I", "L", "D", "N", "T")),
+    *(f"COLLECT_LIST({one})" for one in ("I", "D", "T")), "HISTOGRAM(T)", "ATTR(F)", "ATTR(I)", "ATTR(D)",
+    *(f"SUM_LIST({one})" for one in ("AI", "AD")), *(f"{name}_BY_OFFSET(D)" for name in ("EARLIEST", "LATEST")),
+    "STDDEV_SAMP(I)", "CORRELATION(D, E)", "CORRELATION(I, L)",
+)  # fmt: skip
+"""Calls over the rows of a group."""
+WITHOUT_ROOM: Final = ("SUM(N)", "SUM(M)")
+"""Sums that have no room in their types: a table passes over the record, and an answer has null."""
+
 
 def rows(seed: int, count: int) -> list[tuple[object, ...]]:
     """Return rows of the stream; the first ones have each value of each column."""

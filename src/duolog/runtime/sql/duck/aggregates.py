@@ -6,19 +6,26 @@ only OVER (…): ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, L
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from duolog.plan.types import (
     BIGINT,
     DOUBLE,
+    INT,
     STRING,
     Array,
+    Decimal,
     Map,
     Type,
     numeric,
 )
+from duolog.runtime.sql.duck.casts import wrapped
 from duolog.runtime.sql.duck.types import duck_type
+from duolog.runtime.sql.functions.registry import called
+
+_EXACT_DIGITS_MAX: Final = 28
+"""Sums of DECIMALs with more digits may have more than DuckDB counts with, 38."""
 
 TypeOf = Callable[[Sequence[Type]], Type]
 
@@ -68,7 +75,7 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
     "COUNT": Aggregate("count({all})", _always(BIGINT), (0, 1)),
     "COUNT_DISTINCT": Aggregate("count(DISTINCT {0})", _always(BIGINT)),
     "SUM": Aggregate("sum({all})", _first, result="CAST({call} AS {type})", numbers=True),
-    "AVG": _plain("avg", _OF_NUMBER, numbers=True),
+    "AVG": Aggregate("avg(CAST({all} AS DOUBLE))", _OF_NUMBER, numbers=True),
     "MIN": _plain("min", _first),
     "MAX": _plain("max", _first),
     "COLLECT_LIST": _plain("list", _array),
@@ -118,6 +125,20 @@ def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
     return not aggregate.numbers or all(numeric(of) for of in types)
 
 
+def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
+    """Return how a sum is called and what becomes of it: whole numbers wrap as Java's, and a DECIMAL without room is null."""
+    if of in {INT, BIGINT}:
+        return replace(aggregate, result=wrapped("CAST({call} AS HUGEINT)", of))
+    if isinstance(given, Decimal) and given.precision > _EXACT_DIGITS_MAX:
+        total = called("decimal_sum", ("{call}",))
+        return replace(
+            aggregate,
+            call="list(CAST({all} AS VARCHAR))",
+            result=f"TRY_CAST({total} AS {{type}})",
+        )
+    return replace(aggregate, result="TRY_CAST({call} AS {type})")
+
+
 def written(
     aggregate: Aggregate, args: Sequence[str], types: Sequence[Type], behind: str, *, distinct: bool
 ) -> tuple[str, Type]:
@@ -131,6 +152,12 @@ def written(
         distinct: whether equal values count once.
     """
     of = aggregate.type_of(types)
+    if aggregate in (AGGREGATES["SUM"], AGGREGATES["SUM_LIST"]):
+        aggregate = _sum(aggregate, types[0], of)
     given = f"{'DISTINCT ' if distinct else ''}{', '.join(args)}" if args else "*"
+    if aggregate == AGGREGATES["AVG"] and types[0] == BIGINT:
+        # As in ksqlDB, the sum of a BIGINT wraps.
+        total = wrapped(f"CAST(sum({given}){behind} AS HUGEINT)", BIGINT)
+        return f"({total} / count({given}){behind})", of
     call = aggregate.call.format(*args, all=given) + behind
     return aggregate.result.format(*args, call=call, type=duck_type(of)), of

@@ -30,6 +30,14 @@ def computed(sign: str, left: str, right: str, precision: int, scale: int) -> st
     return _text(found, scale, precision - scale)
 
 
+def total(values: list[str | None]) -> str:
+    found = Decimal(0)
+    for value in values:
+        if value is not None:
+            found = _EXACT.add(found, Decimal(value))
+    return f"{found:f}"
+
+
 def rounded(value: str, scale: int) -> str | None:
     """Return a number with as many digits after the point as the scale has, rounded half up."""
     return _text(Decimal(value), scale, _DIGITS_MAX)

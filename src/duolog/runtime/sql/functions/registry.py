@@ -86,6 +86,7 @@ FUNCTIONS: Final = {
         double_text=numbers.double_text,
         decimal=decimals.computed,
         decimal_at=decimals.rounded,
+        decimal_sum=decimals.total,
         text_decimal=decimals.read,
         round_decimal=numbers.rounded_decimal,
         truncate_decimal=numbers.truncated_decimal,
