@@ -145,7 +145,7 @@ class CommitTopic:
         found: list[Json] = []
         for key, value in self._records():
             if key.partition(" ")[0] == _APPLICATION:
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError, RecursionError):
                     content = json.loads(value)
                     found += [content] if isinstance(content, dict) and "shape" in content else []
         return found

@@ -22,7 +22,7 @@ def is_marker(key: str, value: bytes) -> bool:
     """Tell whether a record is one of a marker topic, as the kernel's `EpochMarkers` writes them."""
     try:
         return key in _KEYS and isinstance(json.loads(value), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -17,6 +17,10 @@ OFFSET_RESET: Final = "auto.offset.reset"
 COMMIT_INTERVAL: Final = "commit.interval.ms"
 LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
 SET_LIMIT: Final = "ksql.functions.collect_set.limit"
+ANSWER_TIMEOUT: Final = "ksql.query.pull.timeout.ms"
+"""How long a query that answers rows may take; 0: without a limit."""
+ANSWER_MEMORY: Final = "ksql.query.pull.memory.bytes.max"
+"""How much memory the rows of an answer may take; 0: 80 % of the machine's."""
 DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
 """The topic for records that the queries begun from now on cannot read or process; empty: the processing log has them."""
 GUARANTEE: Final = "processing.guarantee"
@@ -40,6 +44,8 @@ DEFAULTS: Final[Mapping[str, str]] = {
     COMMIT_INTERVAL: "2000",
     LIST_LIMIT: "2147483647",
     SET_LIMIT: "2147483647",
+    ANSWER_TIMEOUT: "0",
+    ANSWER_MEMORY: "0",
     "ksql.service.id": "default_",
     GUARANTEE: "at_least_once",
 }

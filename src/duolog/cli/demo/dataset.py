@@ -11,6 +11,7 @@ no two flights share. So the n-th flight is the same flight in every run.
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -48,6 +49,10 @@ _TABLES_SQL: Final = {
 }
 
 
+class Interrupted(Exception):
+    """Another thread has ended the reading."""
+
+
 class Flight(NamedTuple):
     """A flight as it is written: its key, its timestamp, and its JSON up to the last brace."""
 
@@ -67,18 +72,46 @@ class Dataset:
         ensure_extra_installed()
         self._source = find_data_dir()
         self._work_dir = work_dir
+        self._open: DuckDBPyConnection | None = None
+
+    def interrupt(self) -> None:
+        """End what another thread reads: it gets `Interrupted`, unless it has read all. From any thread."""
+        import duckdb  # noqa: PLC0415 - as in `connect`
+
+        database = self._open
+        if database is not None:
+            # It may be closed by now.
+            with suppress(duckdb.Error):
+                database.interrupt()
 
     def flights(self, years: int = 1) -> Iterator[Flight]:
-        """Yield the flights of `years` years in order."""
-        with connect() as database:
+        """Yield the flights of `years` years in order.
+
+        Raises:
+            Interrupted: `interrupt` was called.
+        """
+        with self._connected() as database:
             database.execute(_ORDERED_SQL, {"csv": str(self.flights_csv())})
             for year in range(years):
                 yield from _one_year(database, (year + 1 - years) * YEAR_MS)
 
+    @contextmanager
+    def _connected(self) -> "Iterator[DuckDBPyConnection]":
+        import duckdb  # noqa: PLC0415 - as in `connect`
+
+        with connect() as database:
+            self._open = database
+            try:
+                yield database
+            except duckdb.InterruptException as error:
+                raise Interrupted from error
+            finally:
+                self._open = None
+
     def table(self, name: str) -> list[tuple[str, str]]:
         """Return the rows of `airlines`, `airports` or `planes`: key, JSON."""
         path = self._source / f"{name}.csv"
-        with connect() as database:
+        with self._connected() as database:
             sql = f"{_TABLES_SQL[name]} FROM read_csv($csv, nullstr = 'NA') ORDER BY 1"
             return database.execute(sql, {"csv": str(path)}).fetchall()
 

@@ -16,6 +16,7 @@ mid-run: these are skipped, and nothing is written twice.
 Thread: `FlightLoad` is a thread of its own; its attributes are read by others.
 """
 
+import atexit
 import sys
 import threading
 import time
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from duolog.cli import clients
-from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight
+from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight, Interrupted
 from duolog.cli.demo.topics import FLIGHTS, TABLES, DemoTopics
 from duolog.core.errors import DuologError, KafkaError
 from duolog.plan.partitioner import partition_of
@@ -76,6 +77,8 @@ class FlightLoad(threading.Thread):
         self, topics: DemoTopics, dataset: Dataset, *, total: int, years: int, rate: float | None
     ) -> None:
         super().__init__(name="flight-load", daemon=True)
+        # A daemon thread inside of DuckDB aborts the process when the interpreter exits.
+        atexit.register(self.stop)
         self.total = total
         self.error: DuologError | None = None
         self.waits_for: Waiting = ""
@@ -125,8 +128,10 @@ class FlightLoad(threading.Thread):
     def stop(self) -> None:
         """Stop as soon as possible and wait; what is not acknowledged is written by the next run."""
         self._stopping.set()
-        if self.is_alive():
-            self.join(_STOP_S)
+        give_up_at = time.monotonic() + _STOP_S
+        while self.is_alive() and time.monotonic() < give_up_at:
+            self._dataset.interrupt()
+            self.join(_LOOK_S)
 
     def run(self) -> None:
         try:
@@ -136,8 +141,11 @@ class FlightLoad(threading.Thread):
             self.total = self._passed
         except DuologError as error:
             self.error = error
+        except Interrupted:
+            self.total = self._passed
         finally:
             self._tables_loaded.set()
+            atexit.unregister(self.stop)
 
     def _missing(self, flights: Iterable[Flight]) -> Iterator[tuple[Flight, bytes, int]]:
         """Yield flight, key and partition of what is not in the topic, up to the limit."""

@@ -86,6 +86,12 @@ class Running:
                 write(answer, self.view.form, titled=True, folds=self.view.folds)
         except DuologError as error:
             raise Failed(error, text, file) from error
+        except RecursionError as error:
+            deep = StatementError(
+                "an answer is nested too deeply to be written",
+                hint="Select parts of it, or read the topic with `duolog consume`.",
+            )
+            raise Failed(deep, text, file) from error
         if self.view.timing:
             click.echo(f"Time: {(time.monotonic() - started) * 1000:.1f} ms", err=True)
 

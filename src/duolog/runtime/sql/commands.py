@@ -69,7 +69,7 @@ def decode(data: bytes | None, topic: str, offset: int) -> Command:
     """
     try:
         content = json.loads(data or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CommandDamaged(topic, offset, "It is no JSON.") from None
     if not isinstance(content, dict):
         raise CommandDamaged(topic, offset, "It is no object.")

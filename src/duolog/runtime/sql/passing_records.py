@@ -39,9 +39,10 @@ class PassingRecords(TopicReader):
         if not rows:
             return []
         self._duck.add(range(len(rows)), rows)
-        found = list(answered(self._connection, query))
-        self._duck.clear()
-        return found
+        try:
+            return list(answered(self._connection, query))
+        finally:
+            self._duck.clear()
 
     def close(self) -> None:
         if not self._closed:

@@ -17,6 +17,7 @@ from confluent_kafka import Message
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import source_columns
 from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.expiring import Expiring
@@ -207,8 +208,10 @@ class PresentRows:
         self._names[source.name] = f"t{next(self._numbers)}"
         return table
 
-    def rows(self, query: Query, sources: Mapping[str, SourceInfo]) -> Iterator[tuple[object, ...]]:
-        """Answer a query over sources, which it calls by their names in quotes.
+    def rows(
+        self, query: Query, sources: Mapping[str, SourceInfo], limits: AnswerLimits
+    ) -> Iterator[tuple[object, ...]]:
+        """Answer a query over sources, which it calls by their names in quotes, within limits.
 
         Raises:
             BrokerUnavailable, KafkaError: a topic cannot be read.
@@ -233,7 +236,8 @@ class PresentRows:
         sql = query.sql
         for name, table in names.items():
             sql = sql.replace(placeholder(name), table)
-        return answered(self._connection, Query(sql, query.columns), lambda: _drop(streams))
+        answer = Query(sql, query.columns)
+        return answered(self._connection, answer, lambda: _drop(streams), limits)
 
     def close(self) -> None:
         """Forget all rows. Does nothing when closed."""

@@ -118,7 +118,7 @@ def guessed(data: bytes | None) -> tuple[str, str]:
     if text is not None:
         try:
             is_json = isinstance(json.loads(text), dict | list)
-        except ValueError:
+        except (ValueError, RecursionError):
             is_json = False
         return text, "JSON" if is_json else "KAFKA_STRING"
     if len(data) in _PACKED:

@@ -17,9 +17,11 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.queries import ensure_goes_on
 from duolog.ksql.script import text_of
+from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_TIMEOUT
 from duolog.ksql.types import sql_name
 from duolog.ksql.written_headers import ensure_no_headers
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.lookup import lookup_of
@@ -48,7 +50,12 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
     translator = Translator(engine.catalog, _table_of)
     query = translator.query(statement)
     sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
-    return Rows(told(query.columns), engine.present.rows(query, sources))
+    return Rows(told(query.columns), engine.present.rows(query, sources, _limits(engine)))
+
+
+def _limits(engine: Answering) -> AnswerLimits:
+    settings = engine.session.state.settings
+    return AnswerLimits(settings.number(ANSWER_TIMEOUT), settings.number(ANSWER_MEMORY))
 
 
 def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:

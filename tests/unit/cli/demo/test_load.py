@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterator
 from itertools import islice
 
@@ -49,6 +50,9 @@ class Small(Dataset):
 
     def __init__(self) -> None:
         """Reads nothing."""
+
+    def interrupt(self) -> None:
+        """Nothing is read."""
 
     def flights(self, years: int = 1) -> Iterator[Flight]:
         yield from islice(FLIGHTS, None)
@@ -182,3 +186,36 @@ def test_a_limit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     records, total = written(monkeypatch, 0, 0, total=3)
 
     assert (len(records), total) == (3, 3)
+
+
+class Endless(Small):
+    """A query in DuckDB that takes days."""
+
+    def __init__(self) -> None:
+        self._open = None
+        self.reading = threading.Event()
+
+    interrupt = Dataset.interrupt
+
+    def flights(self, years: int = 1) -> Iterator[Flight]:
+        with self._connected() as database:
+            self.reading.set()
+            database.execute(
+                "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+            )
+        yield from FLIGHTS
+
+
+def test_a_stop_ends_what_is_computed_in_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_module, "_Sender", Sender)
+    monkeypatch.setattr(load_module, "_STOP_S", 60.0)
+    dataset = Endless()
+    load = FlightLoad(Topics(0, 0), dataset, total=8, years=1, rate=None)
+    load.start()
+    assert dataset.reading.wait(60)
+
+    load.stop()
+
+    # A thread inside of DuckDB would abort the process at its end.
+    assert not load.is_alive()
+    assert load.error is None

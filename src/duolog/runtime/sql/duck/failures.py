@@ -34,7 +34,7 @@ _WORDS: Final = (
     (
         re.compile(r"Out of Memory|could not allocate|failed to allocate"),
         "the rows do not fit into memory",
-        "Ask for fewer rows or columns, or let a persistent query compute them.",
+        "Ask for fewer rows or columns, let a persistent query compute them, or SET 'ksql.query.pull.memory.bytes.max'.",
     ),
     (
         re.compile(r"[Ii]nterrupt"),

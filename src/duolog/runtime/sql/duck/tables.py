@@ -10,12 +10,14 @@ import duckdb
 
 from duolog.plan.types import Type
 from duolog.runtime.sql.duck.failures import told
+from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
+_NO_LIMITS: Final = AnswerLimits()
 _ROWS_AT_ONCE: Final = 50_000
 _ANSWERED_AT_ONCE: Final = 2_000
 
@@ -27,7 +29,6 @@ def connect() -> Any:
     )
     # By zero there is no value, as SQL says; DOUBLEs have Java's infinity.
     connection.execute("SET GLOBAL error_on_division_by_zero = false")
-    connection.execute("SET GLOBAL memory_limit = '1GiB'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
@@ -81,7 +82,10 @@ class DuckTable:
 
 
 def answered(
-    connection: Any, query: Query, end: Callable[[], None] = lambda: None
+    connection: Any,
+    query: Query,
+    end: Callable[[], None] = lambda: None,
+    limits: AnswerLimits = _NO_LIMITS,
 ) -> Iterator[tuple[object, ...]]:
     """Run a query, and return its rows; they are those of this moment, whatever is written while they are read.
 
@@ -89,26 +93,39 @@ def answered(
         connection: the database.
         query: what is asked.
         end: called when the last row was read, or nobody reads on.
+        limits: how much time and memory the query may take.
 
     Raises:
-        SqlError: a value cannot be computed, or DuckDB refuses the query.
+        SqlError: a value cannot be computed, DuckDB refuses the query, or it takes too long or too much memory.
+        KeyboardInterrupt: Ctrl-C came before there was a row.
     """
     cursor = connection.cursor()
     try:
         ensure_functions(connection, query.sql)
-        cursor.execute(query.sql)
+        most = limits.memory_bytes_max
+        connection.execute(
+            f"SET GLOBAL memory_limit = '{most}B'" if most else "RESET GLOBAL memory_limit"
+        )
+        interruptible(cursor, lambda: cursor.execute(query.sql), limits)
     except duckdb.Error as error:
         cursor.close()
         end()
         raise told(error) from error
-    return _Answered(cursor, [column.type for column in query.columns], end)
+    except BaseException:
+        cursor.close()
+        end()
+        raise
+    return _Answered(cursor, [column.type for column in query.columns], end, limits)
 
 
 class _Answered(Iterator[tuple[object, ...]]):
     """The rows of an answer; what made them ends with the last one, or as they are closed, read or not."""
 
-    def __init__(self, cursor: Any, types: Sequence[Type], end: Callable[[], None]) -> None:
+    def __init__(
+        self, cursor: Any, types: Sequence[Type], end: Callable[[], None], limits: AnswerLimits
+    ) -> None:
         self._cursor = cursor
+        self._limits = limits
         self._readers = [reader(of) for of in types]
         self._end = end
         self._rows: Iterator[tuple[object, ...]] = iter(())
@@ -141,10 +158,15 @@ class _Answered(Iterator[tuple[object, ...]]):
 
     def _more(self) -> Sequence[tuple[object, ...]]:
         try:
-            rows: Sequence[tuple[object, ...]] = self._cursor.fetchmany(_ANSWERED_AT_ONCE)
+            rows: Sequence[tuple[object, ...]] = interruptible(
+                self._cursor, lambda: self._cursor.fetchmany(_ANSWERED_AT_ONCE), self._limits
+            )
         except duckdb.Error as error:
             self.close()
             raise told(error) from error
+        except BaseException:
+            self.close()
+            raise
         if not rows:
             self.close()
         return rows
