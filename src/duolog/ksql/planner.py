@@ -29,7 +29,7 @@ from duolog.ksql.joins import Joiner
 from duolog.ksql.nested import NamedQuery, Nested, inner_query, named_queries, only_select
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import keyed_as_selected, partitioned
-from duolog.ksql.presence import Presence
+from duolog.ksql.presence import Presence, with_mark
 from duolog.ksql.projection import Projected, View, project
 from duolog.ksql.settings import Settings
 from duolog.ksql.sinks import Target
@@ -45,8 +45,8 @@ from duolog.ksql.table_functions import exploded, table_functions_in
 from duolog.ksql.unions import branches, united
 from duolog.ksql.windowing import source_window
 from duolog.ksql.written_headers import ensure_no_headers, with_headers
-from duolog.plan.expressions import Call, Cast, RowTime, type_of
-from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
+from duolog.plan.expressions import Call, Cast, ColumnRef, RowTime, type_of
+from duolog.plan.nodes import Filter, Node, Plan, Project, SetTime, Sink, ToStream
 from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.plan import plan_of
 from duolog.plan.sql.registry import PREFIX
@@ -280,12 +280,16 @@ class _Planner:
         if type_of(time, node.schema) == TIMESTAMP:
             time = Call(PREFIX + "UNIX_TIMESTAMP", (time,))
         if type_of(time, node.schema) in {INT, BIGINT}:
-            # What deletes a row has no columns, and keeps its time.
-            time = Call("COALESCE", (Cast(time, BIGINT), RowTime()))
+            time = Cast(time, BIGINT)
         if node.is_table:
             table = node
             node = self.steps.add("changes", lambda name: ToStream(name, table))
-        return self.steps.add("time", lambda name: SetTime(name, node, time))
+        # A deletion keeps its time. A row without a time is not written, as in ksqlDB, and is in the processing log.
+        values = tuple((column.name, ColumnRef(column.name)) for column in node.schema.value)
+        marked, mark = with_mark(node, self.steps)
+        kept = Call("CASE", (mark, time, RowTime()))
+        timed = self.steps.add("time", lambda name: SetTime(name, marked, kept))
+        return self.steps.add("unmarked", lambda name: Project(name, timed, values))
 
     def _ensure_supported(self, relation: Relation, target: Target) -> None:
         """Raise a SqlError where ksqlDB does not keep such a query running, and one wants what it does."""

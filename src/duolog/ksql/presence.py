@@ -71,13 +71,17 @@ class Presence:
     @cached_property
     def _mark(self) -> ColumnRef:
         """The column that is true in each row."""
-        node: Node = self.relation.node
-        name = unused("there", set(node.schema.names))
-        values: list[Named] = [(one.name, ColumnRef(one.name)) for one in node.schema.value]
-        values.append((name, literal(value=True)))
-        marked = self.steps.add("rows", lambda own: Project(own, node, tuple(values)))
+        marked, mark = with_mark(self.relation.node, self.steps)
         self.relation = replace(self.relation, node=marked)
-        return ColumnRef(name)
+        return mark
+
+
+def with_mark(node: Node, steps: Steps) -> tuple[Node, ColumnRef]:
+    """Return records with a column more, and that column: it is true in each row, and null without a value."""
+    name = unused("there", set(node.schema.names))
+    values: list[Named] = [(one.name, ColumnRef(one.name)) for one in node.schema.value]
+    values.append((name, literal(value=True)))
+    return steps.add("rows", lambda own: Project(own, node, tuple(values))), ColumnRef(name)
 
 
 def _false_of_null(predicate: Expression, names: frozenset[str]) -> bool:

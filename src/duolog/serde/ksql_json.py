@@ -5,7 +5,7 @@
     DOUBLE  15.0, 1.0E7   DATE      15706, days          ARRAY, MAP, STRUCT  as in JSON
     STRING  "SFO"
 
-Read: a field is the column of its name, else that of its name in upper case, of several the first; numbers may
+Read: a field is the column of its name, else that of its name in upper case, of several the last; numbers may
 stand in texts; a whole number loses what is behind its point; a DECIMAL that would be rounded is an
 error; a STRING takes any value's text. The kernel's `KsqlJson` and `KsqlJsonWriter` do the same.
 
@@ -80,15 +80,15 @@ class KsqlJsonSerde(JsonObjects):
 
 
 def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of columns: by name, else the first whose name in upper case is the column's.
+    """Return the values of columns: by name, else the last whose name in upper case is the column's.
 
     Example:
-        >>> fields_of(["A", "b", "C"], {"a": 1, "A": 2, "B": 3, "c": 4})
+        >>> fields_of(["A", "b", "C"], {"A": 2, "a": 1, "B": 3, "c": 4})
         {'A': 2, 'b': None, 'C': 4}
+        >>> fields_of(["FOO"], {"foo": 1, "Foo": 2})
+        {'FOO': 2}
     """
-    loosely: dict[str, object] = {}
-    for name, value in found.items():
-        loosely.setdefault(name.upper(), value)
+    loosely = {name.upper(): value for name, value in found.items()}
     return {name: found[name] if name in found else loosely.get(name) for name in names}
 
 

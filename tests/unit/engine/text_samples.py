@@ -175,7 +175,7 @@ JSON: Final[dict[str, object]] = {
     """JSON_KEYS('{"b": 1, "a": {"c": 2}}')""": ["b", "a"],
     "JSON_KEYS('[1]')": None,
     "JSON_KEYS('abc')": None,
-    """JSON_RECORDS('{"b": "x", "a": {"c": 2}}')""": {"b": '"x"', "a": '{"c":2}'},
+    """JSON_RECORDS('{"b": "x", "a": {"c": 2}}')""": {"b": "x", "a": '{"c":2}'},
     "JSON_RECORDS('')": None,
     "TO_JSON_STRING(NULL)": "null",
     """TO_JSON_STRING('say "a"')""": '"say \\"a\\""',

@@ -277,7 +277,7 @@ def test_what_deletes_a_row_keeps_its_time_beside_a_column_of_timestamps() -> No
     assert done.query is not None
     (timed,) = [node for node in done.query.planned.plan.nodes if isinstance(node, SetTime)]
     assert isinstance(timed.time, Call)
-    assert timed.time.function == "COALESCE"
+    assert timed.time.function == "CASE"
 
 
 def test_a_table_knows_where_its_rows_came_from() -> None:

@@ -54,7 +54,7 @@ JSON_FUNCTIONS: Final = (
     function(
         "JSON_RECORDS",
         _FAMILY,
-        "Returns the fields of an object in JSON by name, each as JSON; null if it is none.",
+        "Returns the fields of an object in JSON by name: texts without quotes, all else as JSON; null if it is none.",
         "MAP<STRING, STRING> (input STRING)",
     ),
     function(

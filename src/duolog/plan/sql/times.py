@@ -56,7 +56,7 @@ TIME_FUNCTIONS: Final = (
     function(
         "PARSE_DATE",
         _FAMILY,
-        "Reads a date by a pattern; what the pattern lacks is that of 1970-01-01.",
+        "Reads a date by a pattern; what the pattern lacks is that of 1970-01-01. A day beyond the last one is in the next month, and text after the date is ignored.",
         "DATE (text STRING, pattern STRING)",
     ),
     function(

@@ -60,12 +60,12 @@ def test_ctrl_c_ends_an_answer_and_the_next_one_is_answered(connection: Any) -> 
 
 def test_an_answer_ends_with_its_memory(connection: Any) -> None:
     large = Query(
-        "SELECT count(*)::BIGINT FROM (SELECT range, random() r FROM range(50000000) ORDER BY r)",
+        "SELECT count(*)::BIGINT FROM (SELECT range, random() r FROM range(3000000) ORDER BY r)",
         SHORT.columns,
     )
 
     with pytest.raises(DuologError, match="do not fit into memory"):
-        list(answered(connection, large, limits=AnswerLimits(memory_bytes_max=10_000_000)))
+        list(answered(connection, large, limits=AnswerLimits(memory_bytes_max=8_000_000)))
 
     assert list(answered(connection, SHORT)) == [(1,)]
 

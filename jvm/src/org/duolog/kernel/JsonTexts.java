@@ -132,14 +132,17 @@ public final class JsonTexts {
     return found != null && found.isObject() ? names(found) : null;
   }
 
-  /** The JSON of each field of an object by name; null if there is none. */
+  /** The fields of an object by name, texts as they are and all else as JSON; null if there is none. */
   public static MapData records(UTF8String json) {
     JsonNode found = parsedOrNull(json);
     if (found == null || !found.isObject()) {
       return null;
     }
     List<UTF8String> values = new ArrayList<>();
-    found.forEach(value -> values.add(UTF8String.fromString(value.toString())));
+    found.forEach(
+        value ->
+            values.add(
+                UTF8String.fromString(value.isTextual() ? value.textValue() : value.toString())));
     return new ArrayBasedMapData(names(found), new GenericArrayData(values.toArray()));
   }
 

@@ -145,9 +145,9 @@ final class KsqlJson {
       return place == UNKNOWN ? UNKNOWN : others[place];
     }
 
-    /** Whether a field counts for a column which has one already: its own name, or the same again. */
+    /** Whether a field counts for a column which may have one already: the last one does, but for the column's own name. */
     boolean counts(int place, String name, String before) {
-      return before == null || columns[place].equals(name) || before.equals(name);
+      return columns[place].equals(name) || !columns[place].equals(before);
     }
   }
 

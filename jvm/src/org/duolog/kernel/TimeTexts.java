@@ -1,5 +1,7 @@
 package org.duolog.kernel;
 
+import java.text.ParsePosition;
+import java.text.SimpleDateFormat;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalTime;
@@ -12,7 +14,10 @@ import java.time.temporal.ChronoField;
 import java.time.temporal.ChronoUnit;
 import java.time.temporal.TemporalAccessor;
 import java.time.temporal.TemporalQueries;
+import java.util.Date;
+import java.util.GregorianCalendar;
 import java.util.Locale;
+import java.util.TimeZone;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -38,6 +43,10 @@ public final class TimeTexts {
                   .appendPattern(pattern)
                   .toFormatter(Locale.US));
 
+  private static final Recent<SimpleDateFormat> DATE_READERS =
+      new Recent<>(TimeTexts::dateReader);
+  private static final long DAY_MS = TimeUnit.DAYS.toMillis(1);
+
   private TimeTexts() {}
 
   public static UTF8String ofDate(int days, UTF8String pattern) {
@@ -56,11 +65,21 @@ public final class TimeTexts {
     return ofInstant(Instant.ofEpochMilli(millis), pattern, zone);
   }
 
+  /**
+   * As {@link SimpleDateFormat} reads it: a day beyond the last one is one of the next month, and text after the date is
+   * ignored. A time of a day fails the call.
+   */
   public static int toDate(UTF8String text, UTF8String pattern) {
-    return (int) date(parsed(text, pattern)).toEpochDay();
+    SimpleDateFormat format = (SimpleDateFormat) DATE_READERS.of(pattern.toString()).clone();
+    Date found = format.parse(text.toString(), new ParsePosition(0));
+    if (found == null || Math.floorMod(found.getTime(), DAY_MS) != 0) {
+      throw new IllegalArgumentException(
+          "\"" + text + "\" is not a date in the pattern " + pattern);
+    }
+    return (int) Math.floorDiv(found.getTime(), DAY_MS);
   }
 
-  /** As {@link #toDate}, but the pattern must say the whole date, and case counts. */
+  /** The pattern must say the whole date, and case counts. */
   public static int toWholeDate(UTF8String text, UTF8String pattern) {
     return (int) LocalDate.parse(text.toString(), writer(pattern)).toEpochDay();
   }
@@ -137,6 +156,15 @@ public final class TimeTexts {
 
   private static DateTimeFormatter writer(UTF8String pattern) {
     return WRITERS.of(pattern.toString());
+  }
+
+  /** Its calendar is Gregorian at all times, as that of LocalDate. */
+  private static SimpleDateFormat dateReader(String pattern) {
+    SimpleDateFormat format = new SimpleDateFormat(pattern, Locale.US);
+    GregorianCalendar calendar = new GregorianCalendar(TimeZone.getTimeZone("UTC"), Locale.US);
+    calendar.setGregorianChange(new Date(Long.MIN_VALUE));
+    format.setCalendar(calendar);
+    return format;
   }
 
   private static DateTimeFormatter reader(UTF8String pattern) {

@@ -1,11 +1,13 @@
 """Functions of dates and times in DuckDB; those with patterns of Java are `sql.functions`."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from duolog.plan.types import INT, Type
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python
 from duolog.runtime.sql.duck.operators import OPERATORS
+from duolog.runtime.sql.functions.lenient_dates import read_date
 from duolog.runtime.sql.functions.registry import called
 from duolog.runtime.sql.functions.time_patterns import parts_of
 from duolog.serde.times import DAYS_MAX, DAYS_MIN, MILLISECONDS_MAX, MILLISECONDS_MIN
@@ -39,7 +41,7 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "FORMAT_DATE": python("date_text", 1, parts_of),
     "FORMAT_TIME": python("time_text", 1, parts_of),
     "FORMAT_TIMESTAMP": python("timestamp_text", 1, parts_of),
-    "PARSE_DATE": python("text_date", 1, parts_of),
+    "PARSE_DATE": python("text_date", 1, partial(read_date, "")),
     "PARSE_TIME": python("text_time", 1, parts_of),
     "PARSE_TIMESTAMP": python("text_timestamp", 1, parts_of),
     "FROM_DAYS": plain(

@@ -169,7 +169,9 @@ def records(text: str) -> dict[str, str] | None:
     found = _parsed_or_missing(text)
     if not isinstance(found, dict):
         return None
-    return {name: _written(value) for name, value in found.items()}
+    return {
+        name: value if isinstance(value, str) else _written(value) for name, value in found.items()
+    }
 
 
 def to_json(value: Any, of: str) -> str:

@@ -14,6 +14,7 @@ from duolog.runtime.sql.functions import (
     binary,
     decimals,
     json_texts,
+    lenient_dates,
     numbers,
     patterns,
     texts,
@@ -142,7 +143,7 @@ FUNCTIONS: Final = {
     ),
     **_given("BOOLEAN", json_array_contains=json_texts.array_contains, like=patterns.like),
     **_with_nulls("BOOLEAN", json_is_json=json_texts.is_json),
-    **_given("DATE", text_date=time_texts.text_date, added_to_date=time_units.added_to_date),
+    **_given("DATE", text_date=lenient_dates.read_date, added_to_date=time_units.added_to_date),
     **_given(
         "TIMESTAMP",
         text_timestamp=time_texts.text_timestamp,

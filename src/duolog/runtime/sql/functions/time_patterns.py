@@ -21,11 +21,11 @@ Sign = Literal["none", "negative", "padded"]
 _TOKEN: Final = re.compile(
     r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
 )
-_MONTHS: Final = (
+MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _WIDE: Final = 19
 _NUMBERS: Final = {
@@ -145,11 +145,11 @@ def _field(letters: str) -> Part:  # noqa: PLR0911 - a table of cases
         case "u" | "y":
             return _year("year" if letter == "u" else "year_of_era", count)
         case "M" | "L":
-            return _number_or_name("month", count, _MONTHS)
+            return _number_or_name("month", count, MONTHS)
         case "Q" | "q":
             return _number_or_name("quarter", count, _QUARTERS)
         case "E":
-            return _name("weekday", max(count, 3), _DAYS)
+            return _name("weekday", max(count, 3), DAYS)
         case "a" if count == 1:
             return Name("half", ("AM", "PM"), 0)
         case "D" if count <= 3:

@@ -32,7 +32,6 @@ __all__ = [
     "date_text",
     "days_text",
     "millis_text",
-    "text_date",
     "text_days",
     "text_millis",
     "text_time",
@@ -89,13 +88,8 @@ def _near(days: int) -> tuple[int, int]:
     return eras * _ERA_YEARS, days - eras * _ERA_DAYS
 
 
-def text_date(text: str, pattern: str) -> dt.date:
-    found, _ = read(parts_of(pattern), text)
-    return _date(found)
-
-
 def text_days(text: str, pattern: str) -> int:
-    """As `text_date`, in days since 1970, but the pattern must say the whole date, and case counts."""
+    """Return days since 1970; the pattern must say the whole date, and case counts."""
     found, _ = read(parts_of(pattern), text, any_case=False)
     whole = resolved_date(found)
     if whole is None:

@@ -1,0 +1,121 @@
+"""Dates read as Java's SimpleDateFormat reads them, which is what PARSE_DATE uses.
+
+    2026-02-30     2026-03-02       days and months beyond the last one are those of the next month and year
+    2026-1-2 and   2026-01-02       numbers may have fewer digits, and text after the date is ignored
+    26-1-2         year 26          `yy` is a year near this one
+
+The calendar is Gregorian at all times. Letters of weeks, eras and zones have no meaning here: `Unsupported`.
+
+Source: the documentation of java.text.SimpleDateFormat.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from duolog.runtime.sql.functions.errors import Unsupported
+from duolog.runtime.sql.functions.time_patterns import DAYS, MONTHS
+
+_TOKEN: Final = re.compile(
+    r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
+)
+_KNOWN: Final = "yMLdDEHkKhmsSa"
+_LETTERS: Final = frozenset("GyYMLwWDdFEuaHkKhmsSzZX")
+_NAMED: Final = 3
+"""How many letters of a month stand for its name."""
+_NEAR_YEARS: Final = 80
+_MILLIS: Final = {"H": 3_600_000, "h": 3_600_000, "m": 60_000, "s": 1000, "S": 1}
+_DAY_MS: Final = 86_400_000
+
+
+class _Part(NamedTuple):
+    """Letters of a field, or a text that stands as it is."""
+
+    letters: str
+    text: str
+
+    @property
+    def is_number(self) -> bool:
+        of_name = self.letters[:1] in {"E", "a"}
+        month = self.letters[:1] in {"M", "L"} and len(self.letters) >= _NAMED
+        return bool(self.letters) and not of_name and not month
+
+
+def read_date(text: str, pattern: str) -> dt.date:
+    """Return a date.
+
+    Raises:
+        ValueError: the text does not begin with one, or it has a time of a day.
+        Unsupported: the pattern has letters that have no meaning here.
+    """
+    parts = _parts(pattern)
+    fields: dict[str, int] = {}
+    at = 0
+    for number, part in enumerate(parts):
+        following = parts[number + 1] if number + 1 < len(parts) else None
+        joined = part.is_number and following is not None and following.is_number
+        at = _take(text, at, part, fields, joined=joined)
+    return _date(fields)
+
+
+@lru_cache(1000)
+def _parts(pattern: str) -> Sequence[_Part]:
+    parts: list[_Part] = []
+    for token in _TOKEN.finditer(pattern):
+        letters, other = token["letters"] or "", token["other"] or ""
+        if other == "'" or (letters and letters[0] not in _LETTERS):
+            raise ValueError(pattern)
+        if letters and letters[0] not in _KNOWN:
+            raise Unsupported(f"{letters} in a pattern of dates")
+        quoted = (token["quoted"] or "").replace("''", "'") or "'"
+        parts.append(_Part(letters, "" if letters else other or quoted))
+    return parts
+
+
+def _take(text: str, at: int, part: _Part, fields: dict[str, int], *, joined: bool) -> int:
+    if not part.letters:
+        if not text.startswith(part.text, at):
+            raise ValueError(text)
+        return at + len(part.text)
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    letter, count = part.letters[0], len(part.letters)
+    if part.is_number:
+        digits = re.compile(rf"[0-9]{{1,{count if joined else 9}}}").match(text, at)
+        if digits is None:
+            raise ValueError(text)
+        value = int(digits.group())
+        short = letter == "y" and count <= 2 and len(digits.group()) == 2
+        fields[letter] = _near(value) if short else value
+        return digits.end()
+    names = {"E": DAYS, "a": ("AM", "PM")}.get(letter, MONTHS)
+    for length in (None, 3):
+        for place, name in enumerate(names):
+            said = name[:length]
+            if text[at : at + len(said)].lower() == said.lower():
+                fields[letter] = place + 1
+                return at + len(said)
+    raise ValueError(text)
+
+
+def _near(year: int) -> int:
+    """Return the year of two digits that is at most 80 years before this one, and less than 20 after it."""
+    first = dt.datetime.now(dt.UTC).year - _NEAR_YEARS
+    return first + (year - first) % 100
+
+
+def _date(fields: dict[str, int]) -> dt.date:
+    millis = sum(value * _MILLIS[name] for name, value in fields.items() if name in _MILLIS)
+    millis += (fields.get("k", 0) % 24 + fields.get("K", 0)) * _MILLIS["H"]
+    if fields.get("a") == 2 and ("h" in fields or "K" in fields):
+        millis += 12 * _MILLIS["H"]
+    days, rest = divmod(millis, _DAY_MS)
+    if rest:
+        raise ValueError(fields)
+    year, month = fields.get("y", 1970), fields.get("M", fields.get("L", 1)) - 1
+    if "D" in fields:
+        return dt.date(year, 1, 1) + dt.timedelta(days=fields["D"] - 1 + days)
+    first = dt.date(year + month // 12, month % 12 + 1, 1)
+    return first + dt.timedelta(days=fields.get("d", 1) - 1 + days)
