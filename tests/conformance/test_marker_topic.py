@@ -7,12 +7,14 @@ from typing import Final
 from unittest.mock import MagicMock
 
 import pytest
+from confluent_kafka import Producer
 
 from duolog.engine import EngineConfig
 from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.errors import ChangelogMismatch
 from duolog.engine.launch import Launcher
 from duolog.testing import Client, EmbeddedCluster
+from unit.kernel.java_program import run_java
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -84,3 +86,23 @@ def test_a_marker_is_taken_for_one_and_none_is_in_the_way_of_the_first(
 
     for name in ("sales", "fresh", "first"):
         assert open_transactions(cluster, tmp_path, name).open.called
+
+
+@pytest.mark.parametrize("owners", [0, 49, 60, 6000])
+def test_a_marker_is_found_however_many_starts_came_after_it(
+    cluster: EmbeddedCluster, owners: int
+) -> None:
+    """Each start writes its owner: an application that has started often and committed nothing has its marker far back."""
+    topic = f"often{owners}-epochs"
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic(topic, partitions=1, configs=COMPACTED)
+    client.produce(topic, "epoch", json.dumps({"query": "before", "epoch": 4}))
+    client.produce(topic, "epoch", EPOCH)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for _ in range(owners):
+        producer.produce(topic, OWNER, "owner")
+    assert producer.flush(30) == 0
+
+    found = "".join(run_java("MarkersBehindOwners", f"often{owners}", cluster.bootstrap_servers))
+
+    assert json.loads(found)["epoch"] == json.loads(EPOCH)

@@ -1,0 +1,17 @@
+package org.duolog.kernel;
+
+import java.util.Map;
+
+/**
+ * Prints what the marker topic of an application tells, as {@link Transactions#markers} does.
+ *
+ * <p>Arguments: the name of the application in Kafka, and the bootstrap servers.
+ */
+public final class MarkersBehindOwners {
+  private MarkersBehindOwners() {}
+
+  public static void main(String[] arguments) throws Exception {
+    System.out.println(
+        Transactions.markers(arguments[0], Map.of("bootstrap.servers", arguments[1])));
+  }
+}
