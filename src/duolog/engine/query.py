@@ -384,8 +384,7 @@ class RunningQuery:
 
         Raises whatever a start raises: a JVM that is killed while it starts, say.
         """
-        # Spark reports a failure before it releases the query's name.
-        self._stop_spark()
+        self._stop_spark()  # Spark reports a failure before it releases the query's name.
         if error.misplaced:
             logger.info("%s: from here on records are shuffled to their tasks", error.message)
             self.launcher.checkpoint.set_shuffles()
