@@ -329,7 +329,7 @@ _ELSEWHERE: Final = {
     "NUMERIC": "DECIMAL(38,18)",
     **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), "BYTES"),
     **dict.fromkeys(("DATETIME", "TIMESTAMPTZ"), "TIMESTAMP"),
-    **dict.fromkeys(("LIST",), "ARRAY"),
-    **dict.fromkeys(("DICT"), "MAP"),
+    "LIST": "ARRAY",
+    "DICT": "MAP",
 }
 """Names of types in Python, pandas, Polars and other databases, without their number of bits: `int64`, `text`."""

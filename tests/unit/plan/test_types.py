@@ -40,6 +40,14 @@ def test_an_unknown_type_names_the_nearest() -> None:
     assert caught.value.hint == 'Did you mean "STRING"?'
 
 
+@pytest.mark.parametrize(("word", "meant"), [("dict", "MAP"), ("LIST", "ARRAY")])
+def test_names_of_types_elsewhere_are_reported_with_ours(word: str, meant: str) -> None:
+    with pytest.raises(StatementError) as caught:
+        parse_type(word)
+
+    assert caught.value.hint == f'Did you mean "{meant}"?'
+
+
 @pytest.mark.parametrize("text", ["carrier", "STRING,", "a BIGINT b", "a ARRAY<BIGINT", "1a INT"])
 def test_columns_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(StatementError):

@@ -9,6 +9,7 @@ with the same expression share its result.
 Thread: the loop.
 """
 
+import itertools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_MAX: Final = 1000
-"""Results that nobody asked for the longest are forgotten above this."""
+"""Above this, results are forgotten that nobody has asked for within `_IN_USE_S`, and those of errors."""
+_IN_USE_S: Final = 60.0
+"""Longer than from one heartbeat to the next: who found that names are compared must find the result."""
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class _Result:
         error: why there is no result.
         busy: whether the helper process works on it.
         waiting: what goes on after the first result.
+        asked_s: when somebody last asked for it.
     """
 
     topics: frozenset[str] = frozenset()
@@ -49,6 +53,7 @@ class _Result:
     error: Exception | None = None
     busy: bool = False
     waiting: list[Callable[[], None]] = field(default_factory=list)
+    asked_s: float = 0.0
 
     @property
     def failed(self) -> bool:
@@ -62,6 +67,7 @@ class TopicMatches:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._results: OrderedDict[str, _Result] = OrderedDict()
+        """Those of errors first, then in the order in which somebody asked for them."""
         self._names: frozenset[str] = frozenset()
         self._version = -1
 
@@ -93,9 +99,9 @@ class TopicMatches:
             # After a restart of the broker a group knows the expression, and no heartbeat brings it.
             self._compare(regex, _Result())
             return None
-        self._results.move_to_end(regex)
         if result.compared is None:
             return None
+        self._asked(regex, result)
         current = not result.busy and result.tried is self._names_now()
         if not current and not result.busy:
             self._compare(regex, result)
@@ -114,6 +120,7 @@ class TopicMatches:
     def _compare(self, regex: str, result: _Result) -> _Result:
         """Compare an expression with the names that it was not compared with."""
         self._results[regex] = result
+        self._asked(regex, result)
         result.busy, result.tried = True, self._names_now()
         before, names, topics = result.compared or frozenset(), result.tried, result.topics
 
@@ -123,7 +130,9 @@ class TopicMatches:
                 result.topics = found | (topics & names)
                 result.compared, result.error = names, None
             elif result.compared is None:
-                result.error = error
+                result.error, result.asked_s = error, 0.0
+                if self._results.get(regex) is result:
+                    self._results.move_to_end(regex, last=False)
             else:
                 # What it matched before stays. An expression that takes too long is tried again when
                 # there are other names; after a failure of the helper process, the next heartbeat does so.
@@ -142,9 +151,17 @@ class TopicMatches:
         self._forget_some()
         return result
 
+    def _asked(self, regex: str, result: _Result) -> None:
+        result.asked_s = self._broker.clock.monotonic()
+        self._results.move_to_end(regex)
+
     def _forget_some(self) -> None:
-        for regex in list(self._results):
-            if len(self._results) <= KEPT_MAX:
-                return
-            if not self._results[regex].busy:
-                del self._results[regex]
+        excess = len(self._results) - KEPT_MAX
+        if excess <= 0:
+            return
+        until = self._broker.clock.monotonic() - _IN_USE_S
+        unused = itertools.takewhile(
+            lambda item: item[1].busy or item[1].asked_s < until, self._results.items()
+        )
+        for regex in [regex for regex, result in unused if not result.busy][:excess]:
+            del self._results[regex]

@@ -224,7 +224,7 @@ def _how_to_free_space(topic_id: str | None) -> str:
     where = f" The topic's own files are in {folder_of(topic_id)}." if topic_id else ""
     return (
         "The broker cannot write to its disk, which may be full; its log says what failed. Free space there by "
-        f"removing or moving what is not the broker's, then delete the topic again.{where} Do not remove files of the "
+        f"removing or moving what is not the broker's, restart the broker, then delete the topic again.{where} Do not remove files of the "
         "broker while it runs."
     )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.groups import topic_matches
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from unit.broker.groups.test_consumer_group_apis import join
 from unit.broker.paper_broker import CONSUMER_HEARTBEAT, PaperBroker
@@ -167,3 +168,44 @@ def test_many_expressions_that_are_valid_one_by_one_are_valid_together(
     ]
 
     assert {reply.error_code for reply in replies} == {0}
+
+
+def test_more_expressions_in_use_than_are_kept_all_follow_new_topics(
+    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each one's new result had been forgotten when its group sent the next heartbeat."""
+    monkeypatch.setattr(topic_matches, "KEPT_MAX", 3)
+    matches = broker.groups.topic_matches
+    expressions = [f"orders.*|{number}" for number in range(5)]
+    for _ in range(3):
+        for expression in expressions:
+            matches.matching(expression)
+    create(broker, "orders_us")
+    for _ in range(2):
+        for expression in expressions:
+            matches.matching(expression)
+        broker.clock.advance(11)
+
+    found = [matches.matching(expression) for expression in expressions]
+
+    assert [one and "orders_us" in one.topics for one in found] == [True] * 5
+    assert len(broker.expressions.asked) == 10
+
+
+def test_expressions_that_nobody_uses_any_more_are_forgotten(
+    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_matches, "KEPT_MAX", 3)
+    matches = broker.groups.topic_matches
+    for number in range(5):
+        matches.matching(f"orders.*|{number}")
+    broker.clock.advance(61)
+    for bad in ("(", "[", "{,(", "*"):
+        matches.when_known(bad, lambda: None)
+    matches.matching("orders")
+    asked = len(broker.expressions.asked)
+
+    for forgotten in ("orders.*|0", "orders.*|2", "("):
+        matches.matching(forgotten)
+
+    assert len(broker.expressions.asked) == asked + 3
