@@ -54,7 +54,8 @@ OF_RECORDS: Final = _rows(
         ),
         "where query loc iloc": 'Write filter(col("amount") > 10).',
         "drop_duplicates dropDuplicates unique dropDuplicatesWithinWatermark": (
-            "A table has the last record of each key: to_table()."
+            'Write distinct(by="id", within="1 hour"), which keeps the first record of each id. A table has the last one'
+            " of each key: to_table()."
         ),
         "sort sort_values orderBy order_by nlargest nsmallest": (
             f'{_NO_END}Aggregate top_k("amount", 3), or write {_ROWS_NOW}.sort_values("amount").'
