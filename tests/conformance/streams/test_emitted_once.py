@@ -106,6 +106,26 @@ def test_a_window_that_has_closed_is_emitted_once_and_suppressed_as_on_close(
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
+def test_a_session_is_open_for_a_record_at_the_last_millisecond_of_gap_and_grace(
+    spark: SparkSession, engine: Form
+) -> None:
+    assert spark is not None
+    topology = Topology("last-millisecond")
+    grouped = topology.stream("a", key="k STRING", value="n BIGINT").group_by_key()
+    windowed = grouped.windowed_by(WINDOWS["session"]).aggregate(n=sum_("n"))
+    windowed.suppress(until="window close").to("suppressed")
+    grouped.windowed_by(WINDOWS["session"], emit="on close").aggregate(n=sum_("n")).to("closed")
+    # At 79 the session of 71 is open: its gap ends at 76, and a record of 76 is late by the grace period of 3.
+    given = [("a", "y", 1, 71), ("a", "x", 2, 79), ("a", "y", 4, 76), ("a", "end", 8, END)]
+
+    out = written(topology, engine, given)
+
+    wanted = [(("x", 79, 79), {"n": 2}), (("y", 71, 76), {"n": 5})]
+    assert sorted(out["suppressed"]) == wanted
+    assert sorted(out["closed"]) == wanted
+
+
+@pytest.mark.parametrize("engine", ["reference", "kernel"])
 @pytest.mark.parametrize("window", JOINS, ids=str)
 def test_a_join_emits_no_record_unmatched_and_then_matched(
     spark: SparkSession, window: JoinWindow, engine: Form
