@@ -10,6 +10,7 @@
 Source: `org.apache.kafka.common.serialization`.
 """
 
+import math
 import struct
 from collections.abc import Callable
 from typing import Final, cast
@@ -61,7 +62,14 @@ def _functions(of: Type) -> tuple[Callable[[object], bytes], Callable[[bytes], o
     packed = struct.Struct(_PACKED[of])
     if of == BOOLEAN:
         return (packed.pack, _boolean)
+    if of == DOUBLE:
+        return (lambda value: packed.pack(_one_nan(value)), lambda data: packed.unpack(data)[0])
     return (packed.pack, lambda data: packed.unpack(data)[0])
+
+
+def _one_nan(value: object) -> object:
+    """Return a number, but for every NaN the same one, as Kafka's serializer does: equal keys have equal bytes."""
+    return math.nan if value != value else value  # noqa: PLR0124 - what NaN is
 
 
 def _boolean(data: bytes) -> bool:

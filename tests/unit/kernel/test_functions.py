@@ -40,6 +40,14 @@ def test_numbers_have_kafkas_byte_forms_and_come_back(session: SparkSession) -> 
     assert [tuple(row) for row in decoded.collect()] == NUMBERS
 
 
+def test_every_nan_has_the_same_bytes(session: SparkSession) -> None:
+    rows = session.createDataFrame(session.sparkContext.parallelize([(math.nan,)], 1), "c DOUBLE")
+
+    encoded = rows.selectExpr("duolog_double_be(c)", "duolog_double_be(-c)").collect()[0]
+
+    assert {bytes(one) for one in encoded} == {struct.pack(">d", math.nan)}
+
+
 def test_bytes_of_a_wrong_length_are_null(session: SparkSession) -> None:
     functions = ["duolog_int", "duolog_bigint", "duolog_double"]
     data = ["x''", "x'000000'", "x'000000000000000000'", "NULL"]

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from duolog.core.errors import SerdeError
@@ -22,6 +24,12 @@ def test_a_value_has_the_bytes_of_kafkas_serializer(of: str, value: object, data
 
     assert serde.serialize((value,)) == data
     assert serde.deserialize(data) == (value,)
+
+
+def test_every_nan_has_the_same_bytes() -> None:
+    serde = key_serde("KAFKA", parse_columns("k DOUBLE"))
+
+    assert {serde.serialize((nan,)) for nan in (math.nan, -math.nan)} == {b"\x7f\xf8\0\0\0\0\0\0"}
 
 
 @pytest.mark.parametrize(

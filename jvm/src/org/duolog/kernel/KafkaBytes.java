@@ -28,8 +28,9 @@ public final class KafkaBytes {
     return ByteBuffer.allocate(Long.BYTES).putLong(value).array();
   }
 
+  /** All NaNs have the same bytes, as in Kafka: keys that are equal go to one partition. */
   public static byte[] ofDouble(double value) {
-    return ByteBuffer.allocate(Double.BYTES).putDouble(value).array();
+    return ofLong(Double.doubleToLongBits(value));
   }
 
   public static Integer toInt(byte[] bytes) {
