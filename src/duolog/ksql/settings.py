@@ -60,6 +60,8 @@ _OF_SESSION: Final = frozenset(
         OFFSET_RESET,
         LIST_LIMIT,
         SET_LIMIT,
+        ANSWER_TIMEOUT,
+        ANSWER_MEMORY,
         DEAD_LETTERS,
         GUARANTEE,
         COMPATIBILITY,

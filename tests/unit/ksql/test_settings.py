@@ -3,6 +3,7 @@
 import pytest
 
 from duolog.ksql.session import SqlSession
+from duolog.ksql.settings import DEFAULTS
 
 BEGIN = (
     "CREATE STREAM rides (id INT KEY, km DOUBLE) WITH (kafka_topic='rides', value_format='JSON'); "
@@ -29,6 +30,11 @@ def test_a_property_that_duolog_does_not_use_says_so(name: str) -> None:
         f"Successfully changed local property '{name}' to '4'. "
         "It has no effect: Duolog does not use this property."
     )
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_property_with_a_default_is_used(name: str) -> None:
+    assert "does not use this property" not in answered(f"SET '{name}' = '{DEFAULTS[name]}';")
 
 
 @pytest.mark.parametrize("name", ["commit.interval.ms", "ksql.query.retry.backoff.initial.ms"])
