@@ -123,7 +123,7 @@ def _element(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
     """Count from 1; there is none at 0, and none beyond an INT."""
     array, place = args
     if types[1] == INT:
-        return f"try_element_at({array}, nullif({place}, 0))"
+        return f"try_element_at({array}, CAST(nullif({place}, 0) AS INT))"
     near = f"{place} BETWEEN {-(2**31) + 1} AND {2**31 - 1} AND {place} <> 0"
     return f"try_element_at({array}, CAST(CASE WHEN {near} THEN {place} END AS INT))"
 

@@ -78,6 +78,22 @@ def test_of_nulls_alone_comes_null(ask: Ask, expression: str) -> None:
     assert ask(expression) is None
 
 
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("CAST(RPAD('', 200000, '1') + 'x' AS DOUBLE)", None),
+        ("CAST('0x' + RPAD('', 200000, '1') + 'x' AS DOUBLE)", None),
+        ("RPAD('', 20000, 'a') LIKE '%a%a%a%a%a!%' ESCAPE '!'", False),
+        ("RPAD('', 20000, 'ab') LIKE '%ab%_!%' ESCAPE '!'", False),
+        ("RPAD('', 20000, 'ab') + '%' LIKE 'ab%b_%!%' ESCAPE '!'", True),
+    ],
+)
+def test_long_texts_take_time_in_proportion_to_their_length(
+    ask: Ask, expression: str, wanted: object
+) -> None:
+    assert ask(expression) == wanted
+
+
 def test_each_function_has_a_sample() -> None:
     said = " ".join(one for family in _FAMILIES.values() for one in family)
     called = set(re.findall(r"\b([A-Z][A-Z0-9_]*)\(", said))

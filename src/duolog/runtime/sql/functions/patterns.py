@@ -150,17 +150,23 @@ def like(text: str, pattern: str, escape: str) -> bool:
 def _like(pattern: str, escape: str) -> re.Pattern[str]:
     if len(pattern) > PATTERN_LENGTH_MAX:
         raise ValueError(pattern)
-    made: list[str] = []
+    parts = [""]
     signs = iter(pattern)
     for sign in signs:
         if sign == escape:
             literal = next(signs, "")
             if literal not in {"%", "_", escape}:
                 raise ValueError(pattern)
-            made.append(re.escape(literal))
+            parts[-1] += re.escape(literal)
+        elif sign == "%":
+            parts.append("")
         else:
-            made.append({"%": ".*", "_": "."}.get(sign) or re.escape(sign))
-    return re.compile("".join(made), re.DOTALL)
+            parts[-1] += "." if sign == "_" else re.escape(sign)
+    first, *others = parts
+    # Each part is taken where it is found first, so nothing is tried twice.
+    middle = "".join(f"(?>.*?{part})" for part in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return re.compile(first + middle + last, re.DOTALL)
 
 
 def extract(pattern: str, text: str, group: int = 0) -> str | None:
