@@ -5,7 +5,8 @@
 
 A thread alone does not suffice: the binding of RE2 holds the interpreter's lock while it compiles, and
 an expression of 30 KB can take 6 s to compile. One job may use `PROCESSOR_S` of processor time; the
-next one starts a new process if this one was ended for that reason.
+next one starts a new process if this one was ended for that reason. A process that got no processor time
+at all for `_STILL_S` is stopped by something else, such as SIGSTOP: it is killed, too.
 
 Threads: `match` and `close` belong to the loop; the process belongs to a thread of its own.
 """
@@ -13,6 +14,7 @@ Threads: `match` and `close` belong to the loop; the process belongs to a thread
 import json
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -34,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 WORKER_COMMAND: Final = (sys.executable, "-P", str(Path(__file__).with_name("worker.py")))
 PROCESSOR_S: Final = 10.0
+_STILL_S: Final = 60.0
 _TEXTS_BYTES: Final = 64 * KIB
 """So much is encoded in one piece, and holds the interpreter's lock for less than a millisecond."""
 
@@ -142,6 +145,7 @@ class _Helper:
         assert process.stdout is not None
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()
+        _await_output(process)
         line = process.stdout.readline()
         if not line.endswith(b"\n"):
             raise EOFError("the process ended")
@@ -167,6 +171,28 @@ class _Helper:
             extra={"pattern": pattern[:100], "processor_s": self._processor_s},
         )
         return InvalidExpression(f"it takes more than {self._processor_s:g} s of processor time")
+
+
+def _await_output(process: "subprocess.Popen[bytes]") -> None:
+    """Return when there is something to read, or the end; kill a process that stands still."""
+    assert process.stdout is not None
+    ready = select.poll()
+    ready.register(process.stdout, select.POLLIN)
+    ran_before = -1
+    while not ready.poll(_STILL_S * 1000):
+        ran = _processor_ns(process.pid)
+        if ran == ran_before:
+            logger.warning("killed a process that stood still", extra={"pid": process.pid})
+            process.kill()
+            return
+        ran_before = -1 if ran is None else ran
+
+
+def _processor_ns(pid: int) -> int | None:
+    """Return for how long a process has run; None if this system does not say it."""
+    with suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) or None
+    return None
 
 
 def _pieces(texts: Iterable[str]) -> Iterator[list[str]]:

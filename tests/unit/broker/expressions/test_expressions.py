@@ -3,12 +3,14 @@
 import os
 import signal
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
 import pytest
 
 from duolog.broker.event_loop.loop import Loop
+from duolog.broker.expressions import expressions
 from duolog.broker.expressions.expressions import Expressions, HelperFailed, InvalidExpression
 from duolog.core.clock import SystemClock
 
@@ -110,6 +112,20 @@ def test_a_process_that_was_killed_while_idle_is_replaced(desk: Desk) -> None:
 
     assert desk.match("a", ["a"]) == ["a"]
     assert desk.expressions.pid != before
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say it")
+def test_a_process_that_stands_still_is_killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every member with a new expression waited as long as the broker lived."""
+    desk.match("a", ["a"])
+    assert desk.expressions.pid is not None
+    os.kill(desk.expressions.pid, signal.SIGSTOP)
+    with monkeypatch.context() as patch:
+        patch.setattr(expressions, "_STILL_S", 0.2)
+        error = desk.match("a", ["a"])
+
+    assert isinstance(error, HelperFailed)
+    assert desk.match("a", ["a"]) == ["a"]
 
 
 def test_a_stop_does_not_wait_for_an_expression() -> None:
