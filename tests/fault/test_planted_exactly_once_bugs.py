@@ -73,8 +73,8 @@ BUGS = [
     Planted(
         "what Spark was to write is not kept",
         "Transactions",
-        "    PreparedEntry.write(entry, prepared);\n",
-        '    PreparedEntry.write(entry, prepared.resolveSibling("elsewhere"));\n',
+        "    preparedDigest = PreparedEntry.write(entry, prepared);\n",
+        '    preparedDigest = PreparedEntry.write(entry, prepared.resolveSibling("elsewhere"));\n',
         "transaction.committed",
         None,
     ),

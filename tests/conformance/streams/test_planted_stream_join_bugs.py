@@ -63,7 +63,7 @@ PLANTS: Final = (
     Plant(
         "who comes when its window has passed waits all the same",
         "StreamJoinNode",
-        "stores.unmatched == null || last < clock.time()",
+        "stores.unmatched == null || later(last, waitsMs()) < clock.time()",
         "stores.unmatched == null",
         joined_without_grace,
     ),
