@@ -332,7 +332,7 @@ class RunningQuery:
                 failed.out_of_memory |= last is not None and last.out_of_memory
                 found = restarts.pause_s(failed)
                 if found is None and not failed.misplaced:
-                    raise failed from error
+                    raise failed from (error.__cause__ if failed is error else error)
                 pause_s = found or 0.0
 
     def _await_spark(self) -> Trigger | None:

@@ -58,6 +58,21 @@ def test_a_query_starts_again_when_spark_has_released_its_name() -> None:
     assert stops_before_the_next == 1
 
 
+def test_a_failure_keeps_what_the_function_of_the_user_raised_as_its_cause() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch", PlayedTopics())
+    failure, raised = QueryFailed("refused", query_id="flights"), ValueError("b is refused")
+    failure.__cause__ = raised
+    launcher.queries[-1].failure = failure
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed) as failed:
+        query.wait(WAIT_S)
+
+    assert failed.value is failure
+    assert failure.__cause__ is raised
+
+
 def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
     query = start(launcher, "micro-batch", topics)
