@@ -30,6 +30,9 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def members_of(text: str) -> list[tuple[str, str]]:
     """Return name and value of each member of a JSON object; the value as it is written.
 
@@ -94,15 +97,24 @@ def dumped(value: object) -> str:
         >>> dumped({"key": [JsonText('{"n": 1.10}'), 5], "value": None})
         '{"key":[{"n": 1.10},5],"value":null}'
     """
+    if not _holds_json_text(value):
+        return _ENCODER.encode(value)
     match value:
-        case JsonText():
-            return value
         case list():
             return f"[{','.join(map(dumped, value))}]"
         case dict():
-            return f"{{{','.join(f'{json.dumps(name, ensure_ascii=False)}:{dumped(one)}' for name, one in value.items())}}}"
+            members = (f"{_ENCODER.encode(name)}:{dumped(one)}" for name, one in value.items())
+            return f"{{{','.join(members)}}}"
         case _:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            return str(value)
+
+
+def _holds_json_text(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_json_text, value))
+    if isinstance(value, dict):
+        return any(map(_holds_json_text, value.values()))
+    return isinstance(value, JsonText)
 
 
 def _ensure_json(text: str) -> None:
