@@ -234,7 +234,7 @@ class Grouping:
         group = self.select.args.get("group")
         if group is None:
             return
-        if self.settings.strict:
+        if self.settings.refuses:
             ensure_formats(self.relation.sources, "GROUP BY")
         ensure_key_expressions("GROUP BY", group.expressions, self._scope)
 
@@ -326,7 +326,7 @@ class Grouping:
             return
         having = self.select.args.get("having")
         refused = [*self._given, *aggregates_in(*self.select.expressions, having)]
-        if having is not None and self.settings.strict:
+        if having is not None and self.settings.refuses:
             refused.append(having)
         for node in refused:
             for column in node.find_all(exp.Column):

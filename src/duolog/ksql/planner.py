@@ -228,7 +228,7 @@ class _Planner:
         first: list[exp.Expression] = []
         if clause is not None:
             relation = partitioned(
-                relation, clause, self.catalog.types, self.steps, strict=self.settings.strict
+                relation, clause, self.catalog.types, self.steps, strict=self.settings.refuses
             )
             first = [key.given[0] for key in relation.keys]
         binder = Binder(relation.scope, self.catalog.types)
@@ -300,7 +300,7 @@ class _Planner:
     def _ensure_key_format(self, select: exp.Select, target: Target) -> None:
         """Refuse the format of a key that PARTITION BY NULL removes, as ksqlDB does."""
         clause = select.args.get("partition_by")
-        if clause is None or not self.settings.strict:
+        if clause is None or not self.settings.refuses:
             return
         given = target.properties.format("KEY")
         removed = all(isinstance(node, exp.Null) for node in clause.expressions)

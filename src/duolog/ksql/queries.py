@@ -47,7 +47,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         return stands
     query = _lasting(state, node)
     _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
-    topic = properties.topic() or f"{state.settings[settings.OUTPUT_PREFIX] or ''}{name}"
+    topic = properties.topic() or f"{state.settings.output_prefix}{name}"
     if "," in topic and not state.settings.strict:
         raise SqlError(f"The rows of a query go to one topic, and not to several: '{topic}'")
     target = Target(topic, properties, state.settings, name=name)

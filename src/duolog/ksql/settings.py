@@ -29,6 +29,8 @@ EXACTLY_ONCE: Final = "exactly_once_v2"
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
+RULES: Final = 2
+"""The rules by which statements are accepted; 1: without `OUTPUT_PREFIX` and the refusals of `refuses`."""
 OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
 """What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
 TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
@@ -100,8 +102,10 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 class Settings:
     """Settings by name, in ksqlDB's words."""
 
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+    def __init__(self, given: Mapping[str, str] | None = None, *, rules: int = RULES) -> None:
+        """`rules`: those by which statements are run; older ones mean what they meant when they were accepted."""
         self.given: dict[str, str] = dict(given or {})
+        self._rules = rules
 
     def __getitem__(self, name: str) -> str | None:
         return self.given.get(name, DEFAULTS.get(name))
@@ -115,6 +119,16 @@ class Settings:
     def strict(self) -> bool:
         """Whether only what ksqlDB does is done."""
         return self[COMPATIBILITY] == "strict"
+
+    @property
+    def refuses(self) -> bool:
+        """Whether strict compatibility also refuses what it accepted before rules 2."""
+        return self.strict and self._rules > 1
+
+    @property
+    def output_prefix(self) -> str:
+        """What the topic of a query's result begins with."""
+        return (self[OUTPUT_PREFIX] or "") if self._rules > 1 else ""
 
     def number(self, name: str) -> int:
         """Return a setting that is a whole number.

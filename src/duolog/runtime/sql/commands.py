@@ -1,7 +1,7 @@
 """Commands: statements as records of the command topic.
 
     {"version": 1, "after": 41, "statement": "CREATE STREAM …", "properties": {…}, "begun": 3,
-     "query": "CSAS_LATE_3", "starts": {"flights": {"0": 812}}, "check": "5f1c07aa"}
+     "query": "CSAS_LATE_3", "rules": 2, "starts": {"flights": {"0": 812}}, "check": "5f1c07aa"}
 
 A command counts only where it stands right behind the one that its writer knew last (`after`): of two that were written
 at once the second is void, for all readers alike, and its writer tries again. `check` tells of a record that somebody has changed.
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from duolog.ksql.settings import RULES
 from duolog.runtime.sql.errors import CommandDamaged
 
 VERSION: Final = 1
@@ -40,6 +41,8 @@ class Command:
     """Where the query begins in topics that it does not read from their first record on."""
     function: Mapping[str, Any] | None = None
     """What CREATE FUNCTION has found: statements behind it are understood by that where its module is gone."""
+    rules: int = RULES
+    """The rules by which it was accepted; records from before there were several do not say so."""
 
 
 def encode(command: Command) -> bytes:
@@ -51,6 +54,7 @@ def encode(command: Command) -> bytes:
         "properties": dict(command.properties),
         "begun": command.begun,
         "query": command.query,
+        "rules": command.rules,
         "starts": {
             topic: {str(number): at for number, at in offsets.items()}
             for topic, offsets in command.starts.items()
@@ -96,6 +100,7 @@ def _command(content: Mapping[str, Any]) -> Command:
             for topic, offsets in content["starts"].items()
         },
         content.get("function"),
+        int(content.get("rules", 1)),
     )
 
 

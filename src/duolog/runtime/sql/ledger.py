@@ -143,7 +143,7 @@ class Ledger:
 
     def _replay(self, offset: int, command: Command) -> None:
         state = self.state
-        state.settings = Settings(command.properties)
+        state.settings = Settings(command.properties, rules=command.rules)
         state.begun = command.begun
         if command.query:
             # One that takes the place of another goes on from its state, or begins where that one began.

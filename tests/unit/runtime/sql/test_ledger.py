@@ -1,0 +1,76 @@
+"""Statements that were accepted by older rules mean what they meant, and are not refused by newer ones."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from duolog.runtime.sql.commands import FIRST, Command, decode, encode
+from duolog.runtime.sql.errors import CommandDamaged
+from duolog.runtime.sql.ledger import Ledger
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.command_topic import CommandTopic
+
+STRICT = {"ksql.compatibility": "strict"}
+RIDES = "CREATE STREAM rides (id INT KEY, km INT) WITH (kafka_topic='rides', value_format='KAFKA');"
+PLAIN = RIDES.replace("KAFKA');", "JSON');")
+WINDOWED = PLAIN.replace("');", "', window_type='SESSION');")
+
+
+class Records:
+    """A command topic in memory."""
+
+    name = "commands"
+
+    def __init__(self, *commands: Command) -> None:
+        self._commands = commands
+
+    def read(self) -> Iterator[tuple[int, Command]]:
+        yield from enumerate(self._commands)
+
+
+def ledger(*commands: Command) -> Ledger:
+    return Ledger(cast("CommandTopic", Records(*commands)))
+
+
+def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duolog.runtime.sql.commands._check", lambda _content: None)
+    content = json.loads(encode(Command("CREATE …;", FIRST)))
+    del content["rules"]
+
+    assert decode(json.dumps(content).encode(), "commands", 0).rules == 1
+    assert decode(encode(Command("CREATE …;", FIRST)), "commands", 0).rules == 2
+
+
+@pytest.mark.parametrize(("rules", "topic"), [(1, "FAR"), (2, "eu-FAR")])
+def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, topic: str) -> None:
+    prefix = {"ksql.output.topic.name.prefix": "eu-"}
+    far = Command("CREATE STREAM far AS SELECT * FROM rides;", 0, prefix, rules=rules)
+    found = ledger(Command(PLAIN, FIRST), far)
+
+    found.follow()
+
+    assert found.catalog.sources["FAR"].topic == topic
+
+
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        (RIDES, "CREATE TABLE n WITH (value_format='JSON') AS SELECT km, COUNT(*) AS n FROM rides GROUP BY km;"),
+        (PLAIN, "CREATE STREAM n WITH (key_format='JSON') AS SELECT km FROM rides PARTITION BY NULL;"),
+        (PLAIN, "CREATE TABLE n AS SELECT km, COUNT(*) AS c FROM rides WINDOW SESSION (1 HOUR) GROUP BY km HAVING WINDOWSTART > 3;"),
+        (WINDOWED, "CREATE STREAM n AS SELECT id, km FROM rides PARTITION BY km;"),
+    ],
+)  # fmt: skip
+def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -> None:
+    begin, made = Command(source, FIRST), Command(statement, 0, STRICT)
+
+    older = ledger(begin, replace(made, rules=1))
+    older.follow()
+
+    assert "N" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="offset 1"):
+        ledger(begin, made).follow()
