@@ -97,6 +97,8 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     GUARANTEE: ("at_least_once", EXACTLY_ONCE),
 }
 """What a setting may say, where anything else would be taken for one of these."""
+_COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY})
+"""The settings that must be whole numbers: with any other value no query would be answered."""
 
 
 class Settings:
@@ -155,6 +157,11 @@ class Settings:
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
                 hint=f"It is one of {', '.join(_VALUES[name])}.",
+            )
+        if name in _COUNTS and not (value.isascii() and value.isdecimal()):
+            raise SqlError(
+                f"Invalid value {value} for property '{name}'",
+                hint="It is a whole number; 0 is no limit.",
             )
         before = self[name]
         self.given[name] = value

@@ -2,6 +2,7 @@
 
 import pytest
 
+from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.ksql.settings import DEFAULTS
 
@@ -30,6 +31,13 @@ def test_a_property_that_duolog_does_not_use_says_so(name: str) -> None:
         f"Successfully changed local property '{name}' to '4'. "
         "It has no effect: Duolog does not use this property."
     )
+
+
+@pytest.mark.parametrize("value", ["abc", "-5", "1.5", ""])
+@pytest.mark.parametrize("name", ["ksql.query.pull.timeout.ms", "ksql.query.pull.memory.bytes.max"])
+def test_a_limit_of_answers_is_a_whole_number(name: str, value: str) -> None:
+    with pytest.raises(SqlError, match=f"Invalid value {value} for property '{name}'"):
+        answered(f"SET '{name}' = '{value}';")
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
