@@ -65,12 +65,14 @@ _NOT_TOLD: Final = frozenset(
 
 _NO_ID: Final = str(Uuid(0, 0))
 
-# What a client is told whose leaders, or their epochs, are of before the broker's last start.
+# What a client is told whose leaders, or their epochs, are of before the broker's last start, and of a leader that has
+# just been elected: until its followers have answered it does not know the end (KIP-207).
 _LEADER_CHANGES: Final = frozenset(
     {
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError._NOENT,  # noqa: SLF001
     }

@@ -1,0 +1,48 @@
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+
+from duolog.engine.errors import LogTruncated
+from duolog.engine.log_marks import Marks, write_marks
+from duolog.engine.log_watch import LogWatch
+from duolog.engine.record_looks import Mark
+from duolog.engine.topics import LogEnd
+
+AT = ("orders", 0)
+READ = {"orders": {0: 10}}
+MARK = Mark(10, 1, 9, 1, "9f")
+
+
+def broker(*begins: int) -> MagicMock:
+    """Return a broker that tells these log starts one after the other; each look says that the log has changed."""
+    told = iter(begins)
+    topics = MagicMock()
+    topics.topic_ids.return_value = {}
+    topics.gone.return_value = []
+    topics.log_ends.side_effect = lambda of, **_: {at: LogEnd(50, 2) for at in of}
+    topics.log_begins.side_effect = lambda of: {at: next(told) for at in of}
+    topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "its log was truncated")
+    return topics
+
+
+def test_records_that_retention_deletes_during_a_look_are_not_missed(tmp_path: Path) -> None:
+    """The application ended for good, as if the broker had lost them."""
+    write_marks(tmp_path, Marks({AT: MARK}, {}))
+
+    LogWatch(broker(0, 40), tmp_path).ensure_whole(READ)
+
+    with pytest.raises(LogTruncated, match='"orders" has lost records'):
+        LogWatch(broker(0, 0), tmp_path).ensure_whole(READ)
+
+
+def test_a_changelog_that_is_gone_is_no_missing_source(tmp_path: Path) -> None:
+    """It said that a source topic does not exist, and how to create it: empty, for a restore to read."""
+    changelog = ("totals-changelog", 0)
+    write_marks(tmp_path, Marks({changelog: Mark(10)}, {}))
+    topics = broker()
+    topics.gone.return_value = [changelog[0]]
+
+    LogWatch(topics, tmp_path, {changelog[0]: 1}).ensure_whole({})
+
+    assert not any(changelog in asked.args[0] for asked in topics.log_ends.call_args_list)

@@ -1,0 +1,29 @@
+from concurrent.futures import Future
+from unittest.mock import MagicMock
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from duolog.engine import topics
+from duolog.engine.topics import TopicReader
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION]
+)
+def test_the_end_of_a_partition_with_a_new_leader_is_asked_again(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that has just been elected does not tell it yet: the application said that no broker answers."""
+    monkeypatch.setattr(topics, "_AGAIN_S", 0.0)
+    not_yet: Future[MagicMock] = Future()
+    not_yet.set_exception(KafkaException(KafkaError(code)))
+    known: Future[MagicMock] = Future()
+    known.set_result(MagicMock(offset=7, leader_epoch=3))
+    answers = iter([not_yet, known])
+    client = MagicMock()
+    client.list_offsets.side_effect = lambda *_, **__: {TopicPartition("orders", 0): next(answers)}
+    reader = TopicReader("127.0.0.1:1", {})
+    monkeypatch.setattr(reader, "_client", lambda: client)
+
+    assert reader.end_offsets({"orders": 1}) == {"orders": {0: 7}}
