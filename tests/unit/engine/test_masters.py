@@ -78,7 +78,10 @@ def test_a_data_directory_behind_a_url_is_refused_where_it_cannot_be() -> None:
 
 def test_a_broker_that_comes_with_a_run_keeps_nothing_behind_a_url(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
-    file.write_text("from duolog import Topology\ntopology = Topology('t')\n")
+    file.write_text(
+        "from duolog import Topology\ntopology = Topology('t')\n"
+        "topology.stream('a', key=str, value=str).to('b')\n"
+    )
 
     told = CliRunner().invoke(cli, ["run", str(file), "--data", "hdfs://host/data"])
 
