@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,7 +162,7 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
 ) -> None:
     texts = [TEXT.format(name=name) for name in ("one", "two", "three")]
     desk = Desk(tmp_path / "app.py", *texts)
-    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
     waits = desk.wait
 
@@ -189,7 +188,7 @@ def test_a_query_that_fails_is_told_and_started_anew_with_the_next_change(
 ) -> None:
     desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
     desk.query_fails.append(QueryError("cannot process the record"))
-    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
 
     with pytest.raises(Done):
@@ -343,7 +342,7 @@ def test_a_change_that_the_state_does_not_fit_is_refused_with_the_commands_that_
 ) -> None:
     desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
     desk.fails = [TopologyChanged("it has changed")]
-    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
 
     with pytest.raises(Done):
