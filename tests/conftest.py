@@ -144,6 +144,8 @@ def _own_log_level() -> Iterator[None]:
     """What a test tells Duolog's logger goes with it: the next one counts the lines it gets."""
     logger = logging.getLogger("duolog")
     level, handlers, propagate = logger.level, logger.handlers[:], logger.propagate
+    # A command that a fixture of a larger scope runs may have changed it: caplog hears nothing then.
+    logger.propagate = True
     yield
     logger.setLevel(level)
     logger.handlers[:] = handlers

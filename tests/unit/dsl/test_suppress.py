@@ -22,8 +22,8 @@ def counted(windows: Windows, topology: Topology | None = None) -> Table:
     ("windows", "delay_ms"),
     [
         (tumbling("1 s", grace="5 s"), 5_000),
-        (session("1 s", grace="5 s"), 6_000),
-        (sliding("1 s", grace="5 s"), 5_000),
+        (session("1 s", grace="5 s"), 6_001),
+        (sliding("1 s", grace="5 s"), 5_001),
     ],
 )
 def test_a_row_waits_as_long_as_its_window_takes_records(windows: Windows, delay_ms: int) -> None:
