@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from fault.other_machine import OtherMachine
 
-START_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 90.0
 PROGRAM = Path(__file__).with_name("engine_program.py")
 TESTS = PROGRAM.parents[1]

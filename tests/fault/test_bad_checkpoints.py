@@ -115,7 +115,7 @@ def run(servers: str, directory: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_checkpoint_that_is_not_whole_is_refused_by_name(tmp_path: Path) -> None:
     """Spark ran on without commits, offsets or metadata: from the first record again, or on older state."""
     copies = tmp_path / "copies"

@@ -114,7 +114,7 @@ def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "guarantee", ["at_least_once", pytest.param("exactly_once_v2", marks=pytest.mark.deep)]
 )
@@ -175,7 +175,7 @@ print(json.dumps([told, written]))
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_again(
     tmp_path: Path,
 ) -> None:

@@ -115,7 +115,7 @@ def run(directory: Path, what: str, modes: str, epoch_ms: int, timeout_s: int) -
     return told
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path: Path) -> None:
     told = run(tmp_path, "jvm", "auto", 2000, 250)
 
@@ -124,7 +124,7 @@ def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path
     assert told["records"][0] >= 3, "what the first JVM has read counts too"
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
     tmp_path: Path,
 ) -> None:
@@ -136,7 +136,7 @@ def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["auto", "micro-batch", "real-time"])
 def test_a_query_whose_broker_was_away_for_a_minute_goes_on(tmp_path: Path, mode: str) -> None:
     told = run(tmp_path, "broker", mode, EPOCH_MS_DEFAULT, 550)

@@ -21,7 +21,7 @@ CAMPAIGNS = 10
 """On the embedded broker, in the long form: of so many kills each."""
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path: Path) -> None:
     """In micro-batches and in real time: what Spark has not put down as done is committed already."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:
@@ -33,7 +33,7 @@ def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_at_least_once_loses_nothing_and_what_it_writes_again_is_found(tmp_path: Path) -> None:
     """Also that the judge sees what a JVM leaves that was killed with its results written and its state not."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:

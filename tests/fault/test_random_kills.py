@@ -146,7 +146,7 @@ def _all_of(consumer: Consumer, topic: str) -> Iterator[Any]:
                 yield message
 
 
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(900)
 def test_random_topologies_that_are_killed_end_with_the_results_of_a_run_that_is_not(
     tmp_path: Path,
 ) -> None:
@@ -154,7 +154,7 @@ def test_random_topologies_that_are_killed_end_with_the_results_of_a_run_that_is
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(1000, 11_000, 1000))
 def test_more_random_topologies_end_with_the_results_of_a_run_that_is_not_killed(
     first: int, tmp_path: Path
