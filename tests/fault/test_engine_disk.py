@@ -106,7 +106,7 @@ def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
         env=os.environ | {"TMPDIR": str(directory)},
         capture_output=True,
         text=True,
-        timeout=270,
+        timeout=840,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
