@@ -25,7 +25,7 @@ public final class JoinState {
     long windowMs = Long.parseLong(args[1]);
     MemoryHandle handle = new MemoryHandle();
     handle.select(TASK);
-    JoinRows rows = new JoinRows("store", 1, windowMs, Long.parseLong(args[2]), GROUPING);
+    JoinRows rows = new JoinRows("store", 1, windowMs, windowMs + Long.parseLong(args[2]), GROUPING);
     Unmatched unmatched = new Unmatched("store", 1, 1, windowMs, GROUPING);
     Store store = args[3].equals("rows") ? rows : unmatched;
     store.attach(
