@@ -5,6 +5,7 @@ On a file system of its own, which a process may mount in a namespace of its own
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,7 +72,7 @@ def run(application):
         spoil()
         client.produce(f"in-{mode}", "a", '{"n": 1}')
         try:
-            query.wait(60)
+            query.wait(120)
         except QueryFailed as error:
             told.append([error.message, error.hint])
         mend()
@@ -135,11 +136,11 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
     for mode, told in found.items():
         (full, free), (read_only, mount) = told["told"]
         files = str(tmp_path / "data" / "checkpoints" / mode)
-        assert f'application "{mode}" failed: NotWrittenException: cannot write {files}' in full
-        assert full.endswith("No space left on device")
+        # Spark, the kernel and the engine write files there: the first one that is refused ends the query.
+        cannot = re.escape(f'application "{mode}" cannot write {files}')
+        assert re.fullmatch(rf"{cannot}\S*: No space left on device", full), full
         assert free == f"Free space there{AGAIN}"
-        assert files in read_only
-        assert "Read-only file system" in read_only
+        assert re.fullmatch(rf"{cannot}\S*: Read-only file system", read_only), read_only
         assert mount == f"Mount the file system for writing{AGAIN}"
         assert told["counts"] == sorted(told["counts"])
         if guarantee == "exactly_once_v2":
@@ -201,7 +202,7 @@ def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_agai
 
     assert fails.is_reached
     files = data / "checkpoints" / "synced"
-    failed = f'application "synced" failed: NotSyncedException: cannot sync {files}'
+    failed = f'application "synced" cannot sync {files}'
     assert first[0].startswith(failed)
     assert first[0].endswith("Input/output error")
     assert first == second, "the second start has the same to tell"

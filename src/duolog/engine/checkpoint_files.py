@@ -26,6 +26,7 @@ from duolog.engine.errors import (
     CheckpointNotWritable,
     FileSystemFailed,
 )
+from duolog.engine.file_hints import file_hint
 from duolog.engine.state_schemas import ensure_schemas
 
 Json = dict[str, Any]
@@ -57,16 +58,19 @@ def damaged(path: Path, application_id: str, lost: str, hint: str) -> Checkpoint
 
 @contextlib.contextmanager
 def writing(directory: Path, application_id: str) -> Iterator[None]:
-    """Raise CheckpointNotWritable where the system refuses what is written within."""
+    """Raise CheckpointNotWritable if the system refuses to write a file in this block.
+
+    The message is worded like the kernel's for its own files: which of them a full disk hits first is chance.
+    """
     try:
         yield
     except OSError as error:
-        detail = f"{error.filename or directory}: {error.strerror}."
-        hint = "Give this user the right to write there, free space, or use another data directory."
+        reason = error.strerror or str(error)
+        detail, hint = "", file_hint(reason)
         if isinstance(error, FileSystemFailed):
-            detail, hint = f"{error.message[:1].upper()}{error.message[1:]}. {detail}", error.hint
+            detail, hint = f"{error.message[:1].upper()}{error.message[1:]}.", error.hint
         raise CheckpointNotWritable(
-            f'the checkpoint of application "{application_id}" cannot be written',
+            f'application "{application_id}" cannot write {error.filename or directory}: {reason}',
             query_id=application_id,
             detail=detail,
             hint=hint,

@@ -14,7 +14,7 @@ _LEFT_OVER_S: Final = 60.0
 
 
 def write_durably(path: Path, text: str) -> None:
-    """Put `text` into a file; return once it and its name are on disk."""
+    """Put `text` into a file; return once it and its name are on disk. An OSError names `path`."""
     if isinstance(path, RemotePath):
         return path.replace_text(text)
     # A name of its own: of another thread, or of a process with this pid in another container.
@@ -25,10 +25,17 @@ def write_durably(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         arriving.replace(path)
-    except BaseException:
-        arriving.unlink(missing_ok=True)
+        sync_dir(path.parent)
+    except OSError as error:
+        # The system names the file that nobody has asked for, or none: a full disk is reported by write().
+        error.filename, error.filename2 = str(path), None
         raise
-    return sync_dir(path.parent)
+    finally:
+        with contextlib.suppress(
+            OSError
+        ):  # On a read-only file system even the absent file cannot be removed.
+            arriving.unlink()
+    return None
 
 
 def sweep_unfinished(directory: Path, *, like: Path) -> None:

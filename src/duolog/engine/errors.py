@@ -112,6 +112,7 @@ class QueryFailed(QueryError):
     `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), empty where it has none.
     `may_pass` is true where something is missing that may come back: a broker, or the JVM.
     `out_of_memory` is true where the JVM had too little of it, or ended without a word.
+    `source_missing` is true if a broker does not know a source topic: one that is starting may know it later.
     `misplaced` is true where a source topic's records are not in the partitions of their tasks, and
     the next start is to shuffle them.
     """
@@ -126,12 +127,14 @@ class QueryFailed(QueryError):
         error_class: str = "",
         may_pass: bool = False,
         out_of_memory: bool = False,
+        source_missing: bool = False,
         misplaced: bool = False,
     ) -> None:
         super().__init__(message, query_id=query_id, detail=detail, hint=hint)
         self.error_class = error_class
         self.may_pass = may_pass
         self.out_of_memory = out_of_memory
+        self.source_missing = source_missing
         self.misplaced = misplaced
 
 

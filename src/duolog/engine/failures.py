@@ -20,7 +20,9 @@ from duolog.engine.errors import (
     FileSystemFailed,
     JvmNotStarted,
     QueryFailed,
+    SourceTopicMissing,
 )
+from duolog.engine.file_hints import AGAIN, FILE_HINTS
 from duolog.engine.jars import COMPILE_AGAIN
 
 _CAUSES_MAX: Final = 20
@@ -38,12 +40,9 @@ _DATA_LOSS_HINT: Final = (
 # Of two that write the same entry of Spark's log, the second one is told this.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 _OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the other one go on, or end it and start again."
-_AGAIN: Final = (
-    "then start again: nothing is lost, the query goes on behind what it has committed last."
-)
 _NOT_SYNCED_HINT: Final = (
     "What was written may not be on the disk, whatever a second try would tell: this process tries none. See to the disk, end the "
-    f"process, {_AGAIN}"
+    f"process, {AGAIN}"
 )
 _GO_ON: Final = (
     "Such records are passed over with the setting {}.exception.handler=log_and_continue."
@@ -72,6 +71,8 @@ _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine'
 _IN_WORDS: Final = frozenset(
     {"CommitsLost", "EpochBroken", "RecordFailed", "StoreFull", "TakenOver"}
 )
+# Exceptions of the kernel whose text says what the application cannot do, with the file and the system's reason.
+_CANNOT: Final = frozenset({"NotSyncedException", "NotWrittenException"})
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
@@ -89,16 +90,13 @@ _HINTS: Final = (
     ("CHECKSUM_VERIFICATION_FAILED", _DAMAGE_HINT),
     ("JsonParseException", _DAMAGE_HINT),
     ("STDS_FAILED_TO_READ_OPERATOR_METADATA", _DAMAGE_HINT),
-    ("AccessDeniedException", f"Give this user the right to write there, {_AGAIN}"),
-    ("Permission denied", f"Give this user the right to write there, {_AGAIN}"),
-    ("Read-only file system", f"Mount the file system for writing, {_AGAIN}"),
-    ("No space left on device", f"Free space there, {_AGAIN}"),
-    ("in safe mode", f"Wait until the name node has left safe mode, {_AGAIN}"),
-    ("quota of ", f"Raise the quota, or free space in it, {_AGAIN}"),
-    ("minReplication", f"Free space on its data nodes, or start them, {_AGAIN}"),
+    *FILE_HINTS,
+    ("in safe mode", f"Wait until the name node has left safe mode, {AGAIN}"),
+    ("quota of ", f"Raise the quota, or free space in it, {AGAIN}"),
+    ("minReplication", f"Free space on its data nodes, or start them, {AGAIN}"),
     (
         "failed on connection exception",
-        f"See that the file system of the checkpoint runs, {_AGAIN}",
+        f"See that the file system of the checkpoint runs, {AGAIN}",
     ),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
@@ -198,9 +196,14 @@ def to_query_failed(
         return error
     if isinstance(error, DuologError):
         away = any(isinstance(of, _AWAY) for of in (error, error.__cause__))
-        detail, hint = error.detail, error.hint
+        missing = isinstance(error, SourceTopicMissing)
         return QueryFailed(
-            error.message, query_id=query_id, detail=detail, hint=hint, may_pass=away
+            error.message,
+            query_id=query_id,
+            detail=error.detail,
+            hint=error.hint,
+            may_pass=away or missing,
+            source_missing=missing,
         )
     failed = query_failed(query_id, list(causes_of(error)))
     failed.detail = f"{_written_at(failed.message, places or {})}{failed.detail}"
@@ -257,8 +260,9 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     if _OTHER_KERNEL in names:
         root = f"the kernel jar does not fit this Duolog: {root}"
     text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
+    cannot = causes[-1].message if causes and causes[-1].class_name in _CANNOT else ""
     return QueryFailed(
-        f'application "{query_id}" failed: {root}',
+        f'application "{query_id}" {_sentence(cannot) or f"failed: {root}"}',
         query_id=query_id,
         detail=f"Spark's error class: {telling[-1]}." if telling else "",
         hint=next((hint for part, hint in _HINTS if part in text), ""),

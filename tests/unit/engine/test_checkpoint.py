@@ -243,7 +243,10 @@ def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(CheckpointNotWritable) as caught:
         Checkpoint(tmp_path).pin("flights", shape(), VERSIONS, TOPICS)
 
-    assert "No space left on device" in caught.value.detail
+    assert caught.value.message == (
+        f'application "{tmp_path.name}" cannot write {tmp_path}: No space left on device'
+    )
+    assert caught.value.hint.startswith("Free space there, then start again: nothing is lost")
 
 
 def test_state_without_what_tells_its_meaning_is_refused(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as failed:
         write_durably(path, "new")
+
+    assert failed.value.filename == str(path), "fsync() names no file"
 
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["owner.json"]  # noqa: PTH208

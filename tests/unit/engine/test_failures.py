@@ -58,7 +58,7 @@ def test_a_file_that_could_not_be_synced_is_for_another_process_and_not_for_anot
 
     error = query_failed("flights", [Cause("NotSyncedException", told, "")])
 
-    assert error.message == f'application "flights" failed: NotSyncedException: {told}'
+    assert error.message == f'application "flights" {told}'
     assert "See to the disk, end the process, then start again" in error.hint
     assert not error.may_pass
 

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from conftest import RequireProgram
+from duolog.engine.failures import causes_of
 from unit.kernel.driver import java_session, kernel_package
 
 pytestmark = pytest.mark.spark
@@ -231,6 +232,22 @@ def test_a_file_that_could_not_be_opened_is_synced_by_another_try(files: Files) 
     files.write("commits/2")
 
     assert (files.directory / "spark" / "commits" / "2").exists()
+
+
+@pytest.mark.parametrize("name", [f"commits/{'2' * 300}", f"state/{'0' * 300}/2.zip"])
+def test_a_file_or_directory_that_cannot_be_made_is_named_with_the_reason(
+    files: Files, name: str
+) -> None:
+    """It was a `FileNotFoundException`, or that a directory could not be made, without a reason."""
+    files.own()
+
+    with pytest.raises(Py4JJavaError) as refused:
+        files.write(name)
+
+    cause = list(causes_of(refused.value))[-1]
+    assert cause.class_name == "NotWrittenException"
+    assert cause.message.startswith(f"cannot write {files.directory}/spark/{name[:300]}")
+    assert cause.message.endswith(": File name too long")
 
 
 def test_a_lock_is_held_until_it_is_released(files: Files) -> None:

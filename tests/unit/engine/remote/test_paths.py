@@ -104,9 +104,9 @@ def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
     with pytest.raises(FileSystemFailed, match='file system "hdfs://host" does not answer'):
         checkpoint.pinned_tasks()
 
-    assert (
-        'File system "hdfs://host" does not answer. hdfs://host/data/checkpoints/totals'
-        in told.value.detail
+    assert told.value.detail == 'File system "hdfs://host" does not answer.'
+    assert told.value.message.startswith(
+        'application "totals" cannot write hdfs://host/data/checkpoints/totals'
     )
     assert told.value.hint == "See that it runs."
     assert door.files == before

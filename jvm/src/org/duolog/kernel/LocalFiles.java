@@ -1,14 +1,21 @@
 package org.duolog.kernel;
 
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
@@ -35,6 +42,11 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * Spark's checkpoints use. Threads: any.
  */
 public final class LocalFiles extends LocalFileSystem {
+  /** A message of java.io's streams: a path, and the system's reason. */
+  private static final Pattern REASON = Pattern.compile(".* \\(([^()]+)\\)", Pattern.DOTALL);
+
+  private static final Set<String> OF_THE_CALLER =
+      Set.of("No such file or directory", "Is a directory", "Not a directory", "File exists");
 
   public LocalFiles() {
     super(new Raw());
@@ -71,15 +83,23 @@ public final class LocalFiles extends LocalFileSystem {
     @Override
     protected OutputStream createOutputStream(Path path, boolean append) throws IOException {
       ensureOwned(path);
-      return new Synced(super.createOutputStream(path, append), local(path));
+      try {
+        return new Synced(super.createOutputStream(path, append), local(path));
+      } catch (IOException refused) {
+        throw named(local(path), refused);
+      }
     }
 
     @Override
     protected OutputStream createOutputStreamWithMode(
         Path path, boolean append, FsPermission permission) throws IOException {
       ensureOwned(path);
-      return new Synced(
-          super.createOutputStreamWithMode(path, append, permission), local(path));
+      try {
+        return new Synced(
+            super.createOutputStreamWithMode(path, append, permission), local(path));
+      } catch (IOException refused) {
+        throw named(local(path), refused);
+      }
     }
 
     @Override
@@ -110,8 +130,22 @@ public final class LocalFiles extends LocalFileSystem {
       boolean made = super.mkOneDirWithMode(path, directory, permission);
       if (made) {
         madeIn(directory.toPath().toAbsolutePath().getParent());
+      } else if (!directory.exists()) {
+        explain(directory.toPath());
       }
       return made;
+    }
+
+    /** Throws the system's reason why there is no such directory, which java.io.File keeps for itself. */
+    private static void explain(java.nio.file.Path directory) throws IOException {
+      try {
+        Files.createDirectory(directory);
+      } catch (FileAlreadyExistsException made) {
+        return; // by another thread, meanwhile
+      } catch (IOException refused) {
+        throw named(directory, refused);
+      }
+      Files.delete(directory);
     }
 
     private void ensureOwned(Path path) throws IOException {
@@ -184,13 +218,39 @@ public final class LocalFiles extends LocalFileSystem {
 
     /** Without a cause: the innermost one is what people are told. */
     NotWrittenException(java.nio.file.Path path, Throwable e) {
-      super("cannot write " + Remote.text(path) + ": " + reason(e));
+      this(path, reason(e), e);
+    }
+
+    NotWrittenException(java.nio.file.Path path, String reason, Throwable e) {
+      super("cannot write " + Remote.text(path) + ": " + reason);
       addSuppressed(e);
     }
 
     private static String reason(Throwable e) {
       return e.getCause() == null ? e.getMessage() : reason(e.getCause());
     }
+  }
+
+  /**
+   * What to throw when a local file or directory cannot be made or written: with its name, if the system refuses it.
+   *
+   * <p>That something is there already, or its directory is not, callers tell apart by the class.
+   */
+  static IOException named(java.nio.file.Path path, IOException e) {
+    String reason = null;
+    if (e instanceof AccessDeniedException) {
+      reason = "Permission denied";
+    } else if (e instanceof FileSystemException refused) {
+      reason = refused.getReason();
+    } else if (e instanceof FileNotFoundException) {
+      Matcher found = REASON.matcher(String.valueOf(e.getMessage()));
+      reason = found.matches() ? found.group(1) : null;
+    } else if (e.getClass() == IOException.class) {
+      reason = e.getMessage();
+    }
+    return reason == null || OF_THE_CALLER.contains(reason)
+        ? e
+        : new NotWrittenException(path, reason, e);
   }
 
   private static void written(Checkpoint checkpoint, java.nio.file.Path path) {

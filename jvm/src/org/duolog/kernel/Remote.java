@@ -153,16 +153,20 @@ final class Remote {
   static void replace(Path path, byte[] content) throws IOException {
     Path arriving =
         path.resolveSibling("." + path.getFileName() + "." + UUID.randomUUID() + ".arriving");
-    write(arriving, content);
     try {
+      write(arriving, content);
       if (is(path)) {
         context(path).rename(hadoop(arriving), hadoop(path), Rename.OVERWRITE);
       } else {
         Files.move(arriving, path, StandardCopyOption.ATOMIC_MOVE);
       }
     } catch (IOException failed) {
-      deleteIfExists(arriving);
-      throw failed;
+      try {
+        deleteIfExists(arriving);
+      } catch (IOException leftOver) {
+        failed.addSuppressed(leftOver);
+      }
+      throw is(path) ? failed : LocalFiles.named(path, failed);
     }
   }
 

@@ -1,0 +1,25 @@
+"""What to do about a file that the system refuses to write: by the system's words, from Python and from the JVM alike."""
+
+from typing import Final
+
+AGAIN: Final = (
+    "then start again: nothing is lost, the query goes on behind what it has committed last."
+)
+FILE_HINTS: Final = (
+    ("AccessDeniedException", f"Give this user the right to write there, {AGAIN}"),
+    ("Permission denied", f"Give this user the right to write there, {AGAIN}"),
+    ("Operation not permitted", f"Give this user the right to write there, {AGAIN}"),
+    ("Read-only file system", f"Mount the file system for writing, {AGAIN}"),
+    ("No space left on device", f"Free space there, {AGAIN}"),
+    ("Disk quota exceeded", f"Raise the quota, or free space in it, {AGAIN}"),
+    ("Input/output error", f"Check the disk, {AGAIN}"),
+)
+"""Pairs of a part of the reason and the hint."""
+_OTHER: Final = (
+    "Give this user the right to write there, free space, or use another data directory."
+)
+
+
+def file_hint(reason: str) -> str:
+    """Return the hint for a reason such as `No space left on device`."""
+    return next((hint for part, hint in FILE_HINTS if part in reason), _OTHER)
