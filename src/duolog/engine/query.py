@@ -92,6 +92,7 @@ class RunningQuery:
     _failure: QueryFailed | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
+    _out_of_memory: bool = False  # The next start, of a JVM that lives, is to read less.
     _bounds: TriggerBounds = field(default_factory=TriggerBounds)
     _earlier: Counters = field(default_factory=Counters)
     """What was counted by JVMs that have gone."""
@@ -327,9 +328,8 @@ class RunningQuery:
                     raise
                 if self._stopping.is_set():
                     return
-                last, failed = failed, self._to_failed(error)
-                # A restart that failed still has to do what the first failure asked for.
-                failed.out_of_memory |= last is not None and last.out_of_memory
+                failed = self._to_failed(error)
+                self._out_of_memory |= failed.out_of_memory
                 found = restarts.pause_s(failed)
                 if found is None and not failed.misplaced:
                     raise failed from (error.__cause__ if failed is error else error)
@@ -394,15 +394,15 @@ class RunningQuery:
         self.launcher.close_transactions()
         if self._stopping.wait(pause_s):
             return None
-        if not self.topics.answers():
-            return self._first_trigger()  # whose launch will say that none answers
-        if self.launcher.jvm_has_ended and self.renewed is not None:
+        answers = self.topics.answers()  # If none does, the launch says so.
+        if answers and self.launcher.jvm_has_ended and self.renewed is not None:
             self.launcher = self.renewed()
             self._earlier, self._counted = self._counted.added_to(self._earlier), Counters()
-        if error.out_of_memory:
-            self._bounds.halve()
+        if self._out_of_memory and not self.launcher.jvm_has_ended:
             # Not before the checkpoint is claimed: another process may have taken it over.
             self.launcher.checkpoint.forget_planned()
+            self._bounds.halve()
+            self._out_of_memory = False
         return self._first_trigger()
 
     def _first_trigger(self) -> Trigger:

@@ -4,7 +4,7 @@
        └─(anything else, or trouble for longer than task.timeout.ms)─▶ failed for good
 
 What may come back is a broker and a JVM; a record that cannot be processed fails again whenever it
-is read. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
+is read. A source topic may be unknown to a broker that has just started: it is waited for for `MISSING_S`. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
 """
 
 import time
@@ -16,6 +16,7 @@ from duolog.engine.errors import QueryFailed
 
 PAUSE_FIRST_S: Final = 1.0
 PAUSE_MAX_S: Final = 30.0
+MISSING_S: Final = 30.0
 # A query that ran for so long has overcome what was the matter.
 _RECOVERED_AFTER_S: Final = 60.0
 
@@ -28,11 +29,12 @@ class Restarts:
     clock: Callable[[], float] = time.monotonic
     _troubled_at: float | None = None
     _started_at: float | None = None
+    _missing_at: float | None = None
     _pause_s: float = 0.0
 
     def started(self) -> None:
         """Take note that the query runs."""
-        self._started_at = self.clock()
+        self._started_at, self._missing_at = self.clock(), None
 
     def pause_s(self, error: QueryFailed) -> float | None:
         """Return how long to wait before the next start; None if there is to be none."""
@@ -42,6 +44,11 @@ class Restarts:
             self._troubled_at, self._pause_s = now, PAUSE_FIRST_S
         self._started_at = None
         left_s = self._troubled_at + self.timeout_s - now
+        if error.source_missing:
+            self._missing_at = now if self._missing_at is None else self._missing_at
+            left_s = min(left_s, self._missing_at + MISSING_S - now)
+        elif error.may_pass:
+            self._missing_at = None
         if not error.may_pass or left_s <= 0:
             return None
         pause_s = min(self._pause_s, left_s)

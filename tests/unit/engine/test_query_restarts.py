@@ -13,12 +13,14 @@ from duolog.engine.errors import (
     ExecutorsMissing,
     JvmNotStarted,
     QueryFailed,
+    SourceTopicMissing,
 )
 from duolog.engine.settings import EngineConfig
 from unit.engine.played import PlayedLauncher, PlayedTopics, start
 from waiting import wait_until
 
 AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
+NO_MEMORY: Final = type("OutOfMemoryError", (ConnectionError,), {})("Java heap space")
 WAIT_S = 60
 
 
@@ -170,6 +172,70 @@ def test_a_broker_that_is_away_when_a_query_is_started_again_is_waited_for() -> 
     query.stop()
 
     assert query.state == "stopped"
+
+
+def test_a_broker_that_is_away_too_does_not_hide_that_memory_ran_out() -> None:
+    """The next start had forgotten it, and read as much as the last one."""
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
+    query = start(launcher, "micro-batch", topics, second)
+    topics.away = 4
+    launcher.jvm_has_ended, launcher.refuses = True, BrokerUnreachable("no broker answers")
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    assert second.live.wait(WAIT_S)
+    query.stop()
+
+    assert second.bounds[0]["flights"] == launcher.bounds[0]["flights"] // 2
+    assert (launcher.forgotten, second.forgotten) == (0, 1)
+
+
+def test_a_query_without_memory_reads_less_though_no_broker_answered_a_moment_ago() -> None:
+    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6, mean_bytes=3500.0)
+    query = start(launcher, "micro-batch", topics)
+    topics.away = 1
+    launcher.live.clear()
+    launcher.queries[-1].failure = NO_MEMORY
+    launcher.queries[-1].stop()
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.bounds[-1]["flights"] == launcher.bounds[0]["flights"] // 2
+    assert launcher.forgotten == 1
+
+
+def test_a_source_topic_that_a_starting_broker_does_not_know_yet_is_waited_for() -> None:
+    missing = SourceTopicMissing('source topic "flights" does not exist')
+    launcher, topics = PlayedLauncher(), PlayedTopics()
+    query = start(launcher, "micro-batch", topics)
+    topics.in_the_way = [missing, missing]
+    launcher.live.clear()
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert (query.state, query.exception()) == ("stopped", None)
+
+
+def test_a_source_topic_that_stays_away_ends_the_query_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(restarts, "MISSING_S", 0.0)
+    missing = SourceTopicMissing('source topic "flights" does not exist', hint="Create it.")
+    launcher, topics = PlayedLauncher(), PlayedTopics()
+    query = start(launcher, "micro-batch", topics)
+    topics.in_the_way = [missing]
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed, match='source topic "flights" does not exist') as failed:
+        query.wait(WAIT_S)
+
+    assert failed.value.hint == "Create it."
 
 
 def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:

@@ -1,7 +1,8 @@
 from duolog.engine.errors import QueryFailed
-from duolog.engine.restarts import PAUSE_MAX_S, Restarts
+from duolog.engine.restarts import MISSING_S, PAUSE_MAX_S, Restarts
 
 AWAY = QueryFailed("no broker", may_pass=True)
+MISSING = QueryFailed('source topic "t" does not exist', may_pass=True, source_missing=True)
 
 
 class Clock:
@@ -60,6 +61,37 @@ def test_a_start_that_fails_does_not_end_the_trouble() -> None:
 
     assert pauses == [1, 2, 4]
     assert restarts.pause_s(AWAY) is None
+
+
+def test_a_source_topic_that_is_missing_is_waited_for_as_long_as_a_broker_may_take_to_know_it() -> (
+    None
+):
+    """A broker that was just starting did not know it yet, and the query ended for good."""
+    clock = Clock()
+    restarts = Restarts(timeout_s=1e9, clock=clock)
+    assert restarts.pause_s(AWAY) == 1
+    clock.now = 100
+    assert restarts.pause_s(MISSING) == 2
+    clock.now += MISSING_S - 1
+    assert restarts.pause_s(MISSING) == 1
+    clock.now += 1
+
+    assert restarts.pause_s(MISSING) is None
+
+
+def test_a_topic_that_came_back_in_between_is_waited_for_anew() -> None:
+    clock = Clock()
+    restarts = Restarts(timeout_s=1e9, clock=clock)
+    restarts.pause_s(MISSING)
+    clock.now = MISSING_S - 1
+    restarts.started()
+    clock.now = MISSING_S + 1
+    assert restarts.pause_s(MISSING) is not None
+
+    restarts.pause_s(AWAY)
+    clock.now = 3 * MISSING_S
+
+    assert restarts.pause_s(MISSING) is not None
 
 
 def test_a_timeout_of_nothing_fails_at_once() -> None:
