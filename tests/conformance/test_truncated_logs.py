@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from duolog.engine.errors import CheckpointDamaged, LogTruncated
 from duolog.engine.log_marks import MARKS_FILE
 from duolog.engine.log_watch import LogWatch
+from duolog.engine.record_looks import Mark, RecordLooks
 from duolog.engine.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
+from waiting import DEADLINE_S
 
 pytestmark = pytest.mark.timeout(120)
 
 READ: Final = 30
 BACKED_UP: Final = 10
+ABORTED: Final = 300
 
 
 class Logs:
@@ -148,6 +151,49 @@ def test_a_broker_that_has_lost_nothing_is_gone_on_with(logs: Logs) -> None:
         watch.look(logs.positions, read, logs.ids())
 
     logs.watch().ensure_whole(read)
+
+
+def test_a_record_is_found_before_more_aborted_ones_than_the_first_look_reads(logs: Logs) -> None:
+    """A mark then had an epoch only: a log that was replaced and grew over the position again was not noticed."""
+    servers = logs.cluster.bootstrap_servers
+    read = logs.positions["in"][0]
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "aborts"})
+    producer.init_transactions(DEADLINE_S)
+    producer.begin_transaction()
+    for number in range(ABORTED):
+        producer.produce("in", f"aborted {number}", partition=0)
+    producer.flush(DEADLINE_S)  # What is not written yet is not aborted but dropped.
+    producer.abort_transaction(DEADLINE_S)
+    end = logs.positions["in"][0]
+    assert end > read + ABORTED
+
+    looks = RecordLooks(servers, {})
+    [(at, found)] = looks.last_before({("in", 0): end}).items()
+
+    assert (at, found.offset) == (("in", 0), read - 1)
+    assert not looks.changed({at: Mark(end, -1, found.offset, found.leader_epoch, found.digest)})
+
+
+def test_a_log_of_aborted_records_alone_is_read_through_once(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = logs.cluster.bootstrap_servers
+    Client(servers).create_topic("aborted", partitions=1)
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "aborts"})
+    producer.init_transactions(DEADLINE_S)
+    for _ in range(2):
+        producer.begin_transaction()
+        for number in range(ABORTED):
+            producer.produce("aborted", f"aborted {number}")
+        producer.flush(DEADLINE_S)  # What is not written yet is not aborted but dropped.
+        producer.abort_transaction(DEADLINE_S)
+    looks = RecordLooks(servers, {})
+    assert looks.last_before({("aborted", 0): ABORTED + 1}) == {}
+    monkeypatch.setattr(RecordLooks, "_read", None)
+
+    assert looks.last_before({("aborted", 0): ABORTED + 1}) == {}
+    monkeypatch.undo()
+    assert looks.last_before({("aborted", 0): 2 * ABORTED + 2}) == {}
 
 
 def test_records_that_retention_has_deleted_are_not_missed(logs: Logs) -> None:

@@ -41,15 +41,20 @@ class Marks:
     topic_ids: Mapping[str, str]
 
     def within(self, topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[Position, Mark]:
-        """Return the marks in `topics`; those of a topic that has another id now are about another topic."""
-        wanted = set(topics)
-        same = {
-            topic
-            for topic in wanted
-            if self.topic_ids.get(topic, "") in ("", topic_ids.get(topic, ""))
-            or not topic_ids.get(topic, "")
+        """Return the marks in `topics`, without those of a topic that has another id now: they are about another topic.
+
+        A topic whose id is not known, or not reported now, is taken for the same one: a log that has lost records is then
+        refused, and not passed over.
+        """
+        other = {
+            t
+            for t, known in self.topic_ids.items()
+            if known and topic_ids.get(t, known) not in ("", known)
         }
-        return {at: mark for at, mark in self.of.items() if at[0] in same}
+        return {at: mark for at, mark in self.of.items() if at[0] in set(topics) - other}
+
+    def knows_id(self, topic: str) -> bool:
+        return bool(self.topic_ids.get(topic))
 
 
 NOTHING: Final = Marks({}, {})

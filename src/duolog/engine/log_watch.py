@@ -91,10 +91,12 @@ class LogWatch:
         }
         self._ensure(before, ends, look_at=moved)
         self._ensure({at: mark for at, mark in noted.items() if before.get(at) != mark}, ends)
-        self._read = Marks(self._mark(read, ends, before), topic_ids)
+        # An id that a broker has not reported in time this time is still known.
+        ids = {**kept.topic_ids, **{topic: of for topic, of in topic_ids.items() if of}}
+        self._read = Marks(self._mark(read, ends, before), ids)
         now = {**self._mark(committed, ends, self._read.of), **self._ends_of_internal()}
-        if now and now != noted:
-            self._kept = Marks(now, topic_ids)
+        if now and (now != noted or ids != kept.topic_ids):
+            self._kept = Marks(now, ids)
             write_marks(self.directory, self._kept)
 
     def _marks(self) -> Marks:
@@ -178,6 +180,8 @@ class LogWatch:
         told = [f"Partition {at[1]} {of}." for at, of in sorted(wrong.items()) if at[0] == topic]
         more = len(told) - _SHOWN_MAX
         detail = " ".join(told[:_SHOWN_MAX]) + (f" So do {more} more." if more > 0 else "")
+        if self._kept is not None and not self._kept.knows_id(topic):
+            detail += " Or the topic was deleted and created again: its id was not known."
         reset = f"`duolog state reset {application_id}` has the next start compute everything again from the topics."
         if is_internal:
             return LogTruncated(

@@ -19,8 +19,10 @@ from duolog.engine.peek import Position
 
 UNKNOWN: Final = -1
 _TIMEOUT_S: Final = 10.0
-# Markers of transactions and aborted records lie between the last record and a position.
+# Markers of transactions and aborted records lie between the last record and a position: where nothing is found, the
+# next look goes back ten times as far.
 _BACK: Final = 20
+_BACK_FACTOR: Final = 10
 _OPTIONS: Final = {
     "group.id": "duolog-looks",  # No client joins the group and nothing is committed.
     "enable.auto.commit": False,
@@ -71,21 +73,32 @@ class RecordLooks:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: dict[str, Consumer] = field(default_factory=dict)
     """Consumers by what they do at an offset that is not there; kept, as a start costs connections."""
+    _without: dict[Position, int] = field(default_factory=dict)
+    """Positions before which no record was found: markers and aborted records only, or more than can be read in time."""
 
     def last_before(self, positions: Mapping[Position, int]) -> dict[Position, SeenRecord]:
-        """Return the last record shortly before each position, as far as a broker answers in time."""
+        """Return the last record before each position, as far as a broker answers in time."""
         found: dict[Position, SeenRecord] = {}
+        answered: set[Position] = set()
 
         def take(at: Position, message: Message) -> bool:
-            seen = _seen(message)
+            seen, error = _seen(message), message.error()
+            if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                answered.add(at)
             if seen is None or seen.offset >= positions[at]:
                 return True
             found[at] = seen
             return seen.offset == positions[at] - 1
 
-        begins = {at: TopicPartition(*at, max(0, of - _BACK)) for at, of in positions.items()}
-        # Older records may have been deleted: then those that are left are looked at.
-        self._read(begins, take, "earliest")
+        left = {at: of for at, of in positions.items() if self._without.get(at) != of}
+        back, deadline = _BACK, time.monotonic() + _TIMEOUT_S
+        while left:
+            begins = {at: TopicPartition(*at, max(0, of - back)) for at, of in left.items()}
+            # Older records may have been deleted: then those that are left are looked at.
+            read = self._read(begins, take, "earliest", deadline)
+            left = {at: left[at] for at in read - found.keys() if left[at] > back}
+            back *= _BACK_FACTOR
+        self._without |= {at: positions[at] for at in answered - found.keys()}
         return found
 
     def changed(self, marks: Mapping[Position, Mark]) -> dict[Position, str]:
@@ -108,7 +121,7 @@ class RecordLooks:
             else TopicPartition(*at, mark.record, leader_epoch=mark.record_epoch)
             for at, mark in marks.items()
         }
-        self._read(begins, take, "error")
+        self._read(begins, take, "error", time.monotonic() + _TIMEOUT_S)
         return found
 
     def _read(
@@ -116,17 +129,20 @@ class RecordLooks:
         begins: Mapping[Position, TopicPartition],
         take: Callable[[Position, Message], bool],
         reset: str,
-    ) -> None:
-        """Give what follows each begin to `take`, until it returns true; what does not come in time is left out."""
+        deadline: float,
+    ) -> set[Position]:
+        """Give what follows each begin to `take`, until it returns true; return the partitions where it did in time."""
         if not begins:
-            return
+            return set()
         with self._lock, contextlib.suppress(KafkaException):  # As if no broker had answered.
             consumer = self._consumer(reset)
             consumer.assign(list(begins.values()))
             # A partition that an earlier look has paused stays so, also when it is assigned again.
             consumer.resume([TopicPartition(*at) for at in begins])
-            _poll(consumer, begins, take)
+            left = _poll(consumer, begins, take, deadline)
             consumer.unassign()
+            return begins.keys() - left
+        return set()
 
     def _consumer(self, reset: str) -> Consumer:
         if reset not in self._opened:
@@ -136,16 +152,20 @@ class RecordLooks:
 
 
 def _poll(
-    consumer: Consumer, wanted: Collection[Position], take: Callable[[Position, Message], bool]
-) -> None:
+    consumer: Consumer,
+    wanted: Collection[Position],
+    take: Callable[[Position, Message], bool],
+    deadline: float,
+) -> set[Position]:
+    """Return the partitions that `take` wants more of."""
     left = set(wanted)
-    deadline = time.monotonic() + _TIMEOUT_S
     while left and (left_s := deadline - time.monotonic()) > 0:
         for message in consumer.consume(500, timeout=min(left_s, 0.1)):
             at = (message.topic() or "", _or(message.partition()))
             if at in left and take(at, message):
                 left.discard(at)
                 consumer.pause([TopicPartition(*at)])
+    return left
 
 
 def _or(number: int | None) -> int:

@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from duolog.engine.errors import LogTruncated
-from duolog.engine.log_marks import Marks, write_marks
+from duolog.engine.log_marks import Marks, read_marks, write_marks
 from duolog.engine.log_watch import LogWatch
 from duolog.engine.record_looks import Mark
 from duolog.engine.topics import LogEnd
@@ -46,3 +46,30 @@ def test_a_changelog_that_is_gone_is_no_missing_source(tmp_path: Path) -> None:
     LogWatch(topics, tmp_path, {changelog[0]: 1}).ensure_whole({})
 
     assert not any(changelog in asked.args[0] for asked in topics.log_ends.call_args_list)
+
+
+def test_an_id_that_one_look_did_not_get_is_not_forgotten(tmp_path: Path) -> None:
+    """Marks were then compared with the topic that had been made in place of theirs."""
+    topics = broker()
+    topics.log_begins.side_effect = lambda of: dict.fromkeys(of, 0)
+    topics.looks.changed.side_effect = lambda _marks: {}
+    topics.looks.last_before.return_value = {}
+    watch = LogWatch(topics, tmp_path)
+    watch.look(READ, READ, {"orders": "first"})
+    watch.look({"orders": {0: 20}}, {"orders": {0: 20}}, {"other": "x"})
+
+    kept = read_marks(tmp_path)
+
+    assert (kept.of[AT].position, kept.topic_ids["orders"]) == (20, "first")
+    assert kept.within(["orders"], {"orders": "second"}) == {}
+    assert kept.within(["orders"], {"orders": "first"}) == kept.within(["orders"], {}) == kept.of
+
+
+def test_a_log_that_is_shorter_without_a_known_id_may_be_another_topic(tmp_path: Path) -> None:
+    for ids, says_so in (({"orders": "first"}, False), ({}, True)):
+        write_marks(tmp_path, Marks({AT: MARK}, ids))
+
+        with pytest.raises(LogTruncated) as refused:
+            LogWatch(broker(0, 0), tmp_path).ensure_whole(READ)
+
+        assert ("deleted and created again" in refused.value.detail) == says_so
