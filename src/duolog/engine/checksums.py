@@ -4,7 +4,8 @@
 
 Spark reads its logs through Hadoop's FileContext, which writes these files and never compares them: a flipped digit in
 an offset is taken for the offset. A file without a checksum is taken as it is: HDFS compares its own. A checksum that a
-power cut has left empty or short says nothing about the file, which became durable before its name.
+power cut has left empty, short or filled up with zeros says nothing about the rest of the file, which became durable
+before its name.
 
 Source: Hadoop `ChecksumFs`, `DataChecksum`.
 """
@@ -28,7 +29,7 @@ def matches_checksum(path: Path) -> bool:
     if isinstance(path, RemotePath):
         return True
     try:
-        kept = _place(path).read_bytes()
+        kept = _place(path).read_bytes().rstrip(b"\0")
     except FileNotFoundError:
         return True
     if len(kept) < _HEAD.size:
@@ -36,9 +37,9 @@ def matches_checksum(path: Path) -> bool:
     magic, piece_bytes = _HEAD.unpack_from(kept)
     if magic != _MAGIC or not piece_bytes:
         return False
-    sums = _sums(path.read_bytes(), piece_bytes)
     found = kept[_HEAD.size :]
-    return found == sums or len(found) < len(sums)
+    sums = _sums(path.read_bytes(), piece_bytes)
+    return sums.startswith(found)
 
 
 def write_with_checksum(path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """Hadoop's checksums, from files that Hadoop has written."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,9 @@ def test_the_checksum_is_the_one_that_hadoop_writes(tmp_path: Path) -> None:
     assert (tmp_path / ".3.crc").read_bytes() == OF_HADOOP
 
 
-@pytest.mark.parametrize("left", [b"", b"crc", b"crc\0\0\0\2\0"])
+@pytest.mark.parametrize(
+    "left", [b"", b"crc", b"crc\0\0\0\2\0", bytes(12), OF_HADOOP[:9] + bytes(3)]
+)
 def test_a_checksum_that_a_power_cut_has_cut_says_nothing(tmp_path: Path, left: bytes) -> None:
     (tmp_path / "3").write_bytes(METADATA)
     assert matches_checksum(tmp_path / "3")
@@ -53,6 +56,32 @@ def test_a_checksum_that_a_power_cut_has_cut_says_nothing(tmp_path: Path, left: 
     (tmp_path / ".3.crc").write_bytes(left)
 
     assert matches_checksum(tmp_path / "3")
+
+
+def test_what_a_power_cut_has_left_of_a_checksum_still_counts(tmp_path: Path) -> None:
+    path = tmp_path / "7"
+    write_with_checksum(path, "x" * 1000)
+    for left in (
+        (tmp_path / ".7.crc").read_bytes()[:12],
+        (tmp_path / ".7.crc").read_bytes()[:12] + bytes(4),
+    ):
+        (tmp_path / ".7.crc").write_bytes(left)
+        path.write_text("x" * 1000)
+        assert matches_checksum(path)
+
+        path.write_text("z" + "x" * 999)
+
+        assert not matches_checksum(path)
+
+
+def test_a_checksum_that_ends_with_zeros_is_compared(tmp_path: Path) -> None:
+    text = next(str(n) for n in range(10**6) if not zlib.crc32(str(n).encode()) & 0xFF)
+    write_with_checksum(tmp_path / "7", text)
+    assert matches_checksum(tmp_path / "7")
+
+    (tmp_path / "7").write_text(text[:-1] + "x")
+
+    assert not matches_checksum(tmp_path / "7")
 
 
 def test_a_checksum_that_is_none_is_damage(tmp_path: Path) -> None:
