@@ -51,7 +51,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
             context.broker.refuse(context, error)
 
-    context.broker.groups.topic_matches.when_known(heartbeat.regex, go_on)
+    if not context.broker.groups.topic_matches.when_known(heartbeat.regex, go_on):
+        # Other expressions may take longer than a session.
+        context.broker.groups.consumer_waits(heartbeat)
 
 
 def _heartbeat(request: "Oldest | Newest", context: RequestContext) -> MemberHeartbeat:

@@ -5,9 +5,9 @@ It reads lines of JSON from standard input and answers each with one line:
     {"pattern": "a.*", "processor_s": 10.0}  →  null, or the reason why the pattern is invalid
     ["ab", "ba"]                             →  [0]: the positions of the texts that match as a whole
 
-A job may use `processor_s` of processor time in all; then the kernel ends this process with SIGPROF,
-also in the middle of a compilation. A limit by the wall clock would depend on what else the machine
-does.
+A job may use `processor_s` of processor time in all to compile and to match; then the kernel ends this
+process with SIGPROF, also in the middle of a compilation. A limit by the wall clock would depend on what
+else the machine does. The timer stops while a line is read: what a job has left must not end the next one.
 
 The broker starts this file as a script: importing the package `duolog.broker` would take longer than
 most jobs.
@@ -25,6 +25,7 @@ import re2
 from duolog.core.child_process import end_with
 
 _NICENESS: Final = 5
+_TIMER_S_MIN: Final = 0.001
 _MEMORY_BYTES_MAX: Final = 2 * 1024 * 1024
 """What RE2 may use for one expression. A larger cache makes expensive expressions slower."""
 
@@ -47,13 +48,16 @@ def main(parent: int) -> None:
     """Serve the process `parent` until standard input ends."""
     end_with(parent)
     os.nice(_NICENESS)
-    expression = None
+    expression, left_s = None, 0.0
     with suppress(KeyboardInterrupt, BrokenPipeError):
         while line := sys.stdin.readline():
             asked = json.loads(line)
             answer: object = None
             if isinstance(asked, dict):
-                signal.setitimer(signal.ITIMER_PROF, asked["processor_s"])
+                left_s = asked["processor_s"]
+            # Zero would stop the timer.
+            signal.setitimer(signal.ITIMER_PROF, max(left_s, _TIMER_S_MIN))
+            if isinstance(asked, dict):
                 try:
                     expression = compile_expression(asked["pattern"])
                 except re2.error as error:
@@ -62,6 +66,7 @@ def main(parent: int) -> None:
                 assert expression is not None
                 matches = expression.fullmatch
                 answer = [index for index, text in enumerate(asked) if matches(text)]
+            left_s, _ = signal.setitimer(signal.ITIMER_PROF, 0)
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 

@@ -7,8 +7,7 @@
 
 At a start the log is replayed in time slices, so that a long one does not hold the loop; until that is
 done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is done in time slices, too.
-
-All of it runs on the broker's loop.
+Thread: the broker's loop.
 """
 
 import gc
@@ -210,6 +209,9 @@ class GroupCoordinatorService:
         self._carry_out(outcome)
         if outcome.records:
             self._plan(request.group_id)
+
+    def consumer_waits(self, request: MemberHeartbeat) -> None:
+        self._coordinator.consumer.extend_session(request, self._now())
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         return self._coordinator.describe_consumer(group_id)

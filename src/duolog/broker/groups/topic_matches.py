@@ -71,18 +71,19 @@ class TopicMatches:
         self._names: frozenset[str] = frozenset()
         self._version = -1
 
-    def when_known(self, regex: str | None, then: Callable[[], None]) -> None:
-        """Call `then` when there is a first result for `regex`: at once, if there is one already."""
+    def when_known(self, regex: str | None, then: Callable[[], None]) -> bool:
+        """Call `then` when there is a first result for `regex`; return True if it was called at once."""
         if not regex or len(regex.encode()) > TEXT_BYTES_MAX:
             then()
-            return
+            return True
         result = self._results.get(regex)
         if result is None or result.failed:
             result = self._compare(regex, _Result())
         if result.compared is None and result.error is None:
             result.waiting.append(then)
-        else:
-            then()
+            return False
+        then()
+        return True
 
     def check(self, regex: str) -> None:
         result = self._results.get(regex)

@@ -20,6 +20,7 @@ from duolog.coordinator.consumer_groups.heartbeat import (
     expire,
     heartbeat,
     leave,
+    stay_alive,
 )
 from duolog.coordinator.consumer_groups.held import HeldLetters
 from duolog.coordinator.consumer_groups.messages import (
@@ -97,6 +98,14 @@ class ConsumerGroups:
             reply = heartbeat(Draft(self._find(request.group_id), step), request)
         step.outcome.deferred.append(Letter(to, reply))
         return self._counts(request.group_id, step)
+
+    def extend_session(self, request: MemberHeartbeat, now: Moment) -> None:
+        """Take the sign of life of a heartbeat that waits for something; nothing if it will be refused."""
+        group = self._groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            step = self._step(request.group_id, now)
+            stay_alive(group, request, step)
+            self._counts(request.group_id, step)
 
     def describe(self, group_id: str) -> DescribedConsumerGroup:
         """Return the group.

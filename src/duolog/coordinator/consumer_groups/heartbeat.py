@@ -8,6 +8,7 @@ Source: Kafka `GroupMetadataManager.consumerGroupHeartbeat`, `consumerGroupLeave
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -78,8 +79,7 @@ def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
     ensure_room(draft, request.member_id)
     member = _find_member(draft, request)
     current = follow(draft, member, member.told(request), request.owned)
-    until_ms = step.now.monotonic_ms + step.settings.session_timeout_ms
-    step.then(Soft.live, member.member_id, until_ms)
+    _live(member, step)
     told = request.full or current.assigned != member.current.assigned
     return HeartbeatReply(
         member_id=member.member_id,
@@ -87,6 +87,21 @@ def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
         heartbeat_interval_ms=step.settings.heartbeat_interval_ms,
         assignment=current.assigned if told else None,
     )
+
+
+def stay_alive(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) -> None:
+    """Extend the session of a member whose heartbeat is not handled yet, if it is at the right epoch."""
+    member = group.members.get(request.member_id)
+    if member is None or member.metadata.classic is not None or request.member_epoch < JOIN_EPOCH:
+        return
+    with suppress(FencedMemberEpoch):  # The heartbeat is refused when its turn comes.
+        _check_epoch(member, request)
+        _live(member, step)
+
+
+def _live(member: ConsumerMember, step: ConsumerStep) -> None:
+    until_ms = step.now.monotonic_ms + step.settings.session_timeout_ms
+    step.then(Soft.live, member.member_id, until_ms)
 
 
 def follow(

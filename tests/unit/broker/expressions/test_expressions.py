@@ -1,7 +1,9 @@
 """Regular expressions of clients, matched in a helper process."""
 
+import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic
@@ -11,7 +13,12 @@ import pytest
 
 from duolog.broker.event_loop.loop import Loop
 from duolog.broker.expressions import expressions
-from duolog.broker.expressions.expressions import Expressions, HelperFailed, InvalidExpression
+from duolog.broker.expressions.expressions import (
+    WORKER_COMMAND,
+    Expressions,
+    HelperFailed,
+    InvalidExpression,
+)
 from duolog.core.clock import SystemClock
 
 DEADLINE_S: Final = 60.0
@@ -87,6 +94,23 @@ def test_texts_that_take_too_long_are_refused(hasty: Desk) -> None:
     texts = ["ab" * 100 + str(number) for number in range(200_000)]
 
     assert isinstance(hasty.match("(.*a.{0,200}b.*c){1,4}", texts), InvalidExpression)
+
+
+def test_what_is_left_of_one_budget_does_not_end_the_next_job() -> None:
+    """Its timer went on while the next line was read: a large one could end the process for a job that was done."""
+    worker = subprocess.Popen(
+        [*WORKER_COMMAND, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        long_to_read = json.dumps({"pattern": "a", "processor_s": 10.0, "more": ["x"] * 3_000_000})
+        for line in ('{"pattern": "a", "processor_s": 0.02}', '["a"]', long_to_read, '["a"]'):
+            worker.stdin.write(line.encode() + b"\n")
+            worker.stdin.flush()
+            assert worker.stdout.readline() in {b"null\n", b"[0]\n"}
+        worker.stdin.close()
+        assert worker.wait(DEADLINE_S) == 0
 
 
 def test_a_process_that_was_killed_at_work_is_an_error_to_try_again(desk: Desk) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from duolog.broker.groups import topic_matches
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
-from unit.broker.groups.test_consumer_group_apis import join
+from duolog.protocol.error_codes import ErrorCode
+from unit.broker.groups.test_consumer_group_apis import SESSION_S, join
 from unit.broker.paper_broker import CONSUMER_HEARTBEAT, PaperBroker
 
 NAMES: dict[str, Any] = {"subscribed_topic_names": None}
@@ -65,6 +66,41 @@ def test_two_members_wait_for_one_result(broker: PaperBroker) -> None:
 
     assert [reply.error_code for (reply,) in replies] == [0, 0]
     assert asked == 1
+
+
+def test_a_heartbeat_that_waits_keeps_its_session(broker: PaperBroker) -> None:
+    """A member that changed its expression while others were matched lost its partitions to the group."""
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    broker.expressions.held = []
+    broker.pass_time(SESSION_S - 5)
+    changed = broker.send(
+        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
+        member_epoch=reply.member_epoch, rebalance_timeout=60_000, subscribed_topic_names=(),
+        subscribed_topic_regex="ord.*", topic_partitions=[],
+    )  # fmt: skip
+
+    broker.pass_time(SESSION_S - 5)
+    assert changed == []
+    broker.expressions.answer()
+
+    assert changed[0].error_code == 0
+    assert topics(broker, changed[0]) == ["orders", "orders_eu"]
+
+
+def test_a_heartbeat_that_waits_with_a_wrong_epoch_keeps_nothing(broker: PaperBroker) -> None:
+    reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
+    broker.expressions.held = []
+    broker.pass_time(SESSION_S - 5)
+    refused = broker.send(
+        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
+        member_epoch=reply.member_epoch + 7, rebalance_timeout=60_000, subscribed_topic_names=(),
+        subscribed_topic_regex="ord.*", topic_partitions=[],
+    )  # fmt: skip
+
+    broker.pass_time(10)
+    broker.expressions.answer()
+
+    assert refused[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_each_new_name_is_compared_once(broker: PaperBroker) -> None:
