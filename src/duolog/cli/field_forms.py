@@ -166,23 +166,35 @@ class PackForm:
             values.append(value.decode("latin-1") if isinstance(value, bytes) else value)
             at += struct.calcsize(part)
         if self._has_rest:
-            values.append(data[at:].decode(errors="backslashreplace"))
+            try:
+                values.append(data[at:].decode())
+            except UnicodeDecodeError:
+                raise ValueError("the text at its end is not UTF-8") from None
         elif self._ends and at < len(data):
             raise ValueError(f'{len(data)} bytes are too long for the pack string "{self._pack}"')
         return values[0] if len(values) == 1 else " ".join(map(str, values))
 
     def encode(self, text: str) -> bytes:
-        texts = text.split(" ", len(self._parts)) if self._has_rest else text.split(" ")
-        if len(texts) != len(self._parts) + self._has_rest:
-            raise _not_of(f'the pack string "{self._pack}"', text)
         data = b""
         try:
+            texts = self._texts(text)
             for part, one in zip(self._parts, texts, strict=False):
                 value = one.encode("latin-1") if part[1] == "c" else _integer(one)
                 data += struct.pack(part, value)
         except (ValueError, struct.error) as error:
             raise _not_of(f'the pack string "{self._pack}"', text) from error
         return data + (texts[-1].encode() if self._has_rest else b"")
+
+    def _texts(self, text: str) -> list[str]:
+        """Return the text of each number and character, and the rest; a character may be a space."""
+        found, left, count = [], text, len(self._parts) + self._has_rest
+        for number, part in enumerate(self._parts, 1):
+            at = len(left) if number == count else 1 if part[1] == "c" else left.find(" ")
+            if number < count and left[at : at + 1] != " ":
+                raise ValueError("there are fewer texts than letters")
+            found.append(left[:at])
+            left = left[at + 1 :]
+        return [*found, left] if self._has_rest else found
 
     def encode_json(self, text: str) -> bytes:
         return self.encode(json.loads(text) if text.startswith('"') else text)
