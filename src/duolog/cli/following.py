@@ -16,7 +16,7 @@ from duolog.cli.progress_lines import ProgressLines, counted_streams
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
 from duolog.engine.errors import TopologyChanged
-from duolog.runtime.reach import BrokerWatch
+from duolog.runtime.broker_watch import BrokerWatch
 
 if TYPE_CHECKING:
     from duolog.cli.fresh import FreshStart

@@ -22,7 +22,7 @@ logger: Final = logging.getLogger(__name__)
 REACH_S: Final = 1.5
 PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
-_SILENT: Final = "takes connections and does not answer"
+SILENT: Final = "takes connections and does not answer"
 
 # Length, then api key, version, correlation id and client id. Each broker answers before it asks who one is.
 _CORRELATION_ID: Final = 0x6475
@@ -33,13 +33,14 @@ def _nothing(_connection: socket.socket) -> str:
     return ""
 
 
-def _speak(connection: socket.socket) -> str:
-    connection.settimeout(_SPEAK_S)
+def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
+    """Send ApiVersions; return what is wrong with the answer, or nothing."""
+    connection.settimeout(within_s)
     connection.sendall(_API_VERSIONS)
     try:
-        answer = connection.recv(8)
+        answer = connection.recv(8, socket.MSG_PEEK)  # Who asks on reads it whole.
     except TimeoutError:
-        return _SILENT
+        return SILENT
     if not answer:
         return "closes the connection, which is not what a Kafka broker without TLS does"
     # A few bytes may come alone.
@@ -58,8 +59,8 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
     """
     deadline = time.monotonic() + patience_s
     told = False
-    while problems := problems_of(bootstrap_servers, then=_speak):
-        if _SILENT not in problems or time.monotonic() >= deadline:
+    while problems := problems_of(bootstrap_servers, then=speak):
+        if SILENT not in problems or time.monotonic() >= deadline:
             raise BrokerUnavailable(
                 f"no broker answers at {bootstrap_servers}",
                 detail=problems,
@@ -70,10 +71,14 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
             told = True
 
 
-def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _nothing) -> str:
+def problems_of(
+    bootstrap_servers: str,
+    then: Callable[[socket.socket], str] = _nothing,
+    speak_s: float = _SPEAK_S,
+) -> str:
     """Return why no server takes connections, of each of them; nothing where one does.
 
-    `then` says, within half a second, what is wrong with a connection.
+    `then` says, within `speak_s`, what is wrong with a connection.
 
     Raises:
         ConfigError: an address cannot be read.
@@ -86,7 +91,7 @@ def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _
         words = (server, host, port, then, answers)
         Thread(target=_knock, args=words, daemon=True).start()
     problems = dict.fromkeys(servers, f"no answer within {REACH_S} s")
-    deadline = time.monotonic() + REACH_S + _SPEAK_S
+    deadline = time.monotonic() + REACH_S + speak_s
     for _ in servers:
         try:
             server, problem = answers.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -96,33 +101,6 @@ def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _
             return ""
         problems[server] = problem
     return "; ".join(f"{server}: {problem}" for server, problem in problems.items())
-
-
-class BrokerWatch:
-    """Tells when a broker goes away and when it is back.
-
-    Args:
-        bootstrap: its addresses.
-        meanwhile: what happens until it is back, for the line that says that it has gone.
-    """
-
-    def __init__(
-        self, bootstrap: str, meanwhile: str, problems_of: Callable[[str], str] = problems_of
-    ) -> None:
-        self._bootstrap = bootstrap
-        self._meanwhile = meanwhile
-        self._problems_of = problems_of
-        self.answers = True
-
-    def look(self) -> list[str]:
-        """Return a line if something has changed since the last look."""
-        problems = self._problems_of(self._bootstrap)
-        before, self.answers = self.answers, not problems
-        if before == self.answers:
-            return []
-        if problems:
-            return [f"no broker answers at {self._bootstrap}: {problems}; {self._meanwhile}"]
-        return [f"a broker answers again at {self._bootstrap}"]
 
 
 def _knock(

@@ -19,7 +19,7 @@ from duolog.engine.errors import TopologyChanged
 from duolog.engine.lower import lower
 from duolog.engine.progress import Progress, Skipped
 from duolog.plan.levels import find_levels
-from duolog.runtime.reach import BrokerWatch
+from duolog.runtime.broker_watch import BrokerWatch, Looked
 
 if TYPE_CHECKING:
     from duolog.cli.fresh import FreshStart
@@ -312,7 +312,7 @@ def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
 ) -> None:
     now = 0.0
     problems = ""
-    broker = BrokerWatch("b:1", "it waits", lambda _: problems)
+    broker = BrokerWatch("b:1", "it waits", lambda _: Looked(problems))
     teller = ProgressTeller(cast("RunningQuery", Moving()), quiet=False)
     watcher = Watcher(teller, broker, lambda: now)
 

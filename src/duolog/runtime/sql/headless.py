@@ -27,7 +27,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.session import parse
 from duolog.ksql.types import type_from
-from duolog.runtime.reach import BrokerWatch
+from duolog.runtime.broker_watch import BrokerWatch
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.keeper import LiveQuery

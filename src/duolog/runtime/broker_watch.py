@@ -1,0 +1,125 @@
+"""Report when no broker of a cluster answers any more, and when one does again.
+
+    bootstrap addresses ─┐
+    brokers of the last  ├─▶ one connection each ─▶ ApiVersions ─▶ an answer: the cluster lives
+    answer to Metadata  ─┘                                     └─▶ Metadata: its brokers
+
+A connection says little: the kernel accepts it for a process that is stopped or hangs. A bootstrap address may be that of a
+broker that has been removed, while the others serve.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO, Final
+
+from duolog.core.addresses import whole_servers
+from duolog.core.errors import ConfigError
+from duolog.runtime.reach import problems_of, speak
+
+ANSWER_S: Final = 3.0
+"""How long a broker may take to answer. With the pause between two looks, a silent one is reported within 5 s."""
+_BROKERS_MAX: Final = 10
+_ANSWER_BYTES_MAX: Final = 1024 * 1024
+# Length, api key, version, correlation id, client id; no topics, and none is created.
+_METADATA: Final = struct.pack(">ihhihiB", 15, 3, 4, 0x6476, -1, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at some addresses has found.
+
+    Args:
+        problems: why none of them answers; empty if one does.
+        brokers: the addresses of all brokers of the cluster, as far as it has reported them.
+    """
+
+    problems: str
+    brokers: tuple[str, ...] = ()
+
+
+def look_at(servers: str, answer_s: float = ANSWER_S) -> Looked:
+    """Ask all servers at once, and return when one has answered or none has in time."""
+    brokers: list[str] = []
+    problems = problems_of(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
+    return Looked(problems, tuple(brokers))
+
+
+class BrokerWatch:
+    """Tells when the brokers of a cluster go away and when one is back.
+
+    Args:
+        bootstrap: the addresses that the user has given.
+        meanwhile: what happens until one is back, for the line that says that they have gone.
+    """
+
+    def __init__(
+        self, bootstrap: str, meanwhile: str, look_at: Callable[[str], Looked] = look_at
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._meanwhile = meanwhile
+        self._look_at = look_at
+        self._brokers: tuple[str, ...] = ()
+        self.answers = True
+
+    def look(self) -> list[str]:
+        """Return a line if something has changed since the last look."""
+        given = whole_servers(self._bootstrap).split(",")
+        others = [broker for broker in self._brokers if broker not in given]
+        looked = self._look_at(",".join(given + others[:_BROKERS_MAX]))
+        # While none answers, the brokers are where they were.
+        self._brokers = looked.brokers or self._brokers
+        before, self.answers = self.answers, not looked.problems
+        if before == self.answers:
+            return []
+        if looked.problems:
+            return [f"no broker answers at {self._bootstrap}: {looked.problems}; {self._meanwhile}"]
+        return [f"a broker answers again at {self._bootstrap}"]
+
+
+def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> str:
+    """Return what is wrong with a broker; if nothing is, put the brokers that it knows into `brokers`."""
+    began = time.monotonic()
+    if problem := speak(connection, answer_s):
+        return problem
+    try:
+        connection.settimeout(max(0.01, answer_s - (time.monotonic() - began)))
+        with connection.makefile("rb") as answers:
+            _next_of(answers)
+            connection.sendall(_METADATA)
+            brokers[:] = _brokers_in(_next_of(answers))
+    except (OSError, EOFError, ValueError, struct.error, ConfigError):
+        pass  # It lives. A cluster that authenticates its clients reports no brokers before.
+    return ""
+
+
+def _next_of(answers: BinaryIO) -> bytes:
+    (size,) = struct.unpack(">i", answers.read(4))
+    if not 0 <= size <= _ANSWER_BYTES_MAX:
+        raise ValueError(f"an answer of {size} bytes")
+    answer = answers.read(size)
+    if len(answer) < size:
+        raise EOFError("the connection was closed")
+    return answer
+
+
+def _brokers_in(answer: bytes) -> list[str]:
+    """Return the addresses in an answer to Metadata, version 4.
+
+    Source: Kafka MetadataResponse.json.
+    """
+    at = 8  # Correlation id and throttle time.
+    (count,) = struct.unpack_from(">i", answer, at)
+    at += 4
+    found: list[str] = []
+    for _ in range(count):
+        (host_bytes,) = struct.unpack_from(">h", answer, at + 4)
+        at += 6
+        host = answer[at : at + host_bytes].decode()
+        port, rack_bytes = struct.unpack_from(">ih", answer, at + host_bytes)
+        at += host_bytes + 6 + max(0, rack_bytes)
+        found.append(whole_servers(f"[{host}]:{port}" if ":" in host else f"{host}:{port}"))
+    return found
