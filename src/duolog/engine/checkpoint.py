@@ -40,6 +40,7 @@ from duolog.engine.durable import make_durable_dir, remove_tree, write_durably
 from duolog.engine.errors import TopologyChanged
 from duolog.engine.generations import first_log, taken_back
 from duolog.engine.generations import upgraded as upgraded_log
+from duolog.engine.given_starts import read_starts, write_starts
 from duolog.engine.shape_difference import MAY_CHANGE, first_difference
 from duolog.engine.topic_ids import ensure_same_topics
 from duolog.engine.topics import EndOffsets
@@ -51,7 +52,6 @@ PIN_FILE: Final = "application.json"
 SPARK_DIR: Final = "spark"
 PREPARED: Final = "prepared."
 _OF_FILE: Final = ("format", "fingerprint")
-_STARTS: Final = "starts.json"
 SHADOW_DIR: Final = "rebuild"
 HANDOVER_FILE: Final = "handover.wanted"
 # What belongs to one upgrade, and not to the next.
@@ -211,9 +211,7 @@ class Checkpoint:
 
     def given_starts(self) -> dict[str, dict[int, int]]:
         """Return where the first start is to begin, of topics that somebody has moved (`give_starts`)."""
-        path = self.directory / _STARTS
-        kept = read_json(path, self.directory.name) if path.is_file() else {}
-        return {topic: {int(n): at for n, at in of.items()} for topic, of in kept.items()}
+        return read_starts(self.directory)
 
     def give_starts(self, starts: EndOffsets) -> None:
         """Have the first start begin at these offsets.
@@ -221,9 +219,7 @@ class Checkpoint:
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
         """
-        with writing(self.directory, self.directory.name):
-            make_durable_dir(self.directory)
-            write_durably(self.directory / _STARTS, json.dumps(as_kept(starts)))
+        write_starts(self.directory, starts)
 
     def differs(self, shape: Json) -> bool:
         """Tell whether a start of `shape` would be refused."""
