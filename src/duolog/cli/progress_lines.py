@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import click
 
+from duolog.cli.cells import cells, fitting
 from duolog.core.printable import for_stream
 
 _UP_AND_CLEAR = "\x1b[{}A\r\x1b[J"
@@ -23,6 +24,8 @@ class ProgressLines:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._last: tuple[str, ...] = ()
+        self._shown: list[str] = []
+        """The last block as it was written to a terminal."""
         self._writes_then: int | None = None
 
     def changed(self, lines: Sequence[str]) -> list[str]:
@@ -33,17 +36,19 @@ class ProgressLines:
     def show(self, lines: Sequence[str]) -> None:
         """Write a block."""
         stream = self._stream or sys.stderr
-        height = len(self._last)
         changed = self.changed(lines)
         if not stream.isatty():
             for line in changed:
                 click.echo(line, file=stream)
             return
-        if height and self._writes_then is not None and _writes(stream) == self._writes_then:
+        columns = shutil.get_terminal_size().columns
+        if self._shown and self._writes_then is not None and _writes(stream) == self._writes_then:
+            # A terminal that has been made narrower has folded the lines.
+            height = sum(max(1, -(-cells(line) // columns)) for line in self._shown)
             stream.write(_UP_AND_CLEAR.format(height))
-        width = shutil.get_terminal_size().columns - 1
-        for line in lines:
-            click.echo(_fitted(for_stream(line, stream), width), file=stream)
+        self._shown = [_fitted(for_stream(line, stream), columns - 1) for line in lines]
+        for line in self._shown:
+            click.echo(line, file=stream)
         stream.flush()
         self._writes_then = _writes(stream)
 
@@ -86,4 +91,6 @@ def _writes(stream: object) -> int | None:
 
 
 def _fitted(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+    """Return a line that takes one row of at most `width` places."""
+    line = " ".join(line.split()) if {"\n", "\t"} & set(line) else line
+    return line if cells(line) <= width else line[: fitting(line, max(1, width - 1))] + "…"

@@ -87,6 +87,45 @@ def test_a_line_that_is_wider_than_the_terminal_is_cut(
     assert screen(written) == ["x" * 18 + "…"]
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("東" * 30, "東" * 9 + "…"),
+        ("東" * 9, "東" * 9),
+        ("no topic\nhint:\tcreate it", "no topic hint: cre…"),
+        ("é" * 19, "é" * 19),
+    ],
+)
+def test_a_line_takes_one_row_whatever_is_in_it(
+    monkeypatch: pytest.MonkeyPatch, written: list[str], line: str, shown: str
+) -> None:
+    """Characters of double width, and line ends, took more rows than were cleared: parts of old lines stayed."""
+    on_terminal(monkeypatch, written)
+
+    with counted_streams():
+        lines = ProgressLines()
+        lines.show([line])
+        first = screen(written)
+        lines.show(["a"])
+
+    assert first == [shown]
+    assert screen(written) == ["a"]
+
+
+def test_a_terminal_that_was_made_narrower_is_cleared_whole(
+    monkeypatch: pytest.MonkeyPatch, written: list[str]
+) -> None:
+    on_terminal(monkeypatch, written)
+
+    with counted_streams():
+        lines = ProgressLines()
+        lines.show(["x" * 15, "y" * 10, ""])
+        monkeypatch.setenv("COLUMNS", "10")
+        lines.show(["a"])
+
+    assert "\x1b[4A\r\x1b[J" in written, "2 rows, 1 row and an empty one"
+
+
 def test_without_counting_nothing_is_overwritten(
     monkeypatch: pytest.MonkeyPatch, written: list[str]
 ) -> None:

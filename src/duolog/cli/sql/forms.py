@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.cli.cells import cells
 from duolog.cli.output import separated
-from duolog.cli.sql.table import Table, cells
+from duolog.cli.sql.table import Table
 from duolog.cli.sql.values import csv_of, json_of, text_of
 from duolog.core.printable import for_stream, json_safe
 

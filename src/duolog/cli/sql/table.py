@@ -8,6 +8,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from duolog.cli.cells import cells, fitting
 from duolog.cli.sql.values import is_number, text_of
 
 NARROWEST: Final = 6
@@ -104,33 +105,12 @@ def folds(text: str, width: int) -> list[str]:
     """
     lines = []
     while cells(text) > width:
-        end = _fitting(text, width)
+        end = fitting(text, width)
         space = text.rfind(" ", 0, end + 1)
         cut = space if space > 0 else end
         lines.append(text[:cut].rstrip())
         text = text[cut:].lstrip()
     return [*lines, text]
-
-
-def cells(text: str) -> int:
-    """Return how many places a text takes: some signs take two."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 - 30 ms, for those who have such texts
-
-    return cell_len(text)
-
-
-def _fitting(text: str, width: int) -> int:
-    """Return how many characters of a text, one at least, take no more than `width` places."""
-    if text.isascii():
-        return width
-    taken = 0
-    for at, character in enumerate(text):
-        taken += cells(character)
-        if taken > width:
-            return max(at, 1)
-    return len(text)
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

@@ -3,7 +3,8 @@ from decimal import Decimal
 
 import pytest
 
-from duolog.cli.sql.table import Table, cells, fitted, folds
+from duolog.cli.cells import cells
+from duolog.cli.sql.table import Table, fitted, folds
 from duolog.cli.sql.values import csv_of, json_of, text_of
 
 COLUMNS = (("ID", "BIGINT"), ("NOTE", "STRING"))
