@@ -20,8 +20,17 @@ def kafka_streams(
         yield judge
 
 
+@pytest.fixture
+def unaltered_kafka_streams(kafka_streams: KafkaStreams) -> KafkaStreams:
+    """The same for a test that compares what Duolog does by default, and has the judge run unaltered."""
+    return kafka_streams
+
+
 @pytest.fixture(autouse=True)
 def _as_kafka_streams(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Kafka Streams judges, do as it does what is decided otherwise."""
-    if "kafka_streams" in request.fixturenames:
+    """Where Kafka Streams judges, do as it does what is decided otherwise; not where it is unaltered."""
+    if (
+        "kafka_streams" in request.fixturenames
+        and "unaltered_kafka_streams" not in request.fixturenames
+    ):
         do_as_kafka_streams(monkeypatch)

@@ -144,9 +144,16 @@ class KafkaStreams:
         self._log.close()
 
     def run(
-        self, plan: Plan, batches: Iterable[Sequence[Given]], *, cache_bytes_max: int
+        self,
+        plan: Plan,
+        batches: Iterable[Sequence[Given]],
+        *,
+        cache_bytes_max: int = 0,
+        unaltered: bool = False,
     ) -> list[ByTopic]:
         """Return what Kafka Streams writes for each batch; it commits behind each.
+
+        Unaltered it has its default stores, retentions, record cache and intervals, and commits behind each record.
 
         Raises:
             JudgeFailed: Streams cannot run the plan.
@@ -154,7 +161,8 @@ class KafkaStreams:
         sinks = [topic for sink in plan.sinks for topic in sink.topics]
         answer = self._ask(
             {
-                "plan": plan_as_json(plan),
+                "plan": plan_as_json(plan, unaltered=unaltered),
+                "unaltered": unaltered,
                 "cache": cache_bytes_max,
                 "sinks": sinks,
                 "batches": [[_given_as_json(record) for record in batch] for batch in batches],
@@ -228,7 +236,7 @@ def _written(record: Json) -> Written:
     return Written(key, value, record["time"], headers)
 
 
-def plan_as_json(plan: Plan) -> list[Json]:
+def plan_as_json(plan: Plan, *, unaltered: bool = False) -> list[Json]:
     """Return the nodes of a plan, parents first; a group is a node, also by the key that is there."""
     nodes = [known for node in plan.nodes for known in (*_group_of(node), node)]
     copied = find_levels(plan).cut.copied
@@ -244,6 +252,7 @@ def plan_as_json(plan: Plan) -> list[Json]:
             **_described(node),
             # A copied aggregate is in no record cache: a copy must know what the store knows.
             "cached": node not in copied,
+            "unaltered": unaltered,
         }
         for node in ids
     ]

@@ -62,11 +62,14 @@ final class Cogroup {
 
   static Materialized<Object, Json.Row, SessionStore<Bytes, byte[]>> sessionStore(JsonNode node) {
     JsonNode of = node.get("windows");
-    return Materialized
-        .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
-        .withKeySerde(Json.KEYS)
-        .withValueSerde(Json.ROWS)
-        .withRetention(duration(of, "gap_ms").plus(duration(of, "grace_ms")).plusMillis(1));
+    var store =
+        Materialized
+            .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS);
+    return node.get("unaltered").asBoolean()
+        ? store
+        : store.withRetention(duration(of, "gap_ms").plus(duration(of, "grace_ms")).plusMillis(1));
   }
 
   private static Duration duration(JsonNode of, String field) {

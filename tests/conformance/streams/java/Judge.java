@@ -16,6 +16,7 @@ import org.apache.kafka.streams.MicroBatchDriver;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.test.TestRecord;
 
@@ -23,7 +24,7 @@ import org.apache.kafka.streams.test.TestRecord;
  * Kafka Streams as the judge: a case for each line of stdin, what Streams writes on a line of stdout.
  *
  * <pre>
- *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...],
+ *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...], "unaltered": whether,
  *    "batches": [[{"topic", "key": [...] | null, "value": [...] | null, "time", "headers"}, ...], ...]}
  *   {"batches": [{topic: [{"key", "value", "time", "headers"}, ...], ...}, ...]}   or {"error": text}
  * </pre>
@@ -32,8 +33,10 @@ import org.apache.kafka.streams.test.TestRecord;
  */
 public final class Judge {
   private final Properties config = new Properties();
+  private final String stateDir;
 
   private Judge(String stateDir) {
+    this.stateDir = stateDir;
     config.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
     config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "none:1");
     config.put(StreamsConfig.STATE_DIR_CONFIG, stateDir);
@@ -80,6 +83,9 @@ public final class Judge {
   }
 
   private ArrayNode run(JsonNode test) {
+    if (test.get("unaltered").asBoolean()) {
+      return UnalteredJudge.run(test, stateDir);
+    }
     config.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, test.get("cache").asLong());
     ArrayNode written = Json.MAPPER.createArrayNode();
     StreamJoins joins = new StreamJoins();
@@ -90,7 +96,7 @@ public final class Judge {
         driver.run();
         ObjectNode topics = written.addObject();
         test.get("sinks")
-            .forEach(sink -> topics.set(sink.asText(), read(driver, sink.asText())));
+            .forEach(sink -> topics.set(sink.asText(), read(driver.driver(), sink.asText())));
       }
     }
     return written;
@@ -99,8 +105,27 @@ public final class Judge {
   private static void add(MicroBatchDriver driver, JsonNode record) {
     String topic = record.get("topic").asText();
     long time = record.get("time").asLong();
+    driver.add(topic, time, key(record), value(record), headers(record));
+  }
+
+  /** The key of a record, in bytes. */
+  static byte[] key(JsonNode record) {
     JsonNode key = record.get("key");
+    String topic = record.get("topic").asText();
+    return key.isNull() ? null : Json.KEYS.serializer().serialize(topic, Json.list(key));
+  }
+
+  /** The value of a record, in bytes. */
+  static byte[] value(JsonNode record) {
     JsonNode value = record.get("value");
+    if (value.isNull()) {
+      return null;
+    }
+    Json.Row row = new Json.Row(Json.list(value), record.get("time").asLong());
+    return Json.ROWS.serializer().serialize(record.get("topic").asText(), row);
+  }
+
+  static Headers headers(JsonNode record) {
     Headers headers = new RecordHeaders();
     for (JsonNode header : record.get("headers")) {
       JsonNode data = header.get(1);
@@ -108,22 +133,14 @@ public final class Judge {
           header.get(0).asText(),
           data.isNull() ? null : Base64.getDecoder().decode(data.asText()));
     }
-    driver.add(
-        topic,
-        time,
-        key.isNull() ? null : Json.KEYS.serializer().serialize(topic, Json.list(key)),
-        value.isNull()
-            ? null
-            : Json.ROWS.serializer().serialize(topic, new Json.Row(Json.list(value), time)),
-        headers);
+    return headers;
   }
 
-  private static ArrayNode read(MicroBatchDriver driver, String topic) {
+  /** What was written to a topic since it was last read. */
+  static ArrayNode read(TopologyTestDriver driver, String topic) {
     ArrayNode found = Json.MAPPER.createArrayNode();
     TestOutputTopic<Object, Json.Row> output =
-        driver
-            .driver()
-            .createOutputTopic(topic, Json.KEYS.deserializer(), Json.ROWS.deserializer());
+        driver.createOutputTopic(topic, Json.KEYS.deserializer(), Json.ROWS.deserializer());
     while (!output.isEmpty()) {
       TestRecord<Object, Json.Row> record = output.readRecord();
       ObjectNode node = found.addObject();

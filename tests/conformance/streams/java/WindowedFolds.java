@@ -24,12 +24,14 @@ final class WindowedFolds {
   private final JsonNode of;
   private final KGroupedStream<Object, Json.Row> grouped;
   private final Fold fold;
+  private final boolean unaltered;
 
   WindowedFolds(JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
     this.node = node;
     this.of = node.get("windows");
     this.grouped = grouped;
     this.fold = fold;
+    this.unaltered = node.get("unaltered").asBoolean();
   }
 
   KTable<Object, Json.Row> table() {
@@ -78,8 +80,8 @@ final class WindowedFolds {
     KTable<Object, Json.Row> kept =
         in(
             grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(difference, grace)),
-            difference.multipliedBy(4).plus(grace).plusMillis(2));
-    return node.get("on_close").asBoolean()
+            unaltered ? null : difference.multipliedBy(4).plus(grace).plusMillis(2));
+    return unaltered || node.get("on_close").asBoolean()
         ? kept
         : withOldValues(
             kept, new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()));
@@ -108,9 +110,11 @@ final class WindowedFolds {
         Materialized
             .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
             .withKeySerde(Json.KEYS)
-            .withValueSerde(Json.ROWS)
-            // In memory, what is open is then what is kept.
-            .withRetention(gap.plus(grace).plusMillis(1));
+            .withValueSerde(Json.ROWS);
+    if (!unaltered) {
+      // In memory, what is open is then what is kept.
+      store.withRetention(gap.plus(grace).plusMillis(1));
+    }
     retain(node, store);
     KTable<Object, Json.Row> kept =
         (KTable)
@@ -118,7 +122,7 @@ final class WindowedFolds {
                 .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
                 .emitStrategy(emit(node, store))
                 .aggregate(fold::initial, fold::add, fold::merge, store);
-    return node.get("on_close").asBoolean()
+    return unaltered || node.get("on_close").asBoolean()
         ? kept
         : withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
   }
@@ -132,7 +136,7 @@ final class WindowedFolds {
 
   /** As {@link #emit}; Streams loses what closes when time jumps on by more than size and grace period. */
   static EmitStrategy emitInWindows(JsonNode node, Materialized<?, ?, ?> store) {
-    if (node.get("on_close").asBoolean()) {
+    if (node.get("on_close").asBoolean() && !node.get("unaltered").asBoolean()) {
       store.withRetention(Duration.ofDays(1));
     }
     return emit(node, store);
