@@ -1,13 +1,13 @@
 package org.duolog.kernel;
 
 import java.io.IOException;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
-import org.apache.spark.sql.execution.datasources.v2.LowLatencyClock;
 
 /**
  * Readers of Kafka's records in real time that also come back when a look-up of their task has been answered: with a
@@ -17,17 +17,25 @@ import org.apache.spark.sql.execution.datasources.v2.LowLatencyClock;
  * </pre>
  *
  * <p>A task that waits for its next record hears of nothing else, and would keep what it has looked up until that
- * comes. What is read of the partition is not changed by such a row. Threads: a task's.
+ * comes. What is read of the partition is not changed by such a row. A reader also sets the clock of its task: {@link
+ * EpochClock}. Threads: a task's.
  */
-record WakingReaders(PartitionReaderFactory readers) implements PartitionReaderFactory {
+record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
+    implements PartitionReaderFactory {
   static final long NO_OFFSET = -1;
   private static final long serialVersionUID = 1L;
   private static final long LOOKS_EVERY_MS = 2;
   private static final int OFFSET = 4;
 
+  /** For an epoch that is planned now. */
+  WakingReaders(PartitionReaderFactory readers) {
+    this(readers, EpochClock.timeMs());
+  }
+
   @Override
   @SuppressWarnings("unchecked") // Spark asks for them as such.
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
+    EpochClock.start(TaskContext.get(), plannedAtMs);
     return new Waking((SupportsRealTimeRead<InternalRow>) readers.createReader(partition));
   }
 
@@ -52,7 +60,7 @@ record WakingReaders(PartitionReaderFactory readers) implements PartitionReaderF
         }
         RecordStatus status =
             records.nextWithTimeout(atMs, Math.max(0, Math.min(endMs - atMs, LOOKS_EVERY_MS)));
-        atMs = LowLatencyClock.getTimeMillis();
+        atMs = EpochClock.timeMs();
         if (status.hasRecord() || atMs >= endMs) {
           return status;
         }

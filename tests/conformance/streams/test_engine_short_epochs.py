@@ -1,0 +1,51 @@
+"""Epochs that are over before Spark's tasks start: what a busy machine does to epochs of a second."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import waiting
+from duolog import Topology
+from duolog.engine import Engine, EngineConfig
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+WAIT_S = 90
+PARTITIONS = 2
+KEYS = 20
+SHORTER_THAN_A_START_MS = 5
+
+
+def test_an_epoch_that_is_shorter_than_the_start_of_its_tasks_reads_what_comes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark ends an epoch a fixed time after it has planned it; tasks that started later read nothing, epoch after epoch."""
+    assert spark is not None
+    topology = Topology("short")
+    topology.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
+    with EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        for name in ("in", "out"):
+            client.create_topic(name, partitions=PARTITIONS)
+        config = EngineConfig(
+            cluster.bootstrap_servers,
+            tmp_path,
+            exactly_once=True,
+            epoch_ms=SHORTER_THAN_A_START_MS,
+        )
+        query = Engine(config).start(topology.build(), "short", "real-time")
+        waiting.wait_until(lambda: query.mode == "real-time", "it does not go live", WAIT_S)
+        for number in range(KEYS):
+            client.produce("in", f"key-{number}", '{"n": 1}')
+
+        waiting.wait_until(
+            lambda: len(client.read("out")) == KEYS, lambda: str(query.progress()), WAIT_S
+        )
+        query.stop()
+        counted = [json.loads(record.value_text or "")["n"] for record in client.read("out")]
+
+    assert query.exception() is None
+    assert counted == [1] * KEYS
