@@ -39,11 +39,13 @@ from duolog.engine.failures import as_told_of_jvm, taken_over, to_query_failed
 from duolog.engine.going_live import GoingLive
 from duolog.engine.in_words import query_in_words
 from duolog.engine.launch import Launcher, Trigger
+from duolog.engine.look_pauses import LOOK_S, next_look_s
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
 from duolog.engine.side_threads import SideThreads
 from duolog.engine.slots import release_slots
+from duolog.engine.standstill import Standstill
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
 from duolog.engine.trigger_bounds import TriggerBounds
@@ -61,10 +63,6 @@ _NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 _POLL_S: Final = 0.05
 _STARTS_WITHIN_S: Final = 1.0
 """A stop lets a start come to its end for so long, and then has what it writes first cancelled."""
-# How often a query looks whether its micro-batches still fit: seconds, as Spark counts them.
-_LOOK_S: Final = 2
-# One that has had nothing to do for long is looked at less often: fifty idle ones cost a third of what they did.
-_LOOK_AT_IDLE_S: Final = 8
 
 
 @dataclass(slots=True)
@@ -338,10 +336,13 @@ class RunningQuery:
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
-        look_s = _LOOK_S
+        look_s = LOOK_S
+        standstill = Standstill.of(self.application_id, self.launcher.config)
         while not self._spark_query.awaitTermination(look_s) and not self._beside.failure:
             self._look_at_topics(self._spark_query)
             self._note_commits()
+            if self._trigger == "real-time":
+                standstill.look(self._reported_positions(), self._records_behind_commits)
             epoch_before = self._bounds.epoch_seen
             if self._needs_new_bounds():
                 logger.info("micro-batches are not as large as planned: begin with new bounds")
@@ -352,21 +353,20 @@ class RunningQuery:
             if lacks_slots and self.has_room():
                 self._spark_query.stop()
                 return self._first_trigger()
-            look_s = self._next_look_s(look_s, is_idle=self._bounds.epoch_seen == epoch_before)
+            # An end is seen at once, whatever this is; but not that of a function that is called, nor what real time does.
+            is_idle = self._bounds.epoch_seen == epoch_before and self._trigger != "real-time"
+            look_s = next_look_s(look_s, is_idle=is_idle and not self.calls)
         if self._beside.failure is not None:
             raise self._beside.failure
         if self._state != "catching-up" or self._stopping.is_set():
             return None
         return self._next_trigger()
 
-    def _next_look_s(self, look_s: int, *, is_idle: bool) -> int:
-        """Return how long to wait for the next look: longer from one to the next while nothing happens.
-
-        An end is seen at once, whatever this is; but not that of a function that is called, nor what real time does.
-        """
-        if not is_idle or self.calls or self._trigger == "real-time":
-            return _LOOK_S
-        return min(2 * look_s, _LOOK_AT_IDLE_S)
+    def _records_behind_commits(self) -> int:
+        """Return how many records no epoch has committed; 0 where no broker answers soon."""
+        ends = self.reach(GLANCE_S)[1]
+        committed = self.topics.without_what_is_no_record(self._reported_positions(), ends)
+        return sum(lag_of(committed, ends).values())
 
     def _look_at_topics(self, spark_query: StreamingQuery) -> None:
         if self.launcher.checkpoint.handover_is_wanted:
