@@ -34,6 +34,8 @@ _FACTORS: Final[Mapping[TokenType, type[exp.Expression]]] = {
 }
 _NAME_TOKENS: Final = {TokenType.VAR, TokenType.IDENTIFIER}
 _BIGINT_MAX: Final = 2**63 - 1
+_DIGITS_MAX: Final = 1000
+"""A whole number with more digits is not read: Python's int() refuses 4,300."""
 _LITERAL_TYPES: Final = {"DATE", "TIME", "TIMESTAMP"}
 
 
@@ -121,6 +123,8 @@ class ExpressionParser(parser.Parser):
         token = self.expect(TokenType.NUMBER, "a whole number")
         if not token.text.isdecimal():
             self.raise_error(f"Expecting a whole number, found '{token.text}'", token)
+        if len(token.text) > _DIGITS_MAX:
+            raise _invalid_number(token)
         return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     def literal(self) -> exp.Expression:
@@ -139,15 +143,10 @@ class ExpressionParser(parser.Parser):
     def _number(self, *, negative: bool = False) -> exp.Literal:
         sign = self._prev if negative else None
         token = self.expect(TokenType.NUMBER, "a number")
-        if token.text.isdecimal() and int(token.text) > _BIGINT_MAX + negative:
-            first = sign or token
-            # ksqlDB counts the column from 2 here.
-            place = f"line {first.line}:{first.col - len(first.text) + 2}"
-            written = f"{sign.text if sign else ''}{token.text}"
-            raise SqlError(
-                f"Failed to prepare statement: {place}: Invalid numeric literal: {written}",
-                kind="syntax",
-            )
+        if token.text.isdecimal() and (
+            len(token.text) > _DIGITS_MAX or int(token.text) > _BIGINT_MAX + negative
+        ):
+            raise _invalid_number(token, sign)
         return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     # Types.
@@ -475,3 +474,13 @@ class ExpressionParser(parser.Parser):
 
 def number_of(literal: exp.Literal) -> Decimal:
     return Decimal(literal.name)
+
+
+def _invalid_number(token: Token, sign: Token | None = None) -> SqlError:
+    first = sign or token
+    # ksqlDB counts the column from 2 here.
+    place = f"line {first.line}:{first.col - len(first.text) + 2}"
+    written = f"{sign.text if sign else ''}{token.text}"
+    return SqlError(
+        f"Failed to prepare statement: {place}: Invalid numeric literal: {written}", kind="syntax"
+    )

@@ -5,17 +5,25 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 
 from duolog.ksql.dialect import Ksql
-from duolog.ksql.errors import syntax_error, too_deep
+from duolog.ksql.errors import SqlError, syntax_error, too_deep
 from duolog.ksql.nodes import Place
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
-    r"'(?:[^']|'')*'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|.", re.DOTALL
+    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|.", re.DOTALL
 )
 """What a text is made of: literals, quoted names and comments, in which a ; ends nothing."""
+
+_CLOSING: Final = {
+    "'": ("'", "text"),
+    '"': ('"', "name"),
+    "`": ("`", "name"),
+    "/*": ("*/", "comment"),
+}
+"""How what is opened is closed again, and what it is."""
 
 _MORE: Final = "Invalid expression / Unexpected token"
 """What sqlglot says of what it does not read."""
@@ -34,6 +42,8 @@ def parse(text: str) -> list[exp.Expression]:
         return [node for node in Ksql().parse(text) if isinstance(node, exp.Expression)]
     except RecursionError as error:
         raise too_deep(text.strip()) from error
+    except TokenError as error:
+        raise _unread(text, error) from error
     except ParseError as error:
         told = error.errors[0]
         length = len(told["highlight"] or " ")
@@ -41,6 +51,23 @@ def parse(text: str) -> list[exp.Expression]:
         # Of what stands behind a whole statement ksqlDB says no more than where it begins.
         what = "" if told["description"] == _MORE else told["description"]
         raise syntax_error(at, what, text.strip()) from error
+
+
+def _unread(text: str, error: TokenError) -> SqlError:
+    """Return the error of a text that has no tokens, mostly because something in it is never closed."""
+    for part in _PARTS.finditer(text):
+        start = part.start()
+        opening = "/*" if text.startswith("/*", start) else part.group()
+        if len(part.group()) == 1 and opening in _CLOSING:
+            closing, name = _CLOSING[opening]
+            what = f"Expecting {closing} to close the {name}, found the end"
+            return syntax_error(_place(text, start), what, text.strip())
+    return syntax_error(_place(text, 0), str(error.__cause__ or error), text.strip())
+
+
+def _place(text: str, start: int) -> Place:
+    line = text.count("\n", 0, start) + 1
+    return Place(line, start - text.rfind("\n", 0, start), start, start + 1)
 
 
 def uses_variables(text: str) -> bool:
