@@ -440,3 +440,24 @@ def test_csv_tells_a_null_value_from_an_empty_one(duolog: Duolog) -> None:
         "a,",
         '"",""',
     ]
+
+
+def test_lines_before_one_that_is_too_large_are_written(duolog: Duolog) -> None:
+    duolog("topics", "create", "wide")
+
+    done = duolog("produce", "wide", stdin=f"before\n{'x' * 2_000_000}\nbehind\n")
+    written = duolog("consume", "wide", "--from-beginning", "-e", "-f", "%v\n").stdout
+
+    assert done.returncode == 1
+    assert 'produced 1 record(s) to topic "wide"' in done.stderr
+    assert "record 2 is too large, and nothing from there on is written" in done.stderr
+    assert "2000000 bytes" in done.stderr
+    assert written == "before\n"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 250])
+def test_a_name_that_no_topic_can_have_is_told_with_the_rule(duolog: Duolog, name: str) -> None:
+    done = duolog("produce", name, stdin="1\n")
+
+    assert done.returncode == 3
+    assert "a new name has letters, digits" in done.stderr

@@ -24,6 +24,12 @@ PARTITIONER: Final = "murmur2_random"
 _INVALID_ARG: Final = -186
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
+_HINTS: Final = {
+    -188: "`duolog topics list` shows what is there; a new name has letters, digits, dots, underscores and "
+    "hyphens, 249 at most.",
+    -190: "`duolog topics describe TOPIC` shows its partitions.",
+}
+"""What to do about a topic or a partition that the broker does not know."""
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -120,7 +126,7 @@ def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError
     elif code in _NO_BROKER:
         hint = f"Is a broker there, at {bootstrap_servers}? `duolog broker` starts one."
     else:
-        hint = ""
+        hint = _HINTS.get(code, "")
     return KafkaError(
         f"could not {doing}",
         code=code,

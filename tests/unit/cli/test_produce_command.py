@@ -75,6 +75,21 @@ def test_lines_are_read_while_something_else_is_looked_after() -> None:
     assert looks >= 1
 
 
+def test_a_line_may_come_in_many_pieces() -> None:
+    pieces = [b"a" * 70_000, b"b", b"c\nd\n", b"", b"\ne", b"f"]
+
+    def look() -> None:
+        if pieces:
+            os.write(writing, pieces.pop(0)[:60_000])
+        else:
+            os.close(writing)
+
+    reading, writing = os.pipe()
+
+    with os.fdopen(reading, "rb") as stream:
+        assert list(lines_of(stream, look)) == [b"a" * 60_000 + b"bc", b"d", b"", b"ef"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

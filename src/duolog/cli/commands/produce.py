@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS: Final = 30_000
 _PURGED: Final = -152
+_TOO_LARGE: Final = 10
 _LOOK_S: Final = 0.2
 _SILENCE_S: Final = 2.0
 _READ_BYTES: Final = 65_536
@@ -170,6 +171,7 @@ class Sender:
         self._producer: Producer = cluster.producer(
             self._connection, **{"linger.ms": 20, "message.timeout.ms": TIMEOUT_MS}
         )
+        self._sent = 0
         self.acknowledged = 0
         # A record would wait for a broker that says nothing, until its own time is over.
         cluster.ask(lambda timeout: self._producer.list_topics(topic, timeout=timeout))
@@ -178,6 +180,7 @@ class Sender:
         """Hand one record to the client; waits while its buffer is full.
 
         Raises:
+            SerdeError: it is too large for the client.
             KafkaError: a record was refused, or no broker can be reached any more.
         """
         while True:
@@ -195,10 +198,13 @@ class Sender:
                 self._producer.poll(_LOOK_S)
                 self.look()
             except KafkaException as error:
+                if error.args[0].code() == _TOO_LARGE:
+                    raise self._too_large(record) from error
                 self._refuse(error.args[0])
                 self.look()
             else:
                 break
+        self._sent += 1
         self.look()
 
     def look(self) -> None:
@@ -229,6 +235,15 @@ class Sender:
         elif error.code() != _PURGED:
             self._refuse(error)
 
+    def _too_large(self, record: TextRecord) -> SerdeError:
+        size = len(record.key or b"") + len(record.value or b"")
+        return SerdeError(
+            f"record {self._sent + 1} is too large, and nothing from there on is written",
+            detail=f"Its key and value have {size} bytes, more than the client's message.max.bytes.",
+            hint="Split it; or raise both limits: the client's by -X message.max.bytes=N, the topic's by "
+            f"`duolog topics alter {self._topic} --config max.message.bytes=N`.",
+        )
+
     def _refuse(self, error: Any) -> None:
         if self._refusal is None:
             self._refusal = clients.as_kafka_error(
@@ -247,16 +262,20 @@ def lines_of(stream: BinaryIO, look: Callable[[], None]) -> Iterator[bytes]:
     except io.UnsupportedOperation:
         yield from stream
         return
-    rest = b""
+    begun: list[bytes] = []
     while True:
         while not select.select([file], [], [], _LOOK_S)[0]:
             look()
         data = os.read(file, _READ_BYTES)
         if not data:
             break
-        *lines, rest = (rest + data).split(b"\n")
-        yield from lines
-    if rest:
+        first, *others = data.split(b"\n")
+        begun.append(first)
+        if others:
+            yield b"".join(begun)
+            yield from others[:-1]
+            begun = others[-1:]
+    if rest := b"".join(begun):
         yield rest
 
 
