@@ -27,6 +27,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
+        self._left_out = 0
         self._place = calling_place()
         self._places: dict[str, str] = {}
         self._renamed: dict[Node, str] = {}
@@ -37,12 +38,16 @@ class Builder:
         """Make a node under the next name, or the one that a user has given, and keep it."""
         if name is not None:
             self._ensure_free(name)
-        node = make(name or f"{kind}-{len(self._nodes) + 1}")
+        node = make(name or f"{kind}-{len(self._nodes) + self._left_out + 1}")
         for parent in node.parents:
             self._ensure_not_renamed(parent)
         self._nodes.append(node)
         self._places[node.name] = calling_place()
         return node
+
+    def leave_out(self) -> None:
+        """Leave out the next number: a step had it that is not made any more, and stores have the numbers after it."""
+        self._left_out += 1
 
     def rename(self, node: Node, name: str) -> Node:
         """Return `node` under another name, in its place; stores that are named after it go along.

@@ -55,6 +55,9 @@ class Reshaped(Processing):
         if len(keys) == 1 and not named_keys and is_function(keys[0]):
             call = call_with_columns(keys[0], self.schema)
             given = parts_of(call, call.function.result, "key")
+            if not isinstance(call.function.result, Struct) and "key" not in self.schema.names:
+                # It was two steps, the first of which called the function.
+                self.builder.leave_out()
             return self._then("select-key", lambda name: SelectKey(name, self.node, given))
         new = self._named(keys, named_keys)
         ensure_some(new, "a key")

@@ -41,7 +41,7 @@ from duolog.engine.errors import TopologyChanged
 from duolog.engine.generations import first_log, taken_back
 from duolog.engine.generations import upgraded as upgraded_log
 from duolog.engine.given_starts import read_starts, write_starts
-from duolog.engine.shape_difference import MAY_CHANGE, first_difference
+from duolog.engine.shape_difference import MAY_CHANGE, bound, first_difference, same_texts
 from duolog.engine.topic_ids import ensure_same_topics
 from duolog.engine.topics import EndOffsets
 from duolog.engine.versions import ensure_spark_reads
@@ -173,11 +173,15 @@ class Checkpoint:
             }
             self._write(pin | logged)
         else:
-            topics = dict(topic_ids) | pinned["topics"]
             # One that was written before this was noted has written what its topology writes now.
             all_written = sorted({*pinned.get("written", ()), *written})
-            if (topics, all_written) != (pinned["topics"], pinned.get("written", [])):
-                self._write(pinned | {"topics": topics, "written": all_written})
+            going_on = pinned | {
+                "topics": {**topic_ids, **pinned["topics"]},
+                "written": all_written,
+            }
+            going_on |= {} if same_texts(pinned["shape"], shape) else {"shape": shape}
+            if going_on != pinned:
+                self._write(going_on)
 
     @property
     def has_changelogs(self) -> bool:
@@ -484,7 +488,7 @@ class Checkpoint:
         return pin
 
     def _write(self, pin: Json) -> None:
-        content = {"format": FORMAT_VERSION, **pin}
+        content = {"format": FORMAT_VERSION, **pin, "shape": bound(pin["shape"])}
         content["fingerprint"] = fingerprint(content)
         with writing(self.directory, self.directory.name):
             make_durable_dir(self.directory)

@@ -28,6 +28,7 @@ from duolog.engine.lowering.looks import Bounds
 from duolog.engine.masters import promised_slots
 from duolog.engine.owner import claim, ensure_no_live_owner, release
 from duolog.engine.patterns import matched_topics, topics_read, with_topics
+from duolog.engine.plan_shapes import shape_of_plan
 from duolog.engine.prepared import Prepared
 from duolog.engine.python_functions import python_of
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
@@ -46,8 +47,6 @@ from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
 from duolog.engine.slots import hold_slots, release_slots
 from duolog.engine.starts import begins_of
 from duolog.engine.state_schemas import lead_here
-from duolog.engine.store_layouts import shape_of
-from duolog.engine.store_names import Names
 from duolog.engine.stores import CommittedRows, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topics import EndOffsets, TopicReader
@@ -281,7 +280,7 @@ class Engine:
         levels = find_levels(plan, self._tasks(checkpoint, known or {}))
         spec = self.spec(levels, application_id)
         matched = {} if known is None else self._matched(plan, application_id)
-        lowered = Lowered(spec, Names.of(levels), known or {}, matched)
+        lowered = Lowered(spec, levels, known or {}, matched)
         return self._upgrading(plan, application_id, self.config).find(lowered)
 
     def committed_rows(
@@ -300,7 +299,7 @@ class Engine:
             return CommittedRows()
         levels = find_levels(plan, tasks)
         spec = self.spec(levels, application_id)
-        checkpoint.ensure_fits(application_id, shape_of(spec, Names.of(levels)), {})
+        checkpoint.ensure_fits(application_id, shape_of_plan(levels, spec), {})
         look = Look(levels, spec, table, bounds or {})
         return read_committed(self._session(), checkpoint, look)
 
@@ -345,7 +344,7 @@ class Engine:
         lost = logged.lost(forced=restores)
         if lost is not None:
             levels = find_levels(plan, int(lost.application["tasks"]))
-            shape = shape_of(self.spec(levels, application_id), Names.of(levels))
+            shape = shape_of_plan(levels, self.spec(levels, application_id))
             # Who asks for it by hand says that its changelogs are whole, whose they ever were.
             logged.ensure_restores(lost, shape, from_others=restores)
             lost = logged.fenced(lost, shape, from_others=restores)
@@ -355,7 +354,7 @@ class Engine:
         prepared = self._prepare(plan, checkpoint, mode, slots, counts, config=config)
         spec = self.spec(prepared.levels, application_id)
         ensure_shared(checkpoint.directory, session, config.master)
-        lowered = Lowered(spec, Names.of(prepared.levels), counts, matched)
+        lowered = Lowered(spec, prepared.levels, counts, matched)
         topic_ids = self._topics.topic_ids(counts)
         begins: EndOffsets = {}
         if checkpoint.pinned_tasks() is None:
@@ -436,7 +435,7 @@ class Engine:
         matched = self._matched(plan, application_id)
         counts = self._topics.partition_counts(topics_read(plan, matched))
         levels = find_levels(plan, self._tasks(self._checkpoint(application_id), counts))
-        return Lowered(self.spec(levels, application_id), Names.of(levels), counts, matched)
+        return Lowered(self.spec(levels, application_id), levels, counts, matched)
 
     def _rebuild_beside(self, upgrading: Upgrading) -> None:
         """Rebuild what an upgrade cannot keep, then see to the end of the application that runs."""

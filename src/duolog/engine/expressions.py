@@ -16,7 +16,7 @@ from typing import Final
 from duolog.engine.formats import encode
 from duolog.engine.python_functions import lower_call, lower_result
 from duolog.engine.sql import literal, quoted, spark_type, text
-from duolog.engine.sql_functions.comparing import compared
+from duolog.engine.sql_functions.comparing import compared, compares_as_java
 from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.steps import lower_step
 from duolog.plan.expressions import (
@@ -42,7 +42,7 @@ from duolog.plan.functions import BLANKS, common_type
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX
 from duolog.plan.steps import STEPS
-from duolog.plan.types import DOUBLE, INT, Column, Decimal, Map, Struct
+from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
 
@@ -194,7 +194,7 @@ def _numbered(columns: tuple[Column, ...], letter: str) -> dict[str, str]:
 
 
 def _of_doubles(args: Sequence[Expression], names: Names) -> bool:
-    return common_type(tuple(type_of(arg, names.scope) for arg in args), "=") == DOUBLE
+    return compares_as_java({common_type(tuple(type_of(arg, names.scope) for arg in args), "=")})
 
 
 def _item(arg: Expression, key: Expression, names: Names) -> str:

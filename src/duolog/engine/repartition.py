@@ -35,10 +35,10 @@ from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.failures import to_query_failed
 from duolog.engine.owner import release
+from duolog.engine.plan_shapes import shape_of_plan
 from duolog.engine.session import Session
 from duolog.engine.sql import spark_type, spark_types, text
-from duolog.engine.store_layouts import shape_of, subtopologies_of
-from duolog.engine.store_names import Names
+from duolog.engine.store_layouts import subtopologies_of
 from duolog.engine.upgrades.renaming import filled_by
 from duolog.engine.upgrades.upgrade import initial_stores
 from duolog.engine.versions import versions
@@ -163,7 +163,7 @@ def _repartition(
         )
     before = int(pinned["tasks"])
     old, new = (find_levels(plan, count) for count in (before, tasks))
-    shape = shape_of(engine.spec(old, application_id), Names.of(old))
+    shape = shape_of_plan(old, engine.spec(old, application_id))
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
     # Where another number was asked for since the last commit, the state is still of the one before.
@@ -180,7 +180,7 @@ def _repartition(
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
     )
-    checkpoint.upgrade(shape_of(spec, Names.of(new)), going_on)
+    checkpoint.upgrade(shape_of_plan(new, spec), going_on)
     return Repartitioned(before, tasks, sorted(places))
 
 

@@ -13,9 +13,8 @@ from duolog.engine.commit_topic import Kept
 from duolog.engine.engine import Engine
 from duolog.engine.generations import InternalTopics
 from duolog.engine.internal_topics import is_kept_by_age
+from duolog.engine.plan_shapes import shape_of_plan
 from duolog.engine.shape_difference import first_difference
-from duolog.engine.store_layouts import shape_of
-from duolog.engine.store_names import Names
 from duolog.engine.topics import EndOffsets, TopicReader
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
@@ -52,7 +51,7 @@ def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) ->
     ends, begins = topics.end_offsets(of_stores), topics.begin_offsets(of_stores)
     entries = {topic: sum(ends[topic].values()) - sum(begins[topic].values()) for topic in ends}
     levels = find_levels(plan, int(fixed["tasks"]))
-    shape = shape_of(engine.spec(levels, application_id), Names.of(levels))
+    shape = shape_of_plan(levels, engine.spec(levels, application_id))
     problems = [
         *_of_program(first_difference(fixed["shape"], shape)),
         *_of_changelogs(kept, sorted(changelogs.values()), there, topics),

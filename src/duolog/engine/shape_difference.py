@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, Final
 
-from duolog.engine.store_layouts import FOR_PEOPLE
+from duolog.engine.store_layouts import AS_RUN, FOR_PEOPLE
 
 Json = dict[str, Any]
 
@@ -27,7 +27,21 @@ def first_difference(pinned: Json, now: Json) -> str:
         >>> first_difference({"tasks": 2, "stores": {}}, {"tasks": 3, "stores": {}})
         'The number of tasks was 2 and is 3.'
     """
-    return next(_differences(pinned, now), "")
+    difference = next(_differences(pinned, now), "")
+    if difference and AS_RUN in now:
+        as_run = now | {"stores": now[AS_RUN]}
+        return difference if any(_differences(pinned, as_run)) else ""
+    return difference
+
+
+def bound(shape: Json) -> Json:
+    """Return the part of a shape that a checkpoint keeps."""
+    return {part: value for part, value in shape.items() if part != AS_RUN}
+
+
+def same_texts(pinned: Json, now: Json) -> bool:
+    """Return whether two shapes are equal but for their words."""
+    return _without_words(pinned) == _without_words(now)
 
 
 def store_difference(store: str, pinned: Json, now: Json) -> str:
@@ -109,7 +123,7 @@ def _without_words(shape: Json) -> Json:
         store: {part: value for part, value in layout.items() if part not in FOR_PEOPLE}
         for store, layout in shape["stores"].items()
     }
-    return shape | {"stores": stores}
+    return bound(shape) | {"stores": stores}
 
 
 def _store_differences(store: str, old: Json, new: Json) -> Iterator[str]:

@@ -11,7 +11,8 @@ What a store takes back must be what was once added: the layout of an aggregate 
 the filters since the store above, and so does a copy of a table's rows. An aggregate over a stream takes nothing back, and filters in
 front of it may change, unless its name is only its place and another store would fit that place.
 
-Works on what the kernel gets, so that nothing stored is left out; names are for people.
+Works on what the kernel gets, so that nothing stored is left out; names are for people. Expressions are compared by their
+pinned texts (`pinned_texts`): the spec given here is one that was lowered for that.
 """
 
 import hashlib
@@ -36,6 +37,8 @@ _EVERYTHING: Final = "true"
 _WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
 """What a layout says in words; it binds nothing."""
+AS_RUN: Final = "stores_as_run"
+"""Of a shape: its stores in the texts that run (`plan_shapes`), if these are other ones. Never written."""
 
 
 @dataclass(frozen=True, slots=True)

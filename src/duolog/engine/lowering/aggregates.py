@@ -1,5 +1,6 @@
 """The fold: accumulators by key, with undo where a table is grouped, or by key and window."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from duolog.engine.expressions import Names, key_names, lower_as_declared, lower_expression
@@ -12,6 +13,7 @@ from duolog.engine.lowering.operators import (
     SlidingFoldOperator,
     WindowFoldOperator,
 )
+from duolog.engine.lowering.pinned_structs import as_lowered_first
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.windows import lower_windows
 from duolog.engine.sql import spark_type
@@ -33,7 +35,7 @@ def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowe
 
 
 def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
-    kept = node.accumulators
+    kept = as_lowered_first(node.accumulators)
     accumulators = {accumulator.name: f"a{index}" for index, accumulator in enumerate(kept)}
     scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns, of_record=True)
     naming = Names(scope, dict(row.names), {}, accumulators)
@@ -50,14 +52,14 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     }
     if node.windows is None:
         paged = any(accumulator.paged for accumulator in kept)
-        back = _subtract(node, naming)
+        back = _subtract(node, kept, naming)
         return FoldOperator(**shared, subtract=back, paged=paged, ttl_ms=node.ttl_ms)
     shared |= {"on_close": _order_on_close(node), "longer_ms": node.longer_ms}
     match node.windows:
         case SlidingWindows(difference_ms=difference, grace_ms=grace):
             return SlidingFoldOperator(**shared, difference_ms=difference, grace_ms=grace)
         case SessionWindows(gap_ms=gap, grace_ms=grace):
-            merge = _merge(node, accumulators)
+            merge = _merge(node, kept, accumulators)
             return SessionFoldOperator(**shared, merge=merge, gap_ms=gap, grace_ms=grace)
         case windows:
             by_time = lower_windows(windows)
@@ -72,23 +74,25 @@ def _order_on_close(node: AggregateNode) -> str | None:
     return encode(internal_key_format(key), key, key_names(key), "key")
 
 
-def _merge(node: AggregateNode, accumulators: dict[str, str]) -> list[str]:
-    kept = node.accumulator_columns
-    others = {column.name: f"r{index}" for index, column in enumerate(kept)}
-    naming = Names(Scope((), kept, kept), {}, others, accumulators)
+def _merge(
+    node: AggregateNode, kept: Sequence[Accumulator], accumulators: dict[str, str]
+) -> list[str]:
+    columns = node.accumulator_columns
+    others = {column.name: f"r{index}" for index, column in enumerate(columns)}
+    naming = Names(Scope((), columns, columns), {}, others, accumulators)
     return [
         _as_kept(accumulator, accumulator.merge, naming)
-        for accumulator in node.accumulators
+        for accumulator in kept
         if accumulator.merge is not None
     ]
 
 
-def _subtract(node: AggregateNode, naming: Names) -> list[str] | None:
+def _subtract(node: AggregateNode, kept: Sequence[Accumulator], naming: Names) -> list[str] | None:
     if not node.group.is_table:
         return None
     return [
         _as_kept(accumulator, accumulator.subtract, naming)
-        for accumulator in node.accumulators
+        for accumulator in kept
         if accumulator.subtract is not None
     ]
 

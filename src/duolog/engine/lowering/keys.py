@@ -17,16 +17,17 @@ from duolog.engine.lowering.operators import FilterOperator, RouteOperator, Sele
 from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
-from duolog.plan.expressions import ColumnRef, column_names
+from duolog.engine.pinned_texts import are_pinned
+from duolog.plan.expressions import Call, ColumnRef, Expression, column_names, rewrite
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge
-from duolog.plan.nodes import GroupBy, Repartition, SelectKey, TableSource
+from duolog.plan.nodes import GroupBy, Project, Repartition, SelectKey, TableSource
 
 
 def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
     carrying, carried = _carry(node, row, around.needed(node))
     readable = _with_old_key(row, carried)
-    expressions = [expression for _, expression in node.keys]
+    expressions = [_as_lowered_first(expression, node) for _, expression in node.keys]
     calling, called, naming = calls_before(expressions, node, readable, around, nulls=True)
     keys = [lower_as_declared(expression, naming) for expression in expressions]
     entry = called.entry(
@@ -35,6 +36,20 @@ def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered
     )
     rekeyed = _rekeyed(node, _without_key(replace(called, names=carried.names)))
     return Lowered([*carrying, *calling, entry], rekeyed)
+
+
+def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
+    """Return a key's expression; for its pinned text without the second call that `map` makes for records without a value."""
+    computed = dict(node.parent.values) if isinstance(node.parent, Project) else {}
+
+    def once(part: Expression) -> Expression | None:
+        match part:
+            case Call("COALESCE", (ColumnRef(name) as column, call)) if computed.get(name) == call:
+                return column
+            case _:
+                return None
+
+    return rewrite(expression, once) if are_pinned() else expression
 
 
 def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:

@@ -11,6 +11,7 @@ Source: ksqlDB's documentation of CAST, and its query tests.
 from collections.abc import Sequence
 from typing import Final
 
+from duolog.engine.pinned_texts import are_pinned
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.types import (
     BIGINT,
@@ -113,7 +114,7 @@ def _read(value: str, wanted: Type) -> str:
         moment = f"CAST(concat('1970-01-01T', {plain}) AS TIMESTAMP)"
         return f"CASE WHEN {plain} RLIKE {text(_TIME)} THEN CAST(unix_millis({moment}) AS INT) END"
     read = f"CAST({plain} AS {spark_type(wanted)})"
-    if wanted in _BOUNDS:
+    if wanted in _BOUNDS and not are_pinned():
         # Spark takes a time without a date for one of today.
         least, most = _BOUNDS[wanted]
         return f"CASE WHEN {plain} RLIKE {text(_YEAR)} AND {read} BETWEEN {least} AND {most} THEN {read} END"
@@ -147,7 +148,7 @@ def written(  # noqa: PLR0911 - a table of cases
             return f"date_format({value}, {text(_ISO)})"
         case _ if of == TIME:
             return _time_text(value)
-        case Decimal():
+        case Decimal() if not are_pinned():
             return f"duolog_decimal_text({value})"
         case _:
             return value if of == STRING else f"CAST({value} AS STRING)"

@@ -4,11 +4,12 @@ DOUBLE    NaN is neither equal to, less than, nor greater than any number; to Sp
 MAP       as its sorted entries, which Spark can compare
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
+from duolog.engine.pinned_texts import are_pinned
 from duolog.engine.sql import quoted, text
-from duolog.plan.types import Array, Map, Struct, Type, map_in
+from duolog.plan.types import DOUBLE, Array, Map, Struct, Type, map_in
 
 _OF_DOUBLES: Final[Mapping[str, str]] = {
     "=": "equal",
@@ -19,6 +20,11 @@ _OF_DOUBLES: Final[Mapping[str, str]] = {
     ">": "greater",
     ">=": "greaterOrEqual",
 }
+
+
+def compares_as_java(types: Container[Type]) -> bool:
+    """Return whether values of these types are compared by `compared`."""
+    return DOUBLE in types and not are_pinned()
 
 
 def compared(sign: str, left: str, right: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from duolog.engine.pinned_texts import are_pinned
 from duolog.engine.sql import spark_type, text
 from duolog.engine.sql_functions.lowering import Lowering
 from duolog.plan.types import BYTES, STRING, Array, Map, Type
@@ -55,7 +56,8 @@ def _reduce(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     parameters, body = _parts(function)
     # Spark wants the type of the start in each step.
     body = f"CAST({body} AS {spark_type(result)})"
-    if result in {STRING, BYTES} or isinstance(result, Array | Map):
+    grows = result in {STRING, BYTES} or isinstance(result, Array | Map)
+    if grows and not are_pinned():
         # A state that doubles with each element would soon take all memory.
         body = f"duolog_bounded({body}, {text(spark_type(result))})"
     if isinstance(types[0], Array):

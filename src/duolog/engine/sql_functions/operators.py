@@ -5,7 +5,7 @@ from typing import Final
 
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.engine.sql_functions.casts import lower_cast
-from duolog.engine.sql_functions.comparing import compared
+from duolog.engine.sql_functions.comparing import compared, compares_as_java
 from duolog.engine.sql_functions.lowering import Lowering, plain
 from duolog.plan.types import (
     BIGINT,
@@ -51,7 +51,7 @@ def _operand(of: Type, result: Type) -> str:
 
 def _comparison(sign: str) -> Lowering:
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
-        if DOUBLE in types:
+        if compares_as_java(types):
             return f"coalesce({compared(_APART if sign == '<>' else sign, *args)}, false)"
         return f"coalesce({args[0]} {sign} {args[1]}, false)"
 
@@ -61,13 +61,13 @@ def _comparison(sign: str) -> Lowering:
 def _equality(sign: str) -> Lowering:
     of_doubles = _comparison(sign)
     of_others = _of_comparable("coalesce({0} " + sign + " {1}, false)")
-    return lambda args, types, result: (of_doubles if DOUBLE in types else of_others)(
+    return lambda args, types, result: (of_doubles if compares_as_java(types) else of_others)(
         args, types, result
     )
 
 
 def _distinct(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
-    if DOUBLE not in types:
+    if not compares_as_java(types):
         return _of_comparable("(NOT {0} <=> {1})")(args, types, result)
     left, right = args
     one_is_null = f"({left} IS NULL) <> ({right} IS NULL)"
@@ -76,7 +76,7 @@ def _distinct(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
 
 def _in(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     found = _of_comparable("{0} IN ({others})")(args, types, result)
-    not_nan = f" AND NOT isnan({args[0]})" if types[0] == DOUBLE else ""
+    not_nan = f" AND NOT isnan({args[0]})" if compares_as_java(types[:1]) else ""
     return f"coalesce({found}{not_nan}, false)"
 
 

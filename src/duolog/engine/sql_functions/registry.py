@@ -7,6 +7,7 @@ so it is caught at each call, and not at the column. A condition that is null do
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from duolog.engine.pinned_texts import are_pinned
 from duolog.engine.sql_functions.arrays import ARRAY_FUNCTIONS
 from duolog.engine.sql_functions.binary import BYTES_FUNCTIONS
 from duolog.engine.sql_functions.choices import CHOICE_FUNCTIONS
@@ -16,6 +17,7 @@ from duolog.engine.sql_functions.lowering import Lowering
 from duolog.engine.sql_functions.maps import MAP_FUNCTIONS
 from duolog.engine.sql_functions.mathematical import MATHEMATICAL_FUNCTIONS
 from duolog.engine.sql_functions.operators import OPERATORS
+from duolog.engine.sql_functions.pinned import PINNED_LOWERINGS
 from duolog.engine.sql_functions.regular_expressions import REGULAR_EXPRESSION_FUNCTIONS
 from duolog.engine.sql_functions.table import TABLE_STEPS
 from duolog.engine.sql_functions.text import TEXT_FUNCTIONS
@@ -56,5 +58,6 @@ def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], re
         types: their types.
         result: the type of what it gives.
     """
-    lowered = LOWERINGS[name](args, types, result)
+    lowering = PINNED_LOWERINGS.get(name) if are_pinned() else None
+    lowered = (lowering or LOWERINGS[name])(args, types, result)
     return lowered if name in _NEVER_FAIL else f"duolog_try({lowered})"

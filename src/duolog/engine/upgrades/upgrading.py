@@ -18,11 +18,11 @@ from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.launch import Launcher
 from duolog.engine.owner import Holder, claim, release
 from duolog.engine.patterns import with_topics
+from duolog.engine.plan_shapes import pinned_spec, shape_of_plan
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import begins_of
 from duolog.engine.state_schemas import lead_here
-from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
 from duolog.engine.topics import EndOffsets, TopicReader
 from duolog.engine.upgrades.comparison import Comparison, compare
@@ -30,6 +30,7 @@ from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
 from duolog.engine.upgrades.shadow import shadow_of
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.versions import versions
+from duolog.plan.levels import Levels
 from duolog.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Lowered:
     """A plan as it would run now."""
 
     spec: Json
-    names: Names
+    levels: Levels
     counts: Mapping[str, int]
     """The partitions of each topic that it reads."""
     matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -54,8 +55,19 @@ class Lowered:
         return frozenset(topic for name in named for topic in self.matched.get(name, (name,)))
 
     @property
+    def names(self) -> Names:
+        return Names.of(self.levels)
+
+    @property
     def shape(self) -> Json:
-        return shape_of(self.spec, self.names)
+        """Return what a start pins."""
+        return shape_of_plan(self.levels, self.spec)
+
+    def compared(self, pinned: Json) -> Comparison:
+        """Compare the plan with a checkpoint, in the texts in which that was written."""
+        texts = pinned_spec(self.levels, self.spec["application_id"]), self.spec
+        found = (compare(pinned, spec, self.names) for spec in texts)
+        return max(found, key=lambda one: len(one.kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,7 @@ class Upgrading:
         if pinned is None or not self.checkpoint.differs(shape):
             looked_in = self.checkpoint.directory
             return Upgrade(self.application_id, None, begun=pinned is not None, directory=looked_in)
-        found = compare(pinned, lowered.spec, lowered.names)
+        found = lowered.compared(pinned)
         missed = lowered.topics(
             topic
             for change in found.begins_empty

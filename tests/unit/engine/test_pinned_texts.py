@@ -1,0 +1,157 @@
+"""Checkpoints fit the program that wrote them, whatever a later version of Duolog lowers its expressions to.
+
+`pinned_texts.json` has a digest of the pinned texts of each function. It was made by b506ee0, where pinned texts begin. A digest that
+differs means that checkpoints of before are refused: give the function its old lowering (`engine.pinned_texts`). A new
+function gets a line of its own.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from duolog import Topology, col, sum_, top_k, when
+from duolog.dsl.streams import Stream, Table
+from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.lower import lower
+from duolog.engine.pinned_texts import pinned_texts
+from duolog.engine.plan_shapes import shape_of_plan
+from duolog.engine.shape_difference import first_difference
+from duolog.engine.store_layouts import AS_RUN, Json, shape_of
+from duolog.engine.store_names import Names
+from duolog.plan.levels import find_levels
+from unit.engine.pinned_cases import pinned_cases
+
+DIGESTS: Final = Path(__file__).with_name("pinned_texts.json")
+Build = Callable[[Stream, Table], object]
+
+
+def digests() -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
+    with pinned_texts():
+        for function, call, text in pinned_cases():
+            texts.setdefault(function, []).append(f"{call} = {text}")
+    return {
+        function: hashlib.sha256("\n".join(of).encode()).hexdigest()[:16]
+        for function, of in sorted(texts.items())
+    }
+
+
+def test_each_function_keeps_its_pinned_text() -> None:
+    pinned = json.loads(DIGESTS.read_text())
+
+    assert digests() == pinned
+
+
+def of_hot(threshold: int) -> Build:
+    def build(stream: Stream, _table: Table) -> None:
+        hot = when(col("d") > threshold, 1).otherwise(0)
+        stream.group_by("kind").aggregate(hot=sum_(hot)).to("out")
+
+    return build
+
+
+def of_filtered_table(threshold: int) -> Build:
+    def build(_stream: Stream, table: Table) -> None:
+        warm = col("d").between(threshold, 99) & ~col("d").isin(50.0, 60.0)
+        table.filter(warm).group_by("kind").count().to("out")
+
+    return build
+
+
+def of_top(_stream: Stream, table: Table) -> None:
+    table.group_by("kind").aggregate(top=top_k("d", 2, "n")).to("out")
+
+
+def upper(kind: str) -> str:
+    return kind.upper()
+
+
+def with_key(kind: str) -> tuple[str, int]:
+    return kind, 1
+
+
+def by_function(stream: Stream, _table: Table) -> None:
+    stream.select_key(upper).group_by_key().count().to("out")
+
+
+def by_pair(stream: Stream, _table: Table) -> None:
+    stream.map(with_key).group_by_key().count().to("out")
+
+
+def shape(build: Build) -> Json:
+    topology = Topology("app")
+    columns = "kind STRING, d DOUBLE, n INT"
+    build(
+        topology.stream("readings", key="id STRING", value=columns),
+        topology.table("things", key="id STRING", value=columns),
+    )
+    levels = find_levels(topology.build(), 1)
+    return shape_of_plan(levels, lower(levels, topology.name, cache_bytes_max=0))
+
+
+def part(of: Json, name: str) -> str:
+    (layout,) = (layout for layout in of["stores"].values() if layout["called"].startswith("agg"))
+    return " ".join(layout.get(name, ()))
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "text"),
+    [
+        (of_hot(30), "row", "WHEN (readings.d > 30) THEN 1"),
+        (
+            of_filtered_table(3),
+            "filters",
+            "((things.d BETWEEN 3 AND 99) AND (NOT (things.d IN (50.0D, 60.0D))))",
+        ),
+        (of_top, "row", "named_struct('sort_col', things.d, 'col0', things.n)"),
+        (by_function, "key", "upper(CAST(to_json("),
+        (by_pair, "key", "CAST((CAST(duolog_from_json(with_key("),
+    ],
+    ids=["a comparison", "a filter before a table", "top", "a key by a function", "a pair"],
+)
+def test_layouts_say_what_b506ee0_said(build: Build, name: str, text: str) -> None:
+    assert text in part(shape(build), name)
+
+
+def test_a_store_after_a_key_by_a_function_has_the_name_that_it_had() -> None:
+    assert list(shape(by_function)["stores"]) == ["aggregate-6-store"]
+
+
+@pytest.mark.parametrize("build", [of_hot, of_filtered_table])
+def test_a_shape_in_the_texts_that_ran_fits_and_another_program_does_not(
+    build: Callable[[int], Build],
+) -> None:
+    now, other = shape(build(30)), shape(build(31))
+    as_run = {**{name: of for name, of in now.items() if name != AS_RUN}, "stores": now[AS_RUN]}
+
+    assert "duolog_" in json.dumps(as_run)
+    assert first_difference(as_run, now) == ""
+    assert first_difference(as_run, other)
+    assert first_difference(now, other)
+
+
+def test_a_start_rewrites_a_checkpoint_in_pinned_texts(tmp_path: Path) -> None:
+    checkpoint, now = Checkpoint(tmp_path), shape(of_hot(30))
+    kept = {name: of for name, of in now.items() if name != AS_RUN}
+    checkpoint.pin("app", {**kept, "stores": now[AS_RUN]}, {}, {"readings": "id"})
+
+    checkpoint.pin("app", now, {}, {"readings": "id"})
+
+    assert checkpoint.pinned_shape() == kept
+
+
+def test_what_runs_has_no_pinned_text() -> None:
+    topology = Topology("app")
+    stream = topology.stream("readings", key="id STRING", value="kind STRING, d DOUBLE")
+    stream.group_by("kind").aggregate(hot=sum_(when(col("d") > 30, 1).otherwise(0))).to("out")
+    levels = find_levels(topology.build(), 1)
+    with pinned_texts():
+        lower(levels, "app", cache_bytes_max=0)
+
+    spec = lower(levels, "app", cache_bytes_max=0)
+
+    assert "duolog_greater(" in json.dumps(shape_of(spec, Names.of(levels)))
