@@ -19,8 +19,18 @@ logger: Final = logging.getLogger(__name__)
 # What is left of a JVM does nothing that anybody waits for.
 _END_TIMEOUT_S: Final = 3
 _LAST_PRIORITY: Final = 19
-# For each processor: an application that has just ended has kept them all busy itself.
-_LOAD_MAX: Final = 2.0
+
+
+@dataclass(slots=True)
+class ArchiveLimits:
+    """When an archive is not written, or given up: a program that waits for its archive raises both limits."""
+
+    load_max: float = 2.0
+    """Load average per processor: an application that has just ended has kept them all busy itself."""
+    write_s: float = archive_watch.WRITE_S
+
+
+ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 
 @dataclass(slots=True)
@@ -47,7 +57,7 @@ class JavaEnd:
     def _others_wait(self) -> bool:
         """Tell if so many wait for a processor that an archive would take minutes; asked once, as of the end."""
         if self._is_busy is None:
-            self._is_busy = self.load() > _LOAD_MAX * (os.cpu_count() or 1)
+            self._is_busy = self.load() > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
             if self._is_busy:
                 logger.info("the machine is busy: a later run keeps the archive of classes")
         return self._is_busy
@@ -80,7 +90,7 @@ class JavaEnd:
         assert archive is not None
         pid = self.process.pid
         _yield_to_others(pid)
-        watch = archive_watch.bound(pid, archive.arriving)
+        watch = archive_watch.bound(pid, archive.arriving, ARCHIVE_LIMITS.write_s)
         # The gateway ends when its standard input does.
         self.process.stdin.close()
         logger.info(
@@ -88,7 +98,7 @@ class JavaEnd:
             "the setting class.archive=false leaves it out",
             pid,
             archive.kept,
-            f", {archive_watch.WRITE_S:.0f} at most" if watch else "",
+            f", {ARCHIVE_LIMITS.write_s:.0f} at most" if watch else "",
         )
         threading.Thread(
             target=self._take_over, args=[archive, watch], name="class-archive", daemon=True
