@@ -1,7 +1,8 @@
 """Records without a value, in the clauses of a stream.
 
     WHERE          drops them, whatever its condition says of nulls
-    PARTITION BY   gives them a null for a key that reads their value; what reads the key or nothing is computed
+    PARTITION BY   gives them a null for a key that reads their value, or what ksqlDB keeps in it: ROWTIME, ROWPARTITION,
+                   ROWOFFSET and headers; an expression of the key, or of constants, is computed
 
 A value that is null has null columns, so it cannot be told from a row of nulls by them. Where it matters a column is put
 beside the others that is true in each row.
@@ -19,9 +20,12 @@ from duolog.plan.expressions import (
     ColumnRef,
     Expression,
     Item,
+    Metadata,
     Named,
+    RowTime,
     column_names,
     literal,
+    walk,
 )
 from duolog.plan.nodes import Node, Project
 from duolog.plan.sql.registry import PREFIX
@@ -60,7 +64,10 @@ class Presence:
     def of_value(self, key: Expression) -> Expression:
         """Return a key that is null where it reads a value that is not there."""
         reads_value = bool(column_names(key) & self._value_names)
-        if isinstance(key, ColumnRef) or not reads_value or _null_of_null(key, self._value_names):
+        beside = any(isinstance(part, RowTime | Metadata) for part in walk(key))
+        if isinstance(key, ColumnRef) or not (reads_value or beside):
+            return key
+        if _null_of_null(key, self._value_names):
             return key
         return Call("CASE", (self._mark, key))
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from sqlglot import exp
@@ -10,6 +11,8 @@ from sqlglot.errors import ParseError, TokenError
 from duolog.ksql.dialect import Ksql
 from duolog.ksql.errors import SqlError, syntax_error, too_deep
 from duolog.ksql.nodes import Place
+from duolog.ksql.types import type_from
+from duolog.plan.types import Type
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
@@ -68,6 +71,18 @@ def _unread(text: str, error: TokenError) -> SqlError:
 def _place(text: str, start: int) -> Place:
     line = text.count("\n", 0, start) + 1
     return Place(line, start - text.rfind("\n", 0, start), start, start + 1)
+
+
+@lru_cache(1000)
+def type_written(text: str) -> Type:
+    """Return the type that a text says, as `sql_name` writes it.
+
+    Example:
+        >>> print(type_written("ARRAY<INTEGER>"))
+        ARRAY<INT>
+    """
+    (made,) = parse(f"CREATE TYPE t AS {text};")
+    return type_from(made.args["kind"], {})
 
 
 def uses_variables(text: str) -> bool:

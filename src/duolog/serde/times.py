@@ -29,3 +29,18 @@ def days_of(day: dt.date) -> int:
 
 def date_of(days: int) -> dt.date:
     return dt.date.fromordinal(days + _EPOCH.toordinal())
+
+
+def time_text(milliseconds: int) -> str:
+    """Return the time of a day in its shortest form, as Java's LocalTime writes it.
+
+    Example:
+        >>> time_text(36_900_000), time_text(36_930_000), time_text(36_930_120)
+        ('10:15', '10:15:30', '10:15:30.120')
+    """
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, second = divmod(seconds, 60)
+    text = f"{minutes // 60:02}:{minutes % 60:02}"
+    if rest:
+        return f"{text}:{second:02}.{rest:03}"
+    return f"{text}:{second:02}" if second else text

@@ -199,6 +199,18 @@ def test_a_key_that_reads_a_value_is_null_where_there_is_none() -> None:
     assert written == [(None, None, 0), (True, {"A": 1, "B": None}, 0)]
 
 
+def test_a_key_that_reads_what_stands_beside_a_value_is_null_where_there_is_none() -> None:
+    query = """CREATE STREAM made WITH (key_format='JSON') AS
+        SELECT ID, ROWTIME AS t, ROWOFFSET AS o, 7 AS c, km FROM rides PARTITION BY id, ROWTIME, ROWOFFSET, 7;"""
+
+    written = run(query, (1, None, 5), (2, {"KM": 1}, 6))
+
+    assert written == [
+        ({"ID": 1, "T": None, "O": None, "C": 7}, None, 5),
+        ({"ID": 2, "T": 6, "O": 1, "C": 7}, {"KM": 1}, 6),
+    ]
+
+
 def test_arrays_are_walked_side_by_side_up_to_the_longest() -> None:
     query = "CREATE STREAM made AS SELECT id, EXPLODE(tags) AS t, EXPLODE(codes) AS c FROM rides;"
 

@@ -43,13 +43,14 @@ def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = Tr
     """
     # Imported here: what starts a shell need not wait for it.
     from duolog.runtime.sql.answers import Message  # noqa: PLC0415
+    from duolog.runtime.sql.readable import readable  # noqa: PLC0415
 
     if isinstance(answer, Message):
         if answer.text:
             click.echo(for_stream(answer.text), err=form in {"json", "csv"})
         return 0
-    counted = _Counted(answer)
     with answer:
+        counted = _Counted(readable(iter(answer), answer.columns))
         if titled and answer.title and form in {"table", "vertical"}:
             click.echo(answer.title)
         lines = _WRITERS[form](answer, counted) if folds else _UNFOLDED[form](answer, counted)
@@ -63,7 +64,7 @@ def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = Tr
 class _Counted:
     """Passes rows on and counts them."""
 
-    def __init__(self, rows: "Rows") -> None:
+    def __init__(self, rows: Iterator[tuple[object, ...]]) -> None:
         self.count = 0
         self._rows = rows
 

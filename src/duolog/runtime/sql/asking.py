@@ -17,14 +17,14 @@ from typing import Any, Final, Self
 from duolog.core.errors import ConfigError
 from duolog.dsl.html import table_html
 from duolog.ksql import nodes
-from duolog.ksql.session import parse
-from duolog.ksql.types import type_from
+from duolog.ksql.script import type_written
 from duolog.plan.types import Column
 from duolog.runtime.data_dirs import default_data_dir
 from duolog.runtime.frames import Framed
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
 from duolog.runtime.sql.pushed import PushedRows
+from duolog.runtime.sql.readable import readable
 from duolog.serde.row import Row
 
 BOOTSTRAP: Final = "127.0.0.1:9092"
@@ -68,7 +68,7 @@ class Result(Framed):
     def columns(self) -> tuple[Column, ...]:
         """The columns of the rows, with the types of a plan."""
         given = self._rows.columns if self._rows is not None else ()
-        return tuple(Column(name, _type(text)) for name, text in given)
+        return tuple(Column(name, type_written(text)) for name, text in given)
 
     def rows(self) -> list[Row]:
         """Return all rows, as tuples; of a query that goes on as many as its LIMIT.
@@ -93,7 +93,8 @@ class Result(Framed):
         rows = self.rows()
         more = f", the first {_SHOWN_MAX} shown" if len(rows) > _SHOWN_MAX else ""
         names = [column.name for column in self.columns]
-        return table_html(names, rows[:_SHOWN_MAX], f"{len(rows):,} rows{more}")
+        first = list(readable(iter(rows[:_SHOWN_MAX]), self._rows.columns))
+        return table_html(names, first, f"{len(rows):,} rows{more}")
 
     _repr_html_ = to_html
 
@@ -167,9 +168,3 @@ def _close_all() -> None:
     with _opening:
         while _engines:
             _engines.popitem()[1].close()
-
-
-def _type(text: str) -> Any:
-    (made,) = parse(f"CREATE TYPE t AS {text};")
-    assert isinstance(made, nodes.CreateType), made
-    return type_from(made.args["kind"], {})

@@ -131,9 +131,13 @@ class _States(TopicReader):
         if value is None:
             self._found.pop(query_id, None)
             return
-        told = json.loads(value)
-        live = LiveQuery(query_id, told["state"], str(told["error"]))
-        self._found[query_id] = (str(told["owner"]), live)
+        try:
+            told = json.loads(value)
+            live = LiveQuery(query_id, told["state"], str(told["error"]))
+            self._found[query_id] = (str(told["owner"]), live)
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            # Anybody can write to the topic; what is no state says nothing of the query.
+            logger.debug("ignored a state of query %s: %r", query_id, error)
 
     def of(self, owner: str) -> dict[str, LiveQuery]:
         return {name: live for name, (by, live) in self._found.items() if by == owner}

@@ -70,6 +70,24 @@ def test_an_answer_ends_with_its_memory(connection: Any) -> None:
     assert list(answered(connection, SHORT)) == [(1,)]
 
 
+def _memory(connection: Any) -> str:
+    ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return str(limit)
+
+
+def test_the_memory_of_an_answer_limits_nothing_else(connection: Any) -> None:
+    before, limits = _memory(connection), AnswerLimits(memory_bytes_max=64_000_000)
+    many = Query("SELECT range FROM range(10000)", SHORT.columns)
+
+    rows = answered(connection, many, limits=limits)
+    assert _memory(connection) == before
+    assert len([next(rows) for _ in range(3_000)]) == 3_000
+    assert _memory(connection) == before
+    with pytest.raises(SqlError):
+        answered(connection, Query("SELECT nothing", SHORT.columns), limits=limits)
+    assert _memory(connection) == before
+
+
 @pytest.mark.parametrize("sign", ["[", '{"a":'])
 def test_a_value_that_is_nested_deeply_is_printed_as_a_text(sign: str) -> None:
     deep = (sign * 100_000).encode()

@@ -1,7 +1,10 @@
 """States of queries on their way from the engine that runs them to the others."""
 
+import pytest
+from confluent_kafka import Producer
+
 from duolog.runtime.sql.keeper import LiveQuery
-from duolog.runtime.sql.query_states import QueryStates, read_states
+from duolog.runtime.sql.query_states import QueryStates, read_states, states_topic_of
 from duolog.testing import EmbeddedCluster
 
 
@@ -26,6 +29,21 @@ def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
         "B": ("RUNNING", ""),
     }
     assert told(LiveQuery("B", "RUNNING")) == {"B": ("RUNNING", "")}
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
+def test_what_is_no_state_says_nothing(
+    cluster: EmbeddedCluster, service: str, value: str
+) -> None:
+    servers = cluster.bootstrap_servers
+    states = QueryStates(servers, service, "host/1/1")
+    states.tell([LiveQuery("A", "RUNNING")])
+    states.close()
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(states_topic_of(service), value.encode(), b"B")
+    producer.flush()
+
+    assert list(read_states(servers, service, "host/1/1")) == ["A"]
 
 
 def test_what_another_owner_has_told_says_nothing(cluster: EmbeddedCluster, service: str) -> None:

@@ -4,6 +4,7 @@ t3(id, c0, c1, …)     the columns of `queries.source_columns`; by its id a row
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import duckdb
@@ -102,11 +103,8 @@ def answered(
     cursor = connection.cursor()
     try:
         ensure_functions(connection, query.sql)
-        most = limits.memory_bytes_max
-        connection.execute(
-            f"SET GLOBAL memory_limit = '{most}B'" if most else "RESET GLOBAL memory_limit"
-        )
-        interruptible(cursor, lambda: cursor.execute(query.sql), limits)
+        with _within(connection, limits):
+            interruptible(cursor, lambda: cursor.execute(query.sql), limits)
     except duckdb.Error as error:
         cursor.close()
         end()
@@ -115,15 +113,35 @@ def answered(
         cursor.close()
         end()
         raise
-    return _Answered(cursor, [column.type for column in query.columns], end, limits)
+    return _Answered(connection, cursor, [column.type for column in query.columns], end, limits)
+
+
+@contextmanager
+def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
+    """Limit the memory of the database as long as an answer is computed: rows that are added have no such limit."""
+    most = limits.memory_bytes_max
+    if not most:
+        yield
+        return
+    connection.execute(f"SET GLOBAL memory_limit = '{most}B'")
+    try:
+        yield
+    finally:
+        connection.execute("RESET GLOBAL memory_limit")
 
 
 class _Answered(Iterator[tuple[object, ...]]):
     """The rows of an answer; what made them ends with the last one, or as they are closed, read or not."""
 
     def __init__(
-        self, cursor: Any, types: Sequence[Type], end: Callable[[], None], limits: AnswerLimits
+        self,
+        connection: Any,
+        cursor: Any,
+        types: Sequence[Type],
+        end: Callable[[], None],
+        limits: AnswerLimits,
     ) -> None:
+        self._connection = connection
         self._cursor = cursor
         self._limits = limits
         self._readers = [reader(of) for of in types]
@@ -158,9 +176,10 @@ class _Answered(Iterator[tuple[object, ...]]):
 
     def _more(self) -> Sequence[tuple[object, ...]]:
         try:
-            rows: Sequence[tuple[object, ...]] = interruptible(
-                self._cursor, lambda: self._cursor.fetchmany(_ANSWERED_AT_ONCE), self._limits
-            )
+            with _within(self._connection, self._limits):
+                rows: Sequence[tuple[object, ...]] = interruptible(
+                    self._cursor, lambda: self._cursor.fetchmany(_ANSWERED_AT_ONCE), self._limits
+                )
         except duckdb.Error as error:
             self.close()
             raise told(error) from error

@@ -8,10 +8,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from duolog.ksql.session import parse
-from duolog.ksql.types import type_from
+from duolog.ksql.script import type_written
 from duolog.plan.types import DOUBLE, TIME, TIMESTAMP, Array, Map, Struct, Type
 from duolog.runtime.sql.functions.numbers import double_text
+from duolog.serde.times import time_text
 
 _MISSING: Final = object()
 """What an empty text holds."""
@@ -176,7 +176,7 @@ def records(text: str) -> dict[str, str] | None:
 
 def to_json(value: Any, of: str) -> str:
     """Return a value of a type as JSON; given a null, `null`. Fields of a STRUCT come by their places."""
-    return _json(value, _type(of))
+    return _json(value, type_written(of))
 
 
 def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
@@ -196,7 +196,7 @@ def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
             text = double_text(value)
             return text if text[-1].isdigit() else f'"{text}"'
         case _ if of == TIME:
-            return f'"{_time_text(value)}"'
+            return f'"{time_text(value)}"'
         case _ if of == TIMESTAMP:
             return f'"{value.isoformat(timespec="milliseconds")}"'
         case _ if isinstance(value, bytes):
@@ -205,20 +205,3 @@ def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
             return f'"{value.isoformat()}"'
         case _:
             return _written(value)
-
-
-def _time_text(millis: int) -> str:
-    """Return the time of a day in its shortest form."""
-    seconds, rest = divmod(millis, 1000)
-    minutes, second = divmod(seconds, 60)
-    text = f"{minutes // 60:02}:{minutes % 60:02}"
-    if rest:
-        return f"{text}:{second:02}.{rest:03}"
-    return f"{text}:{second:02}" if second else text
-
-
-@lru_cache(1000)
-def _type(text: str) -> Type:
-    """Return the type that is written as the language writes it."""
-    (made,) = parse(f"CREATE TYPE t AS {text};")
-    return type_from(made.args["kind"], {})

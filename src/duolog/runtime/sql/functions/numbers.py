@@ -194,7 +194,16 @@ def text_double(text: str) -> float | None:
         return word
     if _DECIMAL.fullmatch(trimmed):
         return float(trimmed.rstrip("dDfF"))
-    return float.fromhex(trimmed.rstrip("dDfF")) if _HEX.fullmatch(trimmed) else None
+    return _of_hex(trimmed) if _HEX.fullmatch(trimmed) else None
+
+
+def _of_hex(text: str) -> float:
+    """Return a number with hexadecimal digits; one that is too large is infinite."""
+    mantissa, exponent = re.split("[pP]", text.rstrip("dDfF"))
+    try:
+        return float.fromhex(f"{mantissa}p{exponent}")
+    except OverflowError:
+        return math.copysign(math.inf, -1.0 if text.startswith("-") else 1.0)
 
 
 def double_text(value: float) -> str:
