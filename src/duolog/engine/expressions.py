@@ -250,17 +250,16 @@ def _comparison(sign: str) -> Callable[[list[str]], str]:
     return lambda args: compared(sign, *args)
 
 
-def _between(args: list[str]) -> str:
-    value, low, high = args
-    return f"({compared('>=', value, low)} AND {compared('<=', value, high)})"
+def _compared_with(function: str) -> Callable[[list[str]], str]:
+    return lambda args: f"{function}({args[0]}, array({', '.join(args[1:])}))"
 
 
 _COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {
     **{sign: _comparison(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
-    "BETWEEN": _between,
-    "IN": lambda args: f"({' OR '.join(compared('=', args[0], one) for one in args[1:])})",
+    "BETWEEN": _compared_with("duolog_between"),
+    "IN": _compared_with("duolog_among"),
 }
-"""Comparisons of DOUBLEs, to which NaN is what it is in Java and in Python."""
+"""Comparisons of DOUBLEs, to which NaN is what it is in Java and in Python; each operand is computed once."""
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IS_NULL": lambda args: f"({args[0]} IS NULL)",
     "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",

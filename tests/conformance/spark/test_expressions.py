@@ -198,6 +198,21 @@ def test_random_expressions_have_the_same_values(spark: "SparkSession", of: Type
 
 
 @pytest.mark.spark
+def test_doubles_among_others_and_between_bounds_are_the_same(spark: "SparkSession") -> None:
+    given: list[Expression] = [ColumnRef(name) for name in ("d", "i", "b", "p")]
+    given += [literal(math.nan), literal(-0.0), literal(1.5), Cast(literal(None), DOUBLE)]
+    expressions: list[Expression] = [
+        Call(function, (value, one, other))
+        for function in ("IN", "BETWEEN")
+        for value in (ColumnRef("d"), literal(0.0), literal(math.nan))
+        for one in given
+        for other in given
+    ]
+
+    assert differences(expressions, spark) == []
+
+
+@pytest.mark.spark
 def test_casts_of_odd_values_are_the_same(spark: "SparkSession") -> None:
     texts = [" 12 ", "1.9", "-.5", ".", "", "+7", "1e3", "2147483648", "x", "0x1", "1_0", "- 1",
              "9223372036854775808", "Infinity", "nan", "T", "YES", "off", "1", "12.345", "1.2.3", "-", "-."]  # fmt: skip

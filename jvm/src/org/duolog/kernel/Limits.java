@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * The largest value that one call of a function may make. Without a limit, one record with a large argument would take
  * the memory of the JVM, and with it all queries. A call that would make more fails, so it is null.
  *
- * <p>{@code duolog.runtime.sql.functions.limits} has the same limits.
+ * <p>{@code duolog.plan.sql.limits} has the same limits.
  */
 public final class Limits {
   /** Characters of a text, or bytes. */

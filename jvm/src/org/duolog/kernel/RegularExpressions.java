@@ -59,7 +59,9 @@ public final class RegularExpressions {
             matcher.appendReplacement(replaced, by.toString());
             Limits.ensureLength(replaced.length());
           }
-          return UTF8String.fromString(matcher.appendTail(replaced).toString());
+          matcher.appendTail(replaced);
+          Limits.ensureLength(replaced.length());
+          return UTF8String.fromString(replaced.toString());
         });
   }
 

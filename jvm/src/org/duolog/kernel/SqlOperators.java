@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -23,6 +24,9 @@ public final class SqlOperators {
   private static final List<String> COMPARISONS =
       List.of("equal", "unequal", "apart", "less", "lessOrEqual", "greater", "greaterOrEqual");
 
+  /** Comparisons of one DOUBLE with several, each of which is computed once. */
+  private static final List<String> AMONG = List.of("among", "between");
+
   private SqlOperators() {}
 
   static void register(FunctionRegistry registry) {
@@ -33,6 +37,11 @@ public final class SqlOperators {
     ofDoubles(registry, "duolog_atan2", "atan2", DataTypes.DoubleType);
     for (String comparison : COMPARISONS) {
       ofDoubles(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType);
+    }
+    List<AbstractDataType> inputs =
+        List.of(DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
+    for (String comparison : AMONG) {
+      register(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType, inputs);
     }
   }
 
@@ -65,6 +74,29 @@ public final class SqlOperators {
     return left >= right;
   }
 
+  /** SQL's {@code IN}: null if none is equal and one is null. */
+  public static Boolean among(double value, ArrayData others) {
+    boolean unknown = false;
+    for (int at = 0; at < others.numElements(); at++) {
+      if (others.isNullAt(at)) {
+        unknown = true;
+      } else if (value == others.getDouble(at)) {
+        return true;
+      }
+    }
+    return unknown ? null : false;
+  }
+
+  /** SQL's {@code BETWEEN}, of a lower and an upper bound: null if one is null and the other holds. */
+  public static Boolean between(double value, ArrayData bounds) {
+    boolean above = bounds.isNullAt(0) || value >= bounds.getDouble(0);
+    boolean below = bounds.isNullAt(1) || value <= bounds.getDouble(1);
+    if (!above || !below) {
+      return false;
+    }
+    return bounds.isNullAt(0) || bounds.isNullAt(1) ? null : true;
+  }
+
   /** Spark's own makes 0.0 of -0.0 first. */
   public static double atan2(double y, double x) {
     return Math.atan2(y, x);
@@ -80,7 +112,16 @@ public final class SqlOperators {
 
   private static void ofDoubles(
       FunctionRegistry registry, String name, String method, DataType gives) {
-    List<AbstractDataType> inputs = List.of(DataTypes.DoubleType, DataTypes.DoubleType);
+    register(
+        registry, name, method, gives, List.of(DataTypes.DoubleType, DataTypes.DoubleType));
+  }
+
+  private static void register(
+      FunctionRegistry registry,
+      String name,
+      String method,
+      DataType gives,
+      List<AbstractDataType> inputs) {
     Seq<AbstractDataType> types = CollectionConverters.asScala(inputs).toSeq();
     registry.createOrReplaceTempFunction(
         name,

@@ -94,6 +94,7 @@ public final class Texts {
       return null;
     }
     String value = text.toString();
+    Limits.ensureLength(length);
     String padded = padding(padding.toString(), length - value.length()) + value;
     return UTF8String.fromString(padded.substring(0, length));
   }
@@ -103,12 +104,12 @@ public final class Texts {
       return null;
     }
     String value = text.toString();
+    Limits.ensureLength(length);
     String padded = value + padding(padding.toString(), length - value.length());
     return UTF8String.fromString(padded.substring(0, length));
   }
 
   private static String padding(String padding, int length) {
-    Limits.ensureLength(length);
     return length <= 0
         ? ""
         : padding.repeat((length - 1) / padding.length() + 1).substring(0, length);
@@ -165,7 +166,8 @@ public final class Texts {
     StringJoiner joined = new StringJoiner(delimiter.toString());
     for (int i = 0; i < elements.numElements(); i++) {
       String one = elements.isNullAt(i) ? "null" : elements.getUTF8String(i).toString();
-      Limits.ensureLength((long) joined.length() + delimiter.numChars() + one.length());
+      long delimited = i == 0 ? 0 : (long) joined.length() + delimiter.numChars();
+      Limits.ensureLength(delimited + one.length());
       joined.add(one);
     }
     return UTF8String.fromString(joined.toString());
