@@ -16,7 +16,7 @@ from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
 from duolog.ksql.formats import OF_A_REGISTRY, registry_missing
 from duolog.ksql.hints import closest, named
 from duolog.ksql.nodes import place_of
-from duolog.ksql.properties import Properties, format_named
+from duolog.ksql.properties import Properties, ensure_timestamp_format, format_named
 from duolog.ksql.script import text_of
 from duolog.ksql.source_topics import ensure_one_topic, topics_of
 from duolog.ksql.state import Done, SessionState
@@ -44,6 +44,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"))
+    ensure_timestamp_format(properties, state.settings)
     ensure_known_to_ksqldb(properties, state.settings)
     ensure_global_allowed(node, state.settings, text_of(node))
     if kind == "STREAM" and "TTL" in properties:

@@ -154,7 +154,11 @@ def _names(
             )
         if name.name not in known:
             raise SqlError(f"Column name `{name.name}` does not exist.", at=place_of(name))
-    return [name.name for name in columns]
+    names = [name.name for name in columns]
+    for at, name in enumerate(columns):
+        if name.name in names[:at]:
+            raise SqlError(f"Column `{name.name}` is listed more than once.", at=place_of(name))
+    return names
 
 
 def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.AssertValues) -> None:

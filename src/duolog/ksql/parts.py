@@ -25,6 +25,7 @@ from duolog.plan.types import (
     Array,
     Map,
     Struct,
+    Type,
 )
 
 _MOMENTS: Final = (DATE, TIME, TIMESTAMP)
@@ -55,13 +56,19 @@ def _deref(binding: Binding, node: exp.Expression) -> Bound:
     return Bound(Item(bound.expression, Literal(name, STRING)), fields[name])
 
 
+def _has_parts(of: Type) -> bool:
+    return isinstance(of, Array | Map | Struct)
+
+
 def _bracket(binding: Binding, node: exp.Expression) -> Bound:
     bound, key = binding.bind(node.this), binding.bind(node.expressions[0])
     match bound.type:
         case Array(element=element) if key.type in {INT, BIGINT}:
             # Counted from 1, or from -1 backwards.
             return Bound(call("ELEMENT", bound.expression, key.expression), element)
-        case Map(key=wanted, value=value) if castable(key.type, wanted):
+        case Map(key=wanted, value=value) if castable(key.type, wanted) and not _has_parts(
+            key.type
+        ):
             return Bound(Item(bound.expression, converted(key, wanted).expression), value)
         case Array() | Map():
             raise SqlError(

@@ -9,8 +9,10 @@ from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn, Window
 from duolog.ksql.durations import number_and_unit, property_ms
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import SUPPORT
+from duolog.ksql.settings import Settings
 from duolog.ksql.types import sql_name
 from duolog.ksql.words import CALENDAR_UNITS
+from duolog.plan.sql.time_patterns import Unsupported, parts_of
 from duolog.plan.types import STRING, Type
 
 _ANYWHERE: Final = (
@@ -308,6 +310,26 @@ def format_named(name: str) -> SqlFormat:
 
 def _invalid(name: str, why: str) -> SqlError:
     return SqlError(f"Failed to prepare statement: Invalid value {why}")
+
+
+def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
+    """Refuse a TIMESTAMP_FORMAT that Java cannot read, unless the statement was accepted before there was this rule.
+
+    Raises:
+        SqlError: it cannot.
+    """
+    pattern = properties.text("TIMESTAMP_FORMAT")
+    if pattern is None or not settings.refuses_patterns:
+        return
+    try:
+        parts_of(pattern)
+    except ValueError as error:
+        raise SqlError(
+            f"TIMESTAMP_FORMAT is not a pattern of dates: '{pattern}'",
+            hint="Write it as Java's DateTimeFormatter takes it, for example 'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
+        ) from error
+    except Unsupported:
+        return  # Only answers lack its letters.
 
 
 def _ensure_delimiter(name: str, given: str) -> None:

@@ -69,8 +69,10 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
             )
 
 
-def negative_limit() -> SqlError:
-    return SqlError(f"Pull queries don't support negative integers in the LIMIT clause.{_SEE}")
+def negative_limit(*, emits: bool) -> SqlError:
+    """Return the refusal of a LIMIT below 0, of a query with EMIT or without."""
+    clause = "queries don't support negative integers in the LIMIT clause."
+    return SqlError(f"Push {clause}" if emits else f"Pull {clause}{_SEE}")
 
 
 def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) -> None:

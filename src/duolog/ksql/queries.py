@@ -17,12 +17,18 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
-from duolog.ksql.properties import DEAD_LETTER_TOPIC, INSERTED, SELECTED, Properties
+from duolog.ksql.properties import (
+    DEAD_LETTER_TOPIC,
+    INSERTED,
+    SELECTED,
+    Properties,
+    ensure_timestamp_format,
+)
 from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
-from duolog.ksql.source_topics import ensure_one_topic
+from duolog.ksql.source_topics import ensure_legal, ensure_one_topic
 from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.unions import united_select
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
@@ -41,6 +47,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"), SELECTED)
+    ensure_timestamp_format(properties, state.settings)
     ensure_known_to_ksqldb(properties, state.settings)
     ensure_global_allowed(node, state.settings, text_of(node))
     if stands := there_already(state, node):
@@ -50,6 +57,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     topic = properties.topic() or f"{state.settings.output_prefix}{name}"
     if "," in topic and not state.settings.strict:
         raise SqlError(f"The rows of a query go to one topic, and not to several: '{topic}'")
+    ensure_legal((topic,), node)
     target = Target(topic, properties, state.settings, name=name)
     planned = plan_query(query, state.catalog, target)
     _ensure_kind(kind, planned)

@@ -12,6 +12,7 @@ from duolog.ksql import nodes
 from duolog.ksql.expression_parser import ExpressionParser
 from duolog.ksql.words import CALENDAR_UNITS, UNITS
 
+_EMITTED: Final = ("CHANGES", "FINAL")
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
 
 Clause = tuple[tuple[str, ...], str, Callable[[], exp.Expression]]
@@ -62,13 +63,14 @@ class QueryParser(ExpressionParser):
         )
 
     def _limit(self) -> exp.Limit:
+        emits = self._tokens[self._index - 2].text.upper() in _EMITTED
         negative = self._match(TokenType.DASH)
         number = self.integer()
         if negative:
             # Its rules know expressions of the plan, which most statements do without.
             from duolog.ksql.pull_rules import negative_limit  # noqa: PLC0415
 
-            raise negative_limit()
+            raise negative_limit(emits=emits)
         return exp.Limit(expression=number)
 
     # What is selected.
@@ -232,7 +234,7 @@ class QueryParser(ExpressionParser):
 
     def _emit(self) -> nodes.Emit:
         token = self._prev
-        what = self.take_one_of("CHANGES", "FINAL")
+        what = self.take_one_of(*_EMITTED)
         if what is None:
-            self.expected("CHANGES", "FINAL")
+            self.expected(*_EMITTED)
         return self.expression(nodes.Emit(this=what), token)

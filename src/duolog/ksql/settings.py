@@ -29,8 +29,11 @@ EXACTLY_ONCE: Final = "exactly_once_v2"
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
-RULES: Final = 2
-"""The rules by which statements are accepted; 1: without `OUTPUT_PREFIX` and the refusals of `refuses`."""
+RULES: Final = 3
+"""The rules by which statements are accepted.
+
+1: without `OUTPUT_PREFIX` and the refusals of `refuses`; 2: without those of `refuses_patterns`.
+"""
 OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
 """What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
 TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
@@ -126,6 +129,11 @@ class Settings:
     def refuses(self) -> bool:
         """Whether strict compatibility also refuses what it accepted before rules 2."""
         return self.strict and self._rules > 1
+
+    @property
+    def refuses_patterns(self) -> bool:
+        """Whether a pattern of times that is none is refused when a source is declared, as it is from rules 3 on."""
+        return self._rules > 2
 
     @property
     def output_prefix(self) -> str:

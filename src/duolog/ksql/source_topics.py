@@ -6,10 +6,12 @@ TOPIC_PATTERN = 'orders-.*'         of a stream: all whose whole name matches wh
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlglot import exp
 
+from duolog.core.names import wrong_topic_name
 from duolog.ksql import nodes
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
@@ -40,6 +42,7 @@ def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settin
             names = tuple(dict.fromkeys(name.strip() for name in given.split(_SEPARATOR)))
         if "" in names:
             raise SqlError(f"KAFKA_TOPIC has an empty name in it: '{given}'", at=place_of(node))
+        ensure_legal(names, node)
         found = SourceTopics(names)
     else:
         found = SourceTopics((_checked(pattern, given, node),), is_pattern=True)
@@ -50,6 +53,21 @@ def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settin
             hint="Read them as a stream, and group it.",
         )
     return found
+
+
+def ensure_legal(names: Iterable[str], node: exp.Expression) -> None:
+    """Refuse names that Kafka has for no topic.
+
+    Raises:
+        SqlError: one is of that kind.
+    """
+    for name in names:
+        if wrong := wrong_topic_name(name):
+            raise SqlError(
+                f"KAFKA_TOPIC is not legal: {wrong}",
+                at=place_of(node),
+                hint="Name a topic by KAFKA_TOPIC that has letters, digits, '.', '_' and '-' only.",
+            )
 
 
 def _checked(pattern: str, given: str | None, node: nodes.CreateSource) -> str:

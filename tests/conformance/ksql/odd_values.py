@@ -19,7 +19,7 @@ from duolog.plan.types import Array, Map, Struct, Type, parse_type
 
 COLUMNS: Final[dict[str, str]] = {
     "ID": "INT", "I": "INT", "J": "INT", "L": "BIGINT", "D": "DOUBLE", "E": "DOUBLE", "N": "DECIMAL(6, 2)", "M": "DECIMAL(38, 10)",
-    "T": "STRING", "U": "STRING", "B": "BYTES", "DT": "DATE", "TM": "TIME", "TS": "TIMESTAMP", "F": "BOOLEAN", "AI": "ARRAY<INT>",
+    "T": "STRING", "U": "STRING", "B": "BYTES", "DT": "DATE", "TM": "TIME", "TS": "TIMESTAMP", "F": "BOOLEAN", "P": "STRING", "AI": "ARRAY<INT>",
     "AD": "ARRAY<DOUBLE>", "AT": "ARRAY<STRING>", "MI": "MAP<STRING, INT>", "MD": "MAP<STRING, DOUBLE>", "S": "STRUCT<X INT, Y STRING>",
 }  # fmt: skip
 """The columns of the stream and their types."""
@@ -33,6 +33,12 @@ _TEXTS: Final = (
     '{"a": 1, "b": "x", "A": [1.50, 2]}', "[1, 2] tail", "[]", '{"a": {"b": null}}', "1 2", '"t" u', "null", "[01]", '{"a":1} {', "tr",
     "https://u@host:80/p?q=1&r=%20#f", "10:15:30", "24:00", "2026-01-02T03:04:05.678", "🙂é", "Ünïcode ß", "a%b_c", "\\", "0x41", "QUI=",
     "9999999999", "9223372036854775808", "+5", "1.50", "\\u0041", "PDT", "x:1,y:2,x:3", "-", "1_000", "٣", "1d", "0x1p3", "Infinity",
+)  # fmt: skip
+_PATTERNS: Final = (
+    None, "", "yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS", "HH:mm", "y", "uuuu/M/d", "yy", "EEEE", "E d MMM", "MMMM", "LLL", "Q", "QQQQ", "D",
+    "h:mm a", "K k", "A n N", "SSSSSS", "VV", "z", "zzzz", "O", "OOOO", "X", "XXX", "XXXX", "XXXXX", "x", "xxxxx", "Z", "ZZZZ", "ZZZZZ", "G", "y G",
+    "GGGG", "GGGGG", "YYYY-'W'ww", "w", "W", "e", "ee", "eee", "c", "ccc", "B", "h B", "g", "pppd", "pp", "[HH:mm]", "yyyy[-MM", "]", "{", "#", "'a", "b", "dd''",
+    "MMMMMM", "v", "vvvv", "F", "VVV", "a", "aa", "DDDD", "sss", "ppH", "y[ G]", "Y", "YY", "EEEEE", "eeee", "cc", "qqq", "yyyyyyyyyy", "ppyy",
 )  # fmt: skip
 _VALUES: Final[dict[str, tuple[object, ...]]] = {
     "I": _INTS,
@@ -52,6 +58,7 @@ _VALUES: Final[dict[str, tuple[object, ...]]] = {
         for at in (None, dt.datetime(1970, 1, 1), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999000), dt.datetime(2024, 3, 31, 2, 30, 0, 5000))  # noqa: DTZ001
     ),
     "F": (None, True, False),
+    "P": _PATTERNS,
     "AI": (None, [], [1], [3, None, 1, 3], [2**31 - 1, -(2**31)]),
     "AD": (None, [], [math.nan, 1.0, None, math.nan], [0.0, -0.0], [math.inf]),
     "AT": (None, [], ["a", None, "a"], ["b", ""]),
@@ -129,13 +136,33 @@ OPERATORS: Final = (
 )  # fmt: skip
 
 GROUPS: Final = 7
+_PARTS_OF_DOUBLES: Final = (
+    "CASE WHEN ABS(D) < 1E300 THEN D END", "CASE WHEN D > 9E300 THEN D END", "CASE WHEN NOT (D > -1E308) THEN D END", "CASE WHEN D > 1E307 OR D < 2 THEN E END",
+)  # fmt: skip
+"""Finite numbers; the greatest ones, which some groups lack; NaN and the least ones."""
+_OF_NOTHING: Final = (
+    "SUM",
+    "MIN",
+    "MAX",
+    "COUNT",
+    "COUNT_DISTINCT",
+    "COLLECT_LIST",
+    "ATTR",
+    "EARLIEST_BY_OFFSET",
+    "LATEST_BY_OFFSET",
+)
+"""What is asked of groups that may have no value."""
 AGGREGATES: Final = (
     *(f"SUM({one})" for one in ("I", "L", "D", "CAST(N AS DECIMAL(12, 2))")), *(f"AVG({one})" for one in ("I", "L", "D")),
     *(f"{name}({one})" for name in ("MIN", "MAX", "COUNT", "COUNT_DISTINCT") for one in ("I", "L", "D", "N", "M", "T", "DT", "TM", "TS")),
     *(f"{name}({one}, 3)" for name in ("TOPK", "TOPKDISTINCT") for one in ("I", "L", "D", "N", "T")),
     *(f"COLLECT_LIST({one})" for one in ("I", "D", "T")), "HISTOGRAM(T)", "ATTR(F)", "ATTR(I)", "ATTR(D)",
     *(f"SUM_LIST({one})" for one in ("AI", "AD")), *(f"{name}_BY_OFFSET(D)" for name in ("EARLIEST", "LATEST")),
-    "STDDEV_SAMP(I)", "CORRELATION(D, E)", "CORRELATION(I, L)",
+    *(f"{name}({one})" for name in ("STDDEV_SAMP", "STDDEV_SAMPLE") for one in ("I", "L", "D", *_PARTS_OF_DOUBLES)),
+    *(f"AVG({one})" for one in ("N", "M", "CAST(N AS DECIMAL(12, 2))", *_PARTS_OF_DOUBLES)),
+    *(f"{name}({one})" for name in _OF_NOTHING for one in _PARTS_OF_DOUBLES), "SUM_LIST(CASE WHEN I > 90 THEN AI END)",
+    *(f"{name}({one}, 3)" for name in ("TOPK", "TOPKDISTINCT") for one in _PARTS_OF_DOUBLES),
+    "HISTOGRAM(CASE WHEN I > 90 THEN T END)", "CORRELATION(D, E)", "CORRELATION(I, L)", "CORRELATION(I, 1)",
 )  # fmt: skip
 """Calls over the rows of a group."""
 WITHOUT_ROOM: Final = ("SUM(N)", "SUM(M)")

@@ -291,6 +291,7 @@ def test_a_function_where_it_cannot_stand_says_where_it_can() -> None:
         ("INSERT INTO rides (id, km) VALUES (1, 'far')", "Failed to insert values into 'RIDES'. Expected type DOUBLE for field `KM` but got STRING(far)"),
         ("INSERT INTO rides (id, tags) VALUES (1, 2)", "Expected type ARRAY<STRING> for field `TAGS` but got INTEGER(2)"),
         ("INSERT INTO rides (id, WINDOWEND) VALUES (1, 2)", "Failed to insert values into 'RIDES'. Column name `WINDOWEND` does not exist."),
+        ("INSERT INTO rides (id, km, KM) VALUES (1, 2, 3)", "Failed to insert values into 'RIDES'. Column `KM` is listed more than once."),
         ("INSERT INTO rides (id, city) VALUES (1)", "Failed to prepare statement: Expected number columns and values to match: 2, 1"),
         ("INSERT INTO cities (land) VALUES ('x')", "Failed to insert values into 'CITIES'. Value for primary key column(s) CITY is required"),
         ("INSERT INTO hourly (id, n) VALUES (1, 2)", "Cannot insert values into windowed stream/table!"),
@@ -399,6 +400,9 @@ def test_each_column_of_a_key_is_looked_up() -> None:
          "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type STRING."),
         ("v TIMESTAMP, timestamp='v', timestamp_format='yyyy'",
          "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type STRING."),
+        ("v STRING, timestamp='v', timestamp_format='yyyy-MM-dd{'", "TIMESTAMP_FORMAT is not a pattern of dates: 'yyyy-MM-dd{'"),
+        ("v STRING, timestamp='v', timestamp_format='noon'", "TIMESTAMP_FORMAT is not a pattern of dates: 'noon'"),
+        ("v STRING, timestamp='v', timestamp_format='yyyy]'", "TIMESTAMP_FORMAT is not a pattern of dates: 'yyyy]'"),
     ],
 )  # fmt: skip
 def test_what_a_property_cannot_be(given: str, told: str) -> None:
@@ -439,3 +443,56 @@ def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> Non
 )  # fmt: skip
 def test_a_name_that_is_much_like_another_one_is_suggested(statement: str, hint: str) -> None:
     assert refused(statement).hint == hint
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE STREAM s (a INT) WITH (kafka_topic='{}', value_format='JSON', partitions=1)",
+        "CREATE TABLE s (a INT PRIMARY KEY, b INT) WITH (kafka_topic='{}', value_format='JSON', partitions=1)",
+        "CREATE STREAM s WITH (kafka_topic='{}') AS SELECT id, km FROM rides",
+        "CREATE TABLE s WITH (kafka_topic='{}') AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id",
+        "CREATE STREAM `{}` AS SELECT id, km FROM rides",
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a b", "topic name 'a b' has a character other than letters, digits, '.', '_', '-'"),
+        ("a/b", "topic name 'a/b' has a character other than letters, digits, '.', '_', '-'"),
+        ("..", 'topic name cannot be ".."'),
+        ("x" * 250, "topic name is longer than 249 characters"),
+    ],
+)
+def test_what_cannot_name_a_topic(statement: str, name: str, told: str) -> None:
+    assert refused(statement.format(name)).message == f"KAFKA_TOPIC is not legal: {told}"
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ("extra[ARRAY['a']]", "MAP<STRING, INTEGER> has no item ARRAY['a'] (ARRAY<STRING>)"),
+        ("extra[tags]", "MAP<STRING, INTEGER> has no item TAGS (ARRAY<STRING>)"),
+        ("extra[at]", "MAP<STRING, INTEGER> has no item AT (STRUCT<`X` INTEGER>)"),
+        ("tags[extra]", "ARRAY<STRING> has no item EXTRA (MAP<STRING, INTEGER>)"),
+    ],
+)
+def test_what_is_no_item(item: str, told: str) -> None:
+    assert refused(f"CREATE STREAM s AS SELECT id, {item} AS i FROM rides").message == told
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT * FROM rides EMIT CHANGES LIMIT -1", "Push queries don't support negative integers in the LIMIT clause."),
+        ("SELECT id, COUNT(*) FROM hourly WINDOW TUMBLING (SIZE 1 DAY) GROUP BY id EMIT FINAL LIMIT -2",
+         "Push queries don't support negative integers in the LIMIT clause."),
+        ("SELECT * FROM totals LIMIT -1", ("Pull queries don't support negative integers in the LIMIT clause. "
+                                          "See https://cnfl.io/queries for more info.")),
+    ],
+)  # fmt: skip
+def test_a_limit_is_not_negative(query: str, told: str) -> None:
+    message = refused(query).message
+
+    assert message.startswith(told)
+    assert ("Add EMIT CHANGES" in message) == ("EMIT" not in query)

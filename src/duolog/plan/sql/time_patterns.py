@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
 
-from duolog.runtime.sql.functions.errors import Unsupported
-
 Sign = Literal["none", "negative", "padded"]
 """Which sign a number may have: none, a minus, or a plus too where it has more digits than are written at least."""
 
@@ -32,6 +30,10 @@ _NUMBERS: Final = {
     "d": "day", "h": "clock_hour_of_half", "H": "hour", "k": "clock_hour", "K": "hour_of_half", "m": "minute", "s": "second",
 }  # fmt: skip
 _UNSUPPORTED: Final = frozenset("GYwWecBgp")
+
+
+class Unsupported(Exception):
+    """A pattern says what has no meaning here: the query is refused, for a null would be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
         elif token["other"] == "[":
             open_parts.append([])
         elif token["other"] == "]":
+            if len(open_parts) == 1:
+                raise ValueError(pattern)
             inside = Optional(_side_by_side(open_parts.pop()))
             open_parts[-1].append(inside)
         elif token["other"] and token["other"] in "{}#'":

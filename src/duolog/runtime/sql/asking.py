@@ -12,11 +12,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from duolog.core.errors import ConfigError
 from duolog.dsl.html import table_html
-from duolog.ksql import nodes
 from duolog.ksql.script import type_written
 from duolog.plan.types import Column
 from duolog.runtime.data_dirs import default_data_dir

@@ -42,7 +42,7 @@ def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.M
     del content["rules"]
 
     assert decode(json.dumps(content).encode(), "commands", 0).rules == 1
-    assert decode(encode(Command("CREATE …;", FIRST)), "commands", 0).rules == 2
+    assert decode(encode(Command("CREATE …;", FIRST)), "commands", 0).rules == 3
 
 
 @pytest.mark.parametrize(("rules", "topic"), [(1, "FAR"), (2, "eu-FAR")])
@@ -74,3 +74,16 @@ def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -
     assert "N" in older.catalog.sources
     with pytest.raises(CommandDamaged, match="offset 1"):
         ledger(begin, made).follow()
+
+
+def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
+    timed = PLAIN.replace("km INT", "at STRING").replace(
+        "');", "', timestamp='at', timestamp_format='{');"
+    )
+
+    older = ledger(Command(timed, FIRST, rules=2))
+    older.follow()
+
+    assert "RIDES" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="offset 0"):
+        ledger(Command(timed, FIRST)).follow()

@@ -32,9 +32,7 @@ def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
-def test_what_is_no_state_says_nothing(
-    cluster: EmbeddedCluster, service: str, value: str
-) -> None:
+def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, value: str) -> None:
     servers = cluster.bootstrap_servers
     states = QueryStates(servers, service, "host/1/1")
     states.tell([LiveQuery("A", "RUNNING")])

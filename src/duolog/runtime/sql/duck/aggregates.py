@@ -27,6 +27,10 @@ from duolog.runtime.sql.functions.registry import called
 _EXACT_DIGITS_MAX: Final = 28
 """Sums of DECIMALs with more digits may have more than DuckDB counts with, 38."""
 
+_SQUARE_MAX: Final = "1e150"
+"""Numbers below it have squares and sums of them that are finite."""
+_OVER: Final = " OVER "
+
 TypeOf = Callable[[Sequence[Type]], Type]
 
 
@@ -44,6 +48,8 @@ class Aggregate:
     result: str = "{call}"
     numbers: bool = False
     """Whether it takes only numbers."""
+    zero_of_nothing: bool = False
+    """Whether a spread of one value or none is 0, as in ksqlDB, and not null."""
 
 
 def _always(of: Type) -> TypeOf:
@@ -65,6 +71,9 @@ def _element(types: Sequence[Type]) -> Type:
 _THE_ONLY: Final = "CASE WHEN len(list_filter({call}, lambda e: e IS DISTINCT FROM ({call})[1])) = 0 THEN ({call})[1] END"
 
 
+_GREATEST_FIRST: Final = "list_slice(list_reverse_sort(list_filter(coalesce({call}, []), lambda e: e IS NOT NULL)), 1, {1})"
+
+
 def _plain(name: str, of: TypeOf, *, numbers: bool = False) -> Aggregate:
     return Aggregate(f"{name}({{all}})", of, numbers=numbers)
 
@@ -75,24 +84,26 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
     "COUNT": Aggregate("count({all})", _always(BIGINT), (0, 1)),
     "COUNT_DISTINCT": Aggregate("count(DISTINCT {0})", _always(BIGINT)),
     "SUM": Aggregate("sum({all})", _first, result="CAST({call} AS {type})", numbers=True),
-    "AVG": Aggregate("avg(CAST({all} AS DOUBLE))", _OF_NUMBER, numbers=True),
+    "AVG": Aggregate("avg({all})", _OF_NUMBER, numbers=True),
     "MIN": _plain("min", _first),
     "MAX": _plain("max", _first),
     "COLLECT_LIST": _plain("list", _array),
     "COLLECT_SET": Aggregate("list(DISTINCT {0})", _array),
-    "STDDEV_SAMPLE": _plain("stddev_samp", _OF_NUMBER, numbers=True),
-    "STDDEV_SAMP": _plain("var_samp", _OF_NUMBER, numbers=True),
+    "STDDEV_SAMPLE": Aggregate(
+        "stddev_samp({all})", _OF_NUMBER, numbers=True, zero_of_nothing=True
+    ),
+    "STDDEV_SAMP": Aggregate("var_samp({all})", _OF_NUMBER, numbers=True, zero_of_nothing=True),
     "STDDEV_POP": _plain("stddev_pop", _OF_NUMBER, numbers=True),
     "VAR_SAMP": _plain("var_samp", _OF_NUMBER, numbers=True),
     "VAR_POP": _plain("var_pop", _OF_NUMBER, numbers=True),
     "MEDIAN": _plain("median", _OF_NUMBER, numbers=True),
     "CORRELATION": Aggregate("corr({all})", _OF_NUMBER, (2, 2), numbers=True),
-    "TOPK": Aggregate("max({all})", _array, (2, 2)),
-    "TOPKDISTINCT": Aggregate(
-        "list(DISTINCT {0})", _array, (2, 2), "list_slice(list_reverse_sort({call}), 1, {1})"
-    ),
+    "TOPK": Aggregate("max({all})", _array, (2, 2), "coalesce({call}, [])"),
+    "TOPKDISTINCT": Aggregate("list(DISTINCT {0})", _array, (2, 2), _GREATEST_FIRST),
     "HISTOGRAM": Aggregate(
-        "histogram({0})", _always(Map(STRING, BIGINT)), result="CAST({call} AS {type})"
+        "histogram({0})",
+        _always(Map(STRING, BIGINT)),
+        result="CAST(coalesce({call}, MAP {{}}) AS {type})",
     ),
     "ATTR": Aggregate("list({0})", _first, result=_THE_ONLY),
     "SUM_LIST": Aggregate("sum(list_sum({0}))", _element, result="CAST({call} AS {type})"),
@@ -100,6 +111,10 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
     "ARG_MIN": Aggregate("arg_min({all})", _first, (2, 2)),
     "ARG_MAX": Aggregate("arg_max({all})", _first, (2, 2)),
 }
+_SPREADS: Final = tuple(
+    AGGREGATES[name]
+    for name in ("STDDEV_SAMP", "STDDEV_SAMPLE", "STDDEV_POP", "VAR_SAMP", "VAR_POP")
+)
 OVER_ONLY: Final[Mapping[str, Aggregate]] = {
     "ROW_NUMBER": Aggregate("row_number()", _always(BIGINT), (0, 0)),
     "RANK": Aggregate("rank()", _always(BIGINT), (0, 0)),
@@ -126,17 +141,20 @@ def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
 
 
 def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
-    """Return how a sum is called and what becomes of it: whole numbers wrap as Java's, and a DECIMAL without room is null."""
+    """Return how a sum is called and what becomes of it.
+
+    As in ksqlDB, a sum of nothing is 0, whole numbers wrap as Java's, and a DECIMAL without room is null.
+    """
     if of in {INT, BIGINT}:
-        return replace(aggregate, result=wrapped("CAST({call} AS HUGEINT)", of))
+        return replace(aggregate, result=wrapped("CAST(coalesce({call}, 0) AS HUGEINT)", of))
     if isinstance(given, Decimal) and given.precision > _EXACT_DIGITS_MAX:
-        total = called("decimal_sum", ("{call}",))
+        total = called("decimal_sum", ("coalesce({call}, [])",))
         return replace(
             aggregate,
             call="list(CAST({all} AS VARCHAR))",
             result=f"TRY_CAST({total} AS {{type}})",
         )
-    return replace(aggregate, result="TRY_CAST({call} AS {type})")
+    return replace(aggregate, result="TRY_CAST(coalesce({call}, 0) AS {type})")
 
 
 def written(
@@ -155,9 +173,55 @@ def written(
     if aggregate in (AGGREGATES["SUM"], AGGREGATES["SUM_LIST"]):
         aggregate = _sum(aggregate, types[0], of)
     given = f"{'DISTINCT ' if distinct else ''}{', '.join(args)}" if args else "*"
-    if aggregate == AGGREGATES["AVG"] and types[0] == BIGINT:
-        # As in ksqlDB, the sum of a BIGINT wraps.
-        total = wrapped(f"CAST(sum({given}){behind} AS HUGEINT)", BIGINT)
-        return f"({total} / count({given}){behind})", of
+    if aggregate in _SPREADS:
+        return _spread(aggregate, args[0], behind, distinct=distinct), of
+    if aggregate == AGGREGATES["CORRELATION"] and not distinct:
+        return _correlation(args, behind), of
+    if aggregate == AGGREGATES["AVG"]:
+        return _mean(given, types[0], behind), of
     call = aggregate.call.format(*args, all=given) + behind
     return aggregate.result.format(*args, call=call, type=duck_type(of)), of
+
+
+def _mean(given: str, of: Type, behind: str) -> str:
+    """Return the mean, 0 of nothing; as in ksqlDB, the sum of a BIGINT wraps."""
+    if of == BIGINT:
+        total = wrapped(f"CAST(sum({given}){behind} AS HUGEINT)", BIGINT)
+        return f"coalesce({total} / count({given}){behind}, 0)"
+    return f"coalesce(avg(CAST({given} AS DOUBLE)){behind}, 0)"
+
+
+def _spread(aggregate: Aggregate, arg: str, behind: str, *, distinct: bool) -> str:
+    """Return a variance or its root.
+
+    DuckDB raises an error of one that is infinite or NaN. ksqlDB's own are computed value by value then, those of DuckDB, and over
+    frames, are NaN.
+    """
+    once = "DISTINCT " if distinct else ""
+    number = f"CAST({arg} AS DOUBLE)"
+    small = f"CASE WHEN abs({number}) < {_SQUARE_MAX} THEN {number} END"
+    found = f"{aggregate.call.format(all=once + small)}{behind}"
+    has_others = f"count({number}){behind} > count({small}){behind}"
+    others = "CAST('NaN' AS DOUBLE)"
+    if aggregate.zero_of_nothing:
+        found = f"coalesce({found}, 0)"
+        if _OVER not in behind:
+            others = called("variance", (f"list({once}{number}){behind}",))
+            others = f"sqrt({others})" if aggregate == AGGREGATES["STDDEV_SAMPLE"] else others
+    return f"CASE WHEN {has_others} THEN {others} ELSE {found} END"
+
+
+def _correlation(args: Sequence[str], behind: str) -> str:
+    """Return Pearson's coefficient by the same sums as a table has it, which cost it some digits."""
+    one, other = (f"CAST({arg} AS DOUBLE)" for arg in args)
+    x = f"CASE WHEN {other} IS NOT NULL THEN {one} END"
+    y = f"CASE WHEN {one} IS NOT NULL THEN {other} END"
+    n, sum_x, sum_y = f"count({x}){behind}", f"sum({x}){behind}", f"sum({y}){behind}"
+
+    def together(left: str, right: str, *sums: str) -> str:
+        return f"({n} * sum({left} * {right}){behind} - {sums[0]} * {sums[1]})"
+
+    spread = f"({together(x, x, sum_x, sum_x)} * {together(y, y, sum_y, sum_y)})"
+    # By a root of zero there is no quotient, and none of a number below it.
+    root = f"CASE WHEN {spread} > 0 THEN sqrt({spread}) END"
+    return f"coalesce({together(x, y, sum_x, sum_y)} / ({root}), CAST('NaN' AS DOUBLE))"

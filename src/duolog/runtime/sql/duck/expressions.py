@@ -24,10 +24,23 @@ from duolog.plan.expressions import (
     walk,
 )
 from duolog.plan.python_functions import PythonFunction
+from duolog.plan.sql.limits import ELEMENTS_MAX, LENGTH_MAX
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX, SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT
 from duolog.plan.sql.user_functions import Routine
-from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, NULL, Array, Decimal, Map, Struct, Type
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DOUBLE,
+    NULL,
+    STRING,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.lists import LIST_FUNCTIONS
 from duolog.runtime.sql.duck.lowering import ELSEWHERE, Lowering
@@ -145,7 +158,8 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
         start = lowered(args[1], names)
         state = f"{item}s"
         one = body(functions[0], state, *parts)
-        made = f"list_reduce({items}, lambda {state}, {item}: CAST({one.sql} AS {duck_type(start.type)}), {start.sql})"
+        step = _bounded(f"CAST({one.sql} AS {duck_type(start.type)})", start.type, f"{item}b")
+        made = f"list_reduce({items}, lambda {state}, {item}: {step}, {start.sql})"
         return Lowered(
             f"CASE WHEN {given.sql} IS NULL THEN {start.sql} ELSE {made} END", start.type
         )
@@ -159,6 +173,22 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
     entry = f"struct_pack(key := {made_of[0].sql}, value := {made_of[1].sql})"
     entries = f"list_transform({items}, lambda {item}: {entry})"
     return Lowered(_map_of(entries), Map(made_of[0].type, made_of[1].type))
+
+
+def _bounded(state: str, of: Type, name: str) -> str:
+    """Return the state of a REDUCE, null once it is larger than a call may make: it may double with each element."""
+    match of:
+        case Array():
+            fits = f"len({name}) <= {ELEMENTS_MAX}"
+        case Map():
+            fits = f"cardinality({name}) <= {ELEMENTS_MAX}"
+        case _ if of == STRING:
+            fits = f"strlen({name}) <= {LENGTH_MAX}"
+        case _ if of == BYTES:
+            fits = f"octet_length({name}) <= {LENGTH_MAX}"
+        case _:
+            return state
+    return f"list_extract(list_filter([{state}], lambda {name}: {fits}), 1)"
 
 
 def _map_of(entries: str) -> str:

@@ -7,8 +7,8 @@ import re
 from typing import Final
 
 from duolog.ksql.errors import SqlError
+from duolog.plan.sql.time_patterns import Unsupported
 from duolog.runtime.sql.duck.lowering import ELSEWHERE
-from duolog.runtime.sql.functions.errors import Unsupported
 
 _UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
 """How DuckDB tells of what a function of ours has raised."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from duolog.plan.sql.time_patterns import Unsupported
 from duolog.plan.types import Type
-from duolog.runtime.sql.functions.errors import Unsupported
 from duolog.runtime.sql.functions.registry import called
 
 ELSEWHERE: Final = (

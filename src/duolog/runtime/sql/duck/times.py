@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from duolog.plan.sql.time_patterns import parts_of
 from duolog.plan.types import INT, Type
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python
 from duolog.runtime.sql.duck.operators import OPERATORS
 from duolog.runtime.sql.functions.lenient_dates import read_date
 from duolog.runtime.sql.functions.registry import called
-from duolog.runtime.sql.functions.time_patterns import parts_of
 from duolog.serde.times import DAYS_MAX, DAYS_MIN, MILLISECONDS_MAX, MILLISECONDS_MIN
 
 _DAY_MS: Final = 86_400_000

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from duolog.runtime.sql.functions.errors import Unsupported
-from duolog.runtime.sql.functions.time_patterns import DAYS, MONTHS
+from duolog.plan.sql.time_patterns import DAYS, MONTHS, Unsupported
 
 _TOKEN: Final = re.compile(
     r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL

@@ -3,7 +3,7 @@
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
@@ -159,6 +159,24 @@ def _at(value: Decimal, places: int, how: str) -> Decimal:
         raise ValueError(value)
     near = max(-_PLACES_MAX, min(_PLACES_MAX, places))
     return value.quantize(Decimal((0, (1,), -near)), how, context=_EXACT)
+
+
+def variance(values: Sequence[float | None]) -> float:
+    """Return the variance of a sample, as the kernel computes it value by value; 0 of less than two values.
+
+    Infinity and NaN come out as they do there, which depends on the order of the values.
+
+    Source: Youngs and Cramer, "Some results relevant to choice of sum and sum-of-product algorithms".
+    """
+    count, total, squares = 0, 0.0, 0.0
+    for value in values:
+        if value is None:
+            continue
+        count, total = count + 1, total + value
+        if count > 1:
+            apart = count * value - total
+            squares += apart * apart / (count * (count - 1.0))
+    return squares / (count - 1) if count > 1 else 0.0
 
 
 def distance(

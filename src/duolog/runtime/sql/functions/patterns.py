@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from duolog.plan.sql.limits import PATTERN_LENGTH_MAX
-from duolog.runtime.sql.functions.errors import Unsupported
+from duolog.plan.sql.time_patterns import Unsupported
 from duolog.runtime.sql.functions.texts import characters, ensure_length
 
 _CLASSES: Final = {
@@ -192,11 +192,14 @@ def replaced(text: str, pattern: str, by: str) -> str:
         start = found.end()
         length += len(made[-2]) + len(made[-1])
         ensure_length(length)
+    ensure_length(length + len(text) - start)
     return "".join([*made, text[start:]])
 
 
 def _replacement(found: re.Match[str], by: str) -> str:
     """Return what `$1`, `${name}` and escapes in a replacement stand for."""
+    if "$" not in by and "\\" not in by:
+        return by
     made: list[str] = []
     at = 0
     while at < len(by):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from duolog.plan.sql.time_patterns import Unsupported
 from duolog.runtime.sql.functions import (
     binary,
     decimals,
@@ -22,7 +23,6 @@ from duolog.runtime.sql.functions import (
     time_units,
     urls,
 )
-from duolog.runtime.sql.functions.errors import Unsupported
 
 PREFIX: Final = "duolog_"
 _CALLED: Final = re.compile(rf"\b{PREFIX}\w+(?=\()")
@@ -162,6 +162,7 @@ FUNCTIONS: Final = {
         sinh=numbers.sinh,
         text_double=numbers.text_double,
         truncate_at=numbers.truncated_at,
+        variance=numbers.variance,
         **{name: numbers.of_double(compute) for name, compute in _DOUBLES.items()},
     ),
 }  # fmt: skip

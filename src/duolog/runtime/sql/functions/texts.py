@@ -84,8 +84,8 @@ def bytes_pad_right(data: bytes, size: int, padding: bytes) -> bytes | None:
 def _padding(given: int, size: int, padding: Sequence) -> Sequence | None:
     if size < 0 or not padding:
         return None
+    ensure_length(size)
     missing = max(size - given, 0)
-    ensure_length(missing)
     return (padding * (missing // len(padding) + 1))[:missing]
 
 
@@ -125,7 +125,7 @@ def replace(text: str, part: str, by: str) -> str:
 
 
 def joined(elements: list[str], delimiter: str) -> str:
-    ensure_length(sum(map(len, elements)) + len(delimiter) * len(elements))
+    ensure_length(sum(map(len, elements)) + len(delimiter) * max(len(elements) - 1, 0))
     return delimiter.join(elements)
 
 

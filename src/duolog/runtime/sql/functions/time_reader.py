@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.runtime.sql.functions.errors import Unsupported
+from duolog.plan.sql.time_patterns import Name, Number, Optional, Part, Text, Unsupported, Zone
 from duolog.runtime.sql.functions.time_fields import Fields
-from duolog.runtime.sql.functions.time_patterns import Name, Number, Optional, Part, Text, Zone
 from duolog.runtime.sql.functions.zones import zone
 
 _OFFSETS: Final = {

@@ -8,21 +8,21 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
-from duolog.runtime.sql.functions.errors import Unsupported
-from duolog.runtime.sql.functions.time_fields import (
-    Fields,
-    ensure_within,
-    resolved_date,
-    resolved_nanos,
-)
-from duolog.runtime.sql.functions.time_patterns import (
+from duolog.plan.sql.time_patterns import (
     Name,
     Number,
     Optional,
     Part,
     Text,
+    Unsupported,
     Zone,
     parts_of,
+)
+from duolog.runtime.sql.functions.time_fields import (
+    Fields,
+    ensure_within,
+    resolved_date,
+    resolved_nanos,
 )
 from duolog.runtime.sql.functions.time_reader import read
 from duolog.runtime.sql.functions.zones import converted, zone

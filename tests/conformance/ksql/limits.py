@@ -1,0 +1,50 @@
+"""Calls at the limits of ADR 0091 and above them, with their values in both engines."""
+
+from typing import Final
+
+_LONG: Final = 16 * 1024 * 1024
+_MANY: Final = 1024 * 1024
+
+
+def _text(length: int) -> str:
+    return f"LPAD('a', {length}, 'a')"
+
+
+def _bytes(length: int) -> str:
+    return f"LPAD(TO_BYTES('a', 'utf8'), {length}, TO_BYTES('a', 'utf8'))"
+
+
+AT_LIMIT: Final[dict[str, object]] = {
+    f"LEN({_text(_LONG)})": _LONG,
+    f"LEN(RPAD('a', {_LONG}, 'bc'))": _LONG,
+    f"LEN({_bytes(_LONG)})": _LONG,
+    f"LEN(REPLACE({_text(_MANY)}, 'a', {_text(16)}))": _LONG,
+    f"LEN(ARRAY_JOIN(ARRAY[{_text(_LONG - 2)}, 'b'], ','))": _LONG,
+    f"LEN(REGEXP_REPLACE({_text(4096)}, 'a', {_text(4096)}))": _LONG,
+    f"REGEXP_EXTRACT({_text(10_000)}, 'b')": None,
+    f"LEN(REGEXP_REPLACE({_text(10_000)}, {_text(10_000)}, 'b'))": 1,
+    f"ARRAY_LENGTH(GENERATE_SERIES(1, {_MANY}))": _MANY,
+    f"ARRAY_LENGTH(GENERATE_SERIES(0, {3 * (_MANY - 1)}, 3))": _MANY,
+    "LEN(REDUCE(GENERATE_SERIES(1, 24), 'a', (s, x) => s + s))": _LONG,
+    "ROUND(1.5E0, 1100)": 1.5,
+    "ROUND(1.5E0, 2147483647)": 1.5,
+    "TRUNC(1.5E0, 2000)": 1.5,
+}
+"""Calls that make as much as they may."""
+ABOVE_LIMIT: Final = (
+    _text(_LONG + 1),
+    _text(2**31 - 1),
+    f"RPAD('a', {_LONG + 1}, 'bc')",
+    _bytes(_LONG + 1),
+    f"REPLACE({_text(_MANY)}, 'a', {_text(17)})",
+    f"ARRAY_JOIN(ARRAY[{_text(_LONG - 1)}, 'b'], ',')",
+    f"REGEXP_REPLACE({_text(4096)}, 'a', {_text(4097)})",
+    f"REGEXP_REPLACE(CONCAT('b', {_text(_LONG)}), 'b', 'cc')",
+    f"REGEXP_REPLACE({_text(10_001)}, {_text(10_001)}, 'b')",
+    f"GENERATE_SERIES(1, {_MANY + 1})",
+    f"GENERATE_SERIES({_MANY + 1}, 1, -1)",
+    "GENERATE_SERIES(CAST(0 AS BIGINT), 9000000000000000000)",
+    "REDUCE(GENERATE_SERIES(1, 25), 'a', (s, x) => s + s)",
+    "REDUCE(GENERATE_SERIES(1, 21), ARRAY[1], (s, x) => ARRAY_CONCAT(s, s))",
+)
+"""Calls that would make more, so they are null."""
