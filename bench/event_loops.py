@@ -3,7 +3,7 @@
 Two servers of one page do the hot path's work and nothing else: receive into a buffer, find every
 whole frame, check the checksum of its batch, write all batches with one pwritev, answer all with
 one send. They differ in the loop alone. Both are loaded in turns by bench/load. See
-docs/adr/0015-raw-epoll.md.
+docs/adr/0015-use-raw-epoll-in-a-single-process.md.
 
 uvloop is not among Duolog's packages: python -m pip install uvloop, then
 Run: scripts/bench event_loops --rounds 5

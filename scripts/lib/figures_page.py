@@ -30,7 +30,7 @@ LIMITS: Final = """\
 - fsync against none with batches of 100 records, and 1 x 1: the disk's own sync, 0.12 ms at best.
 - 1 x 1 and 32 x 1: a wake-up of both sides for each request; about 10 µs of it are Python.
 - Fetches: the kernel's copying to the socket. Connections from this machine are not paced by bbr (see
-  docs/adr/0015-raw-epoll-in-one-process.md), which Kafka's are, as bbr is this system's default.
+  docs/adr/0015-use-raw-epoll-in-a-single-process.md), which Kafka's are, as bbr is this system's default.
 - 4 x 64 with fsync over 500 partitions has an absolute goal: p99 of 20 ms or less."""
 ROWS_HEAD: Final = (
     "| work | durability: Duolog, Kafka | figure | Duolog | Kafka | ratio | goal | reached |\n"

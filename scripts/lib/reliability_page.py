@@ -9,14 +9,14 @@ RESULTS: Final = Path(__file__).parents[2] / "bench/results/kills.json"
 
 INTRO: Final = """\
 With `processing.guarantee=exactly_once_v2` each result is there once for readers of committed records, whatever is killed where
-([0068](adr/0068-exactly-once.md)). What this rests on:
+([0068](adr/0068-commit-exactly-once-inside-sparks-commit.md)). What this rests on:
 
 - Three applications in one JVM, with the record cache and without it, in micro-batches and in real time: events pass, are counted by
   another key, joined with a table and added up by a third key, over two partitions ([the ledger](../tests/fault/ledger.py)).
 - SIGKILL of the JVM, of Python, of both or of the broker, at a point between two steps or at a random time
   ([the campaign](../tests/fault/campaign.py)); points stand between the state's commit, the transaction's and Spark's
   ([the points](../tests/fault/points.py)). A JVM or a broker that was killed alone comes back by itself, and then both are killed.
-- On a Spark cluster ([0077](adr/0077-exactly-once-on-clusters.md)) of two workers, with two of the applications: of an executor and of a
+- On a Spark cluster ([0077](adr/0077-commit-exactly-once-across-cluster-executors.md)) of two workers, with two of the applications: of an executor and of a
   worker, too, while tasks write, and of the driver between the decision that an epoch counts and the ends of the executors' transactions.
 - A judge that knows the input alone ([the history](../tests/fault/history.py)) reads all result topics as a reader of committed
   records: after each kill, when nothing runs, sinks must tell of the same events (on a cluster at the end alone: what counts

@@ -12,7 +12,7 @@ are synced; then the old one is removed. A file is never written again after tha
 no stale frames. Frames of a log whose small files are too damaged to say whether it was compacted
 since are kept: that log is refused, so that nothing is written to it either.
 
-Thread: the group commit's. See docs/adr/0008-fsync-for-many-partitions.md.
+Thread: the group commit's. See docs/adr/0008-sync-many-partitions-through-one-journal.md.
 """
 
 import logging

@@ -12,5 +12,5 @@
 The broker imports `policy` and `job` only: the rest needs numpy, which is of no use to it.
 
 Source: Kafka `LogCleaner`, `Cleaner`, `LogCleanerManager`. See
-docs/adr/0014-compaction-in-its-own-process.md.
+docs/adr/0014-compact-logs-in-a-separate-process.md.
 """
