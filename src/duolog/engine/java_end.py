@@ -11,14 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from duolog.core.units import MIB
 from duolog.engine import archive_watch
 from duolog.engine.class_archive import ClassArchive
+from duolog.engine.free_memory import free_memory_bytes
 
 logger: Final = logging.getLogger(__name__)
 
 # What is left of a JVM does nothing that anybody waits for.
 _END_TIMEOUT_S: Final = 3
 _LAST_PRIORITY: Final = 19
+_ROOM_BYTES_MIN: Final = archive_watch.GROWTH_BYTES_MAX + 512 * MIB
 
 
 @dataclass(slots=True)
@@ -33,6 +36,12 @@ class ArchiveLimits:
 ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 
+def is_busy(load: float | None = None) -> bool:
+    """Tell if so many wait for a processor that an archive would take minutes to write."""
+    now = os.getloadavg()[0] if load is None else load
+    return now > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
+
+
 @dataclass(slots=True)
 class JavaEnd:
     """Ends the JVM: in order, at once, or by leaving it to itself while it writes its archive.
@@ -40,7 +49,7 @@ class JavaEnd:
     At once where its start failed, where somebody is in a hurry, and where it would write an archive
     that lacks what a query needs, with which all later starts had to live. The archive takes ten seconds of
     processor time, and nobody waits for them. On a busy machine these would be minutes: none is written where others
-    already wait for a processor, and writing is given up after a minute (`archive_watch`).
+    already wait for a processor or memory is short, and writing is given up after a minute (`archive_watch`).
     """
 
     process: Any
@@ -48,19 +57,29 @@ class JavaEnd:
     """What it writes as it ends; None where it writes none."""
     ran_query: bool = False
     load: Callable[[], float] = field(default=lambda: os.getloadavg()[0])
-    _is_busy: bool | None = None
+    room: Callable[[], int | None] = free_memory_bytes
+    _lacks: str | None = None
+    """What the machine lacks to write an archive; empty if nothing."""
 
     @property
     def keeps_archive(self) -> bool:
-        return self.archive is not None and self.ran_query and not self._others_wait()
+        return self.archive is not None and self.ran_query and not self._what_lacks()
 
-    def _others_wait(self) -> bool:
-        """Tell if so many wait for a processor that an archive would take minutes; asked once, as of the end."""
-        if self._is_busy is None:
-            self._is_busy = self.load() > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
-            if self._is_busy:
-                logger.info("the machine is busy: a later run keeps the archive of classes")
-        return self._is_busy
+    def _what_lacks(self) -> str:
+        """Return why no archive is written now, if so; asked once, as of the end."""
+        if self._lacks is None:
+            room = self.room()
+            short = room is not None and room < _ROOM_BYTES_MIN
+            self._lacks = (
+                "the machine is busy"
+                if is_busy(self.load())
+                else "memory is short"
+                if short
+                else ""
+            )
+            if self._lacks:
+                logger.info("%s: a later run keeps the archive of classes", self._lacks)
+        return self._lacks
 
     def __call__(
         self,
@@ -98,7 +117,9 @@ class JavaEnd:
             "the setting class.archive=false leaves it out",
             pid,
             archive.kept,
-            f", {ARCHIVE_LIMITS.write_s:.0f} at most" if watch else "",
+            f", {ARCHIVE_LIMITS.write_s:.0f} and {archive_watch.GROWTH_BYTES_MAX // MIB} MiB more memory at most"
+            if watch
+            else "",
         )
         threading.Thread(
             target=self._take_over, args=[archive, watch], name="class-archive", daemon=True

@@ -37,7 +37,7 @@ from duolog.engine.giving_up import GivingUp
 from duolog.engine.guard import JvmGuard
 from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.java import ensure_java
-from duolog.engine.java_end import JavaEnd
+from duolog.engine.java_end import JavaEnd, is_busy
 from duolog.engine.masters import local_address
 from duolog.engine.owner import Holder
 from duolog.engine.scratch import Scratch, scratch_dir
@@ -282,7 +282,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
             java, (*spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
         )
         archive.take_over()
-        writes = config.writes_class_archive and archive.is_wanted
+        writes = _is_to_write(config, archive)
         java_options = archive.java_options(write=writes)
         conf = SparkConf(loadDefaults=False)
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
@@ -408,6 +408,14 @@ def _not_started(log: Path | None, said_before: int, status: int | None) -> JvmN
         detail=f"{how} {said.decode(errors='replace').strip()}".strip(),
         hint=f"{_of_killed(status)} {log_hint}".strip(),
     )
+
+
+def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
+    """Tell whether a JVM that starts now is to write its archive as it ends.
+
+    To note the classes makes a start a third more expensive: in vain, if the machine stays busy until the end.
+    """
+    return config.writes_class_archive and archive.is_wanted and not is_busy()
 
 
 def _let_it_write(gateway: JavaGateway, end: JavaEnd) -> None:

@@ -128,8 +128,9 @@ ENGINE_SETTINGS: Final = Settings(
             "class.archive",
             True,  # noqa: FBT003 - a default
             Kind.BOOLEAN,
-            "Keep an archive of the JVM's classes in the cache directory, 190 MB: later runs start with a quarter less "
-            "work. The JVM of a first run writes it after the run has ended, for a minute at most, unless the machine is busy.",
+            "Keep an archive of the JVM's classes in the cache directory, 190 MB: later runs start with a third less "
+            "processor time and 150 MB less memory. The JVM of a first run writes it after the run has ended, for a minute "
+            "and with 1 GiB more memory at most, unless the machine is busy or short of memory.",
             importance=Importance.LOW,
         ),
         Setting(

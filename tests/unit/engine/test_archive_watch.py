@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from duolog.core.units import MIB
 from duolog.engine import archive_watch
 
 WAIT_S = 60
@@ -36,6 +37,24 @@ def test_a_jvm_that_takes_too_long_is_killed_and_leaves_no_part_of_an_archive(
 
     assert watch is not None
     assert writer.wait(WAIT_S) == -signal.SIGKILL
+    assert watch.wait(WAIT_S) == 0
+    assert not arriving.exists()
+
+
+def test_a_jvm_that_grows_too_large_is_killed_and_leaves_no_part_of_an_archive(
+    arriving: Path,
+) -> None:
+    """It grew to 1.3 GB, and nothing bounded it."""
+    program = f"import sys; sys.stdin.read(1); held = bytearray({64 * MIB}); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as writer:
+        watch = archive_watch.bound(writer.pid, arriving, 10 * WAIT_S, 32 * MIB)
+        assert watch is not None
+        assert writer.stdin is not None
+        writer.stdin.write(b".")
+        writer.stdin.flush()
+
+        assert writer.wait(WAIT_S) == -signal.SIGKILL
+
     assert watch.wait(WAIT_S) == 0
     assert not arriving.exists()
 

@@ -153,7 +153,9 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
     """Ctrl-C took more than a minute on a busy machine: the end waited for ten seconds of processor time."""
     archive.arriving.write_bytes(b"classes")
 
-    java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)(None, None, None)
+    java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
+        None, None, None
+    )
 
     assert stuck.poll() is None
     assert os.getpriority(os.PRIO_PROCESS, stuck.pid) == 19
@@ -170,11 +172,13 @@ def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
 ) -> None:
     """It stayed for minutes with a gigabyte, and nobody knew why."""
     with caplog.at_level(logging.INFO, "duolog.engine.java_end"):
-        java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)(None, None, None)
+        java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
+            None, None, None
+        )
 
     (record,) = caplog.records
     assert f"the JVM (process {stuck.pid}) keeps an archive of its classes" in record.message
-    assert "60 at most" in record.message
+    assert "60 and 1024 MiB more memory at most" in record.message
     assert "class.archive=false" in record.message
 
 
@@ -187,6 +191,31 @@ def test_on_a_busy_machine_no_archive_is_written(
     end(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL
+
+
+def test_without_memory_for_it_no_archive_is_written(
+    stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a container it could reach the limit, and the system killed whatever was largest."""
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: 1024**3)
+
+    with caplog.at_level(logging.INFO, "duolog.engine.java_end"):
+        end(None, None, None)
+
+    assert stuck.returncode == -signal.SIGKILL
+    assert caplog.messages == ["memory is short: a later run keeps the archive of classes"]
+
+
+@pytest.mark.parametrize(("load", "writes"), [(0.0, True), (1000.0, False)])
+def test_a_start_on_a_busy_machine_notes_no_classes(
+    archive: ClassArchive, monkeypatch: pytest.MonkeyPatch, *, load: float, writes: bool
+) -> None:
+    """It cost a third more processor time, and the end on a busy machine then wrote no archive."""
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    config = EngineConfig("", Path(), writes_class_archive=True)
+
+    assert session._is_to_write(config, archive) == writes  # noqa: SLF001
+    assert not session._is_to_write(EngineConfig("", Path()), archive)  # noqa: SLF001
 
 
 @pytest.mark.parametrize("ran_query", [True, False])
@@ -222,7 +251,7 @@ def test_a_jvm_that_only_ends_is_not_waited_for_long(
 def test_a_jvm_whose_start_was_interrupted_ends_at_once(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
 
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
@@ -239,7 +268,7 @@ def running_in(
 def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0)
+    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
     running = running_in(MagicMock(), stuck, end)
     first, second = session.Session(running), session.Session(running)
     running.owners |= {first, second}
