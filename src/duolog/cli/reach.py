@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.broker_watch import ANSWER_S, look_at
 from duolog.runtime.reach import problems_of
 
 LOST_S: Final = 30.0
@@ -14,6 +15,7 @@ LOST_S: Final = 30.0
 _LOOK_S: Final = 0.5
 _TRANSPORT: Final = -195
 _ALL_BROKERS_DOWN: Final = -187
+_TIMED_OUT: Final = -185
 
 
 def ensure_reachable(bootstrap_servers: str) -> None:
@@ -24,24 +26,35 @@ def ensure_reachable(bootstrap_servers: str) -> None:
         ConfigError: an address cannot be read.
     """
     if problems := problems_of(bootstrap_servers):
-        raise KafkaError(
-            f"no broker answers at {bootstrap_servers}",
-            code=_TRANSPORT,
-            retriable=True,
-            detail=problems,
-            hint="`duolog broker --data DIR` starts one; -b names another.",
-        )
+        raise _unreachable(bootstrap_servers, problems)
+
+
+def _unreachable(bootstrap_servers: str, problems: str) -> KafkaError:
+    return KafkaError(
+        f"no broker answers at {bootstrap_servers}",
+        code=_TRANSPORT,
+        retriable=True,
+        detail=problems,
+        hint="`duolog broker --data DIR` starts one; -b names another.",
+    )
 
 
 class Connection:
     """Tells a person when a connection is lost, when there is one again, and gives up at last.
 
-    `suspect` is librdkafka's callback for errors; `look` is called in between, at any rate.
+    `suspect` is librdkafka's callback for errors; `look` is called in between, at any rate. A broker that hangs is lost
+    too, though the system accepts its connections.
     """
 
-    def __init__(self, bootstrap_servers: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        clock: Callable[[], float] = time.monotonic,
+        answer_s: float = ANSWER_S,
+    ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._clock = clock
+        self._answer_s = answer_s
         self._suspected = False
         self._lost_at: float | None = None
         self._next_look_at = 0.0
@@ -49,7 +62,7 @@ class Connection:
     def suspect(self, error: object) -> None:
         """Take an error of the client: after some the connection is looked at."""
         code = getattr(error, "code", lambda: None)()
-        self._suspected = self._suspected or code in {_TRANSPORT, _ALL_BROKERS_DOWN}
+        self._suspected = self._suspected or code in {_TRANSPORT, _ALL_BROKERS_DOWN, _TIMED_OUT}
 
     def look(self) -> None:
         """See whether a broker answers, if there is reason to doubt it.
@@ -61,10 +74,8 @@ class Connection:
         if not self._suspected or now < self._next_look_at:
             return
         self._next_look_at = now + _LOOK_S
-        try:
-            ensure_reachable(self._bootstrap_servers)
-        except KafkaError as error:
-            self._still_lost(now, error)
+        if problems := look_at(self._bootstrap_servers, self._answer_s).problems:
+            self._still_lost(now, _unreachable(self._bootstrap_servers, problems))
         else:
             self._suspected = False
             if self._lost_at is not None:

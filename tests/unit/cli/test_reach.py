@@ -7,6 +7,7 @@ import pytest
 from duolog.cli.reach import LOST_S, Connection, ensure_reachable
 from duolog.core.addresses import split_address
 from duolog.core.errors import ConfigError, KafkaError
+from unit.runtime.played_broker import serving
 
 
 class ClientError:
@@ -82,7 +83,7 @@ def test_a_lost_connection_is_told_once_and_its_return_too(
     connection.suspect(ClientError())
     for now.s in (0.0, 1.0, 2.0):
         connection.look()
-    with socket.create_server(("127.0.0.1", int(server.rpartition(":")[2]))):
+    with serving(int(server.rpartition(":")[2])):
         now.s = 3.0
         connection.look()
         now.s = 4.0
@@ -106,12 +107,24 @@ def test_a_connection_that_stays_lost_ends_the_command() -> None:
         connection.look()
 
 
-def test_an_idle_connection_that_was_closed_is_no_loss(
+def test_an_idle_connection_that_was_closed_is_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as broker:
+        connection = Connection(broker.address)
+
+        connection.suspect(ClientError())
+        connection.look()
+
+    assert capsys.readouterr().err == ""
+
+
+def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
     listening: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection = Connection(address(listening))
+    """`consume` waited without a word."""
+    connection = Connection(address(listening), answer_s=0.1)
 
     connection.suspect(ClientError())
     connection.look()
 
-    assert capsys.readouterr().err == ""
+    assert "lost the connection" in (told := capsys.readouterr().err)
+    assert "takes connections and does not answer" in told
