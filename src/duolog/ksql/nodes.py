@@ -26,8 +26,10 @@ def place_of(node: exp.Expression) -> Place | None:
     for part in node.walk(bfs=False):
         meta = part.meta
         if "line" in meta:
-            length = meta["end"] - meta["start"]
-            return Place(meta["line"], meta["col"] - length, meta["start"], meta["end"] + 1)
+            line, column = meta["line"], meta["col"] - (meta["end"] - meta["start"])
+            if column < 1:  # Line and column are those of its end, and it has several lines.
+                line, column = line - part.name.count("\n"), 1
+            return Place(line, column, meta["start"], meta["end"] + 1)
     return None
 
 

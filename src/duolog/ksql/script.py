@@ -49,8 +49,7 @@ def parse(text: str) -> list[exp.Expression]:
         raise _unread(text, error) from error
     except ParseError as error:
         told = error.errors[0]
-        length = len(told["highlight"] or " ")
-        at = Place(told["line"], told["col"] - length + 1, 0, 0)
+        at = _place_of_token(text, told["line"], told["col"], told["highlight"] or " ")
         # Of what stands behind a whole statement ksqlDB says no more than where it begins.
         what = "" if told["description"] == _MORE else told["description"]
         raise syntax_error(at, what, text.strip()) from error
@@ -66,6 +65,14 @@ def _unread(text: str, error: TokenError) -> SqlError:
             what = f"Expecting {closing} to close the {name}, found the end"
             return syntax_error(_place(text, start), what, text.strip())
     return syntax_error(_place(text, 0), str(error.__cause__ or error), text.strip())
+
+
+def _place_of_token(text: str, line: int, column: int, token: str) -> Place:
+    """Return where a token begins; sqlglot says where it ends, on a later line if it has several."""
+    if "\n" not in token:
+        return Place(line, column - len(token) + 1, 0, 0)
+    before = sum(len(each) for each in text.split("\n")[: line - 1]) + line - 1
+    return _place(text, before + column - len(token))
 
 
 def _place(text: str, start: int) -> Place:

@@ -5,6 +5,7 @@ import pytest
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.script import parse
+from duolog.ksql.session import SqlSession
 
 LONG = "9" * 5000
 
@@ -29,6 +30,24 @@ def test_what_is_not_closed_is_told_with_its_place(
     assert told in caught.value.message
     assert caught.value.at is not None
     assert (caught.value.at.line, caught.value.at.column) == (line, column)
+
+
+def test_a_text_of_several_lines_is_told_where_it_begins() -> None:
+    with pytest.raises(
+        SqlError, match=r"^line 2:10: Syntax Error\nExpecting FROM, found"
+    ) as caught:
+        parse("SHOW STREAMS;\n  SELECT 'a\nbc\n';")
+
+    assert caught.value.at is not None
+    assert (caught.value.at.line, caught.value.at.column) == (2, 10)
+
+
+def test_a_name_of_several_lines_is_told_with_its_first_line() -> None:
+    with pytest.raises(SqlError, match="Metastore") as caught:
+        list(SqlSession().run("SHOW TYPES;\nDESCRIBE `a\nb\nc`;"))
+
+    assert caught.value.at is not None
+    assert (caught.value.at.line, caught.value.at.column) == (2, 1)
 
 
 @pytest.mark.parametrize(
