@@ -81,12 +81,12 @@ def _wait_for(directory: Path, name: str) -> None:
 
 
 def test_each_file_of_a_broker_stands_on_the_page(data: Path) -> None:
-    assert undescribed(data, "Of a broker") == []
+    assert undescribed(data, "Broker files") == []
 
 
 def test_a_broker_starts_without_the_files_that_may_be_removed(data: Path) -> None:
     removable = [
-        pattern(name) for name, told in rows("Of a broker").items() if told.startswith("yes")
+        pattern(name) for name, told in rows("Broker files").items() if told.startswith("yes")
     ]
     files = [path for path in data.rglob("*") if path.is_file()]
     gone = [

@@ -34,7 +34,7 @@ def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
 
     assert reader.jvms_started() <= JVMS_MAX
     if name == FROM_ZERO.name:
-        assert undescribed(reader.home / "data", "Of a topology") == []
+        assert undescribed(reader.home / "data", "Topology files") == []
 
 
 def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
