@@ -196,7 +196,7 @@ def test_keys_of_other_types_are_told_with_the_cast_that_makes_them_alike() -> N
 
 
 def test_each_word_of_the_page_for_users_of_pandas_has_a_hint() -> None:
-    words = PAGE.read_text(encoding="utf-8").partition("## Words")[2]
+    words = PAGE.read_text(encoding="utf-8").partition("## Names in pandas and Duolog")[2]
     first_cells = [line.split("|")[1] for line in words.splitlines() if line.startswith("| `")]
     methods = {name for cell in first_cells for name in re.findall(r"(?:df|\A)\.(\w+)\(", cell)}
     methods |= {"sort_values", "head", "pivot", "rolling", "resample", "to_csv", "to_parquet"}
