@@ -12,7 +12,7 @@ from duolog.ksql.format_support import SUPPORT
 from duolog.ksql.settings import Settings
 from duolog.ksql.types import sql_name
 from duolog.ksql.words import CALENDAR_UNITS
-from duolog.plan.sql.time_patterns import Unsupported, parts_of
+from duolog.plan.sql.time_patterns import parts_of
 from duolog.plan.types import STRING, Type
 
 _ANYWHERE: Final = (
@@ -328,8 +328,6 @@ def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
             f"TIMESTAMP_FORMAT is not a pattern of dates: '{pattern}'",
             hint="Write it as Java's DateTimeFormatter takes it, for example 'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
         ) from error
-    except Unsupported:
-        return  # Only answers lack its letters.
 
 
 def _ensure_delimiter(name: str, given: str) -> None:

@@ -26,6 +26,9 @@ AT_LIMIT: Final[dict[str, object]] = {
     f"ARRAY_LENGTH(GENERATE_SERIES(1, {_MANY}))": _MANY,
     f"ARRAY_LENGTH(GENERATE_SERIES(0, {3 * (_MANY - 1)}, 3))": _MANY,
     "LEN(REDUCE(GENERATE_SERIES(1, 24), 'a', (s, x) => s + s))": _LONG,
+    f"ARRAY_LENGTH(TRANSFORM(GENERATE_SERIES(1, 16), x => {_text(_MANY)}))": 16,
+    f"LEN(TRANSFORM(TRANSFORM(ARRAY[1, 2], x => {_text(_LONG // 2)}), y => REPLACE(y, 'a', 'b'))[2])": _LONG
+    // 2,
     "ROUND(1.5E0, 1100)": 1.5,
     "ROUND(1.5E0, 2147483647)": 1.5,
     "TRUNC(1.5E0, 2000)": 1.5,
@@ -45,6 +48,12 @@ ABOVE_LIMIT: Final = (
     f"GENERATE_SERIES({_MANY + 1}, 1, -1)",
     "GENERATE_SERIES(CAST(0 AS BIGINT), 9000000000000000000)",
     "REDUCE(GENERATE_SERIES(1, 25), 'a', (s, x) => s + s)",
+    f"TRANSFORM(GENERATE_SERIES(1, 17), x => {_text(_MANY)})",
+    f"TRANSFORM(GENERATE_SERIES(1, 17), x => {_bytes(_MANY)})",
+    f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => k, (k, v) => {_text(_LONG)})",
+    f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => CONCAT(k, {_text(_LONG - 1)}), (k, v) => v)",
     "REDUCE(GENERATE_SERIES(1, 21), ARRAY[1], (s, x) => ARRAY_CONCAT(s, s))",
 )
 """Calls that would make more, so they are null."""
+ENDLESS: Final = f"TRANSFORM(GENERATE_SERIES(1, 1000000), x => {_text(_LONG)})"
+"""A call that would make 16 TiB, which a persistent query gives up early."""

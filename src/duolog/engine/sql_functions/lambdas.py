@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from duolog.engine.pinned_texts import are_pinned
 from duolog.engine.sql import spark_type, text
 from duolog.engine.sql_functions.lowering import Lowering
-from duolog.plan.types import BYTES, STRING, Array, Map, Type
+from duolog.plan.types import BYTES, STRING, Array, Map, Struct, Type
 
 _NAME: Final = r"`(?:[^`]|``)*`"
 _LAMBDA: Final = re.compile(rf"\(?({_NAME}(?:, {_NAME})*)\)? -> (.*)\Z", re.DOTALL)
@@ -42,9 +42,36 @@ def _filter(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
 def _transform(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     given, *functions = args
     if isinstance(types[0], Array):
-        return f"transform({given}, {functions[0]})"
-    keys, values = (f"map_values(transform_values({given}, {one}))" for one in functions)
+        assert isinstance(result, Array), result
+        return f"transform({given}, {_weighed(functions[0], result.element)})"
+    assert isinstance(result, Map), result
+    keys, values = (
+        _of_entries(given, one, of)
+        for one, of in zip(functions, (result.key, result.value), strict=True)
+    )
     return _distinct(keys, values, result)
+
+
+def _of_entries(given: str, function: str, of: Type) -> str:
+    """Return what a function makes of each entry of a map, in their order."""
+    if not _is_weighed(of):
+        return f"map_values(transform_values({given}, {function}))"
+    (key, value), body = _parts(function)
+    body = _named(key, "entry.key", _named(value, "entry.value", body))
+    return f"transform(map_entries({given}), (entry, place) -> duolog_weighed({body}, place))"
+
+
+def _weighed(function: str, of: Type) -> str:
+    """Return a function of elements that fails once what it has made is together too large."""
+    if not _is_weighed(of):
+        return function
+    (parameter,), body = _parts(function)
+    return f"({parameter}, place) -> duolog_weighed({body}, place)"
+
+
+def _is_weighed(of: Type) -> bool:
+    """Tell if values of a type may be large; numbers are no larger than what they are made of."""
+    return (of in {STRING, BYTES} or isinstance(of, Array | Map | Struct)) and not are_pinned()
 
 
 def _distinct(keys: str, values: str, result: Type) -> str:

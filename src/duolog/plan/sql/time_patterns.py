@@ -2,13 +2,15 @@
 
     yyyy-MM-dd'T'HH:mm[:ss]     numbers, texts and zones, literals between them, what may be missing in brackets
 
-A number behind a number begins where the digits for those behind it are left: yyyyMMdd. Letters of weeks (`Y`, `w`, `W`, `e`, `c`), of
-eras (`G`, `B`, `g`) and the long names of zones have no meaning here: `Unsupported`.
+A number behind a number begins where the digits for those behind it are left: yyyyMMdd. Weeks are those of Locale.US: the first one
+has 1 January, and each begins on Sunday. Of the times of a day in words (`B`) and of the names of zones that are longer than CET
+(`zzzz`, `v`) only some are known: `Unknown`.
 
 Source: the documentation of java.time.format.DateTimeFormatterBuilder.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -29,7 +31,16 @@ _WIDE: Final = 19
 _NUMBERS: Final = {
     "d": "day", "h": "clock_hour_of_half", "H": "hour", "k": "clock_hour", "K": "hour_of_half", "m": "minute", "s": "second",
 }  # fmt: skip
-_UNSUPPORTED: Final = frozenset("GYwWecBgp")
+_WEEKS: Final = {
+    "w": ("week", 2),
+    "W": ("week_of_month", 1),
+    "e": ("local_weekday", 2),
+    "c": ("local_weekday", 1),
+}
+"""Fields of weeks, and how many letters stand for a number."""
+_OFFSETS: Final = ("HHmm", "HHMM", "HH:MM", "HHMMss", "HH:MM:ss")
+_ZEROS: Final = ("+00", "+0000", "+00:00", "+0000", "+00:00")
+_ERAS: Final = (("BC", "AD"), ("Before Christ", "Anno Domini"), ("B", "A"))
 
 
 class Unsupported(Exception):
@@ -74,7 +85,7 @@ class Zone:
 
     form: Literal["id", "name", "offset"]
     pattern: str = ""
-    """Of an offset: HH, HHmm, HHMM, HH:MM; of the short form of GMT+8: O."""
+    """Of an offset: HHmm, HHMM, HH:MM, HHMMss, HH:MM:ss; of GMT+8 O, and of its long form OOOO."""
     zero: str = ""
     """What stands for no distance."""
 
@@ -86,7 +97,23 @@ class Optional:
     parts: "tuple[Part, ...]"
 
 
-Part = Text | Number | Name | Zone | Optional
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """A part with spaces before it, so many characters wide."""
+
+    width: int
+    part: "Part"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Letters that stand for what is not known here, in a time of a day or in a zone."""
+
+    letters: str
+    of: Literal["time", "zone"]
+
+
+Part = Text | Number | Name | Zone | Optional | Padded | Unknown
 
 
 @lru_cache(1000)
@@ -95,14 +122,21 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
 
     Raises:
         ValueError: it is none.
-        Unsupported: it has letters that have no meaning here.
     """
     open_parts: list[list[Part]] = [[]]
-    length = 0
+    padding = 0
     for token in _TOKEN.finditer(pattern):
-        length += len(token.group())
-        if token["letters"]:
-            open_parts[-1].append(_field(token["letters"]))
+        letters = token["letters"] or ""
+        if padding and not letters:
+            raise ValueError(pattern)
+        if letters.startswith("p"):
+            if padding:
+                raise ValueError(pattern)
+            padding = len(letters)
+        elif letters:
+            part = _field(letters)
+            open_parts[-1].append(Padded(padding, part) if padding else part)
+            padding = 0
         elif token["other"] == "[":
             open_parts.append([])
         elif token["other"] == "]":
@@ -114,10 +148,41 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
             raise ValueError(pattern)
         else:
             open_parts[-1].append(Text(_literal(token)))
+    if padding:
+        raise ValueError(pattern)
     while len(open_parts) > 1:
         inside = Optional(_side_by_side(open_parts.pop()))
         open_parts[-1].append(inside)
     return _side_by_side(open_parts[0])
+
+
+def supported_parts_of(pattern: str) -> tuple[Part, ...]:
+    """Return the parts of a pattern, all of which are known.
+
+    Raises:
+        ValueError: it is none.
+        Unsupported: it has letters that are not known here.
+    """
+    parts = parts_of(pattern)
+    for part in _inside(parts):
+        if isinstance(part, Unknown):
+            raise unsupported(part)
+    return parts
+
+
+def unsupported(part: Unknown) -> Unsupported:
+    return Unsupported(f"{part.letters} in a pattern of times")
+
+
+def _inside(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        match part:
+            case Optional(parts=inside):
+                yield from _inside(inside)
+            case Padded(part=inner):
+                yield inner
+            case _:
+                yield part
 
 
 def _literal(token: re.Match[str]) -> str:
@@ -143,7 +208,7 @@ def _side_by_side(parts: list[Part]) -> tuple[Part, ...]:
     return tuple(made)
 
 
-def _field(letters: str) -> Part:  # noqa: PLR0911 - a table of cases
+def _field(letters: str) -> Part:  # noqa: PLR0911, PLR0912 - a table of cases
     letter, count = letters[0], len(letters)
     match letter:
         case "u" | "y":
@@ -163,14 +228,33 @@ def _field(letters: str) -> Part:  # noqa: PLR0911 - a table of cases
         case "A" | "n" | "N":
             field = {"A": "milli_of_day", "n": "nano", "N": "nano_of_day"}[letter]
             return Number(field, count, _WIDE, "none")
-        case "V" | "z" | "X" | "x" | "Z" | "O":
+        case "V" | "z" | "X" | "x" | "Z" | "O" | "v":
             return _zone(letter, count)
+        case "G" if count <= 5:
+            return Name("era", _ERAS[max(count, 3) - 3], 0)
+        case "Y":
+            return _year("week_based_year", count)
+        case "w" | "W" | "e" | "c":
+            return _of_week(letter, count)
+        case "F" if count == 1:
+            return _plain("aligned_weekday", count)
+        case "g":
+            return Number("modified_julian_day", count, _WIDE)
+        case "B" if count in {1, 4, 5}:
+            return Unknown(letters, "time")
         case _ if letter in _NUMBERS and count <= 2:
             return _plain(_NUMBERS[letter], count)
-        case _ if letter in _UNSUPPORTED:
-            raise Unsupported(f"{letters} in a pattern of times")
         case _:
             raise ValueError(letters)
+
+
+def _of_week(letter: str, count: int) -> Part:
+    field, most = _WEEKS[letter]
+    if count <= most:
+        return Number(field, count, 2 if letter == "w" else count, "none")
+    if field == "local_weekday" and count >= 3:
+        return _name("weekday", count, DAYS)
+    raise ValueError(letter * count)
 
 
 def _unsigned(whether: bool) -> Sign:  # noqa: FBT001 - of its caller
@@ -202,24 +286,24 @@ def _name(field: str, count: int, names: tuple[str, ...]) -> Name:
     return Name(field, found)
 
 
-def _zone(letter: str, count: int) -> Zone:  # noqa: PLR0911 - a table of cases
+def _zone(letter: str, count: int) -> Zone | Unknown:  # noqa: PLR0911 - a table of cases
     match letter, count:
         case "V", 2:
             return Zone("id")
         case "z", 1 | 2 | 3:
             return Zone("name")
         case "O", 1:
-            return Zone("offset", "O")
+            return Zone("offset", "O", "GMT")
+        case (("O" | "Z"), 4):
+            return Zone("offset", "OOOO", "GMT")
         case "Z", 1 | 2 | 3:
             return Zone("offset", "HHMM", "+0000")
         case "Z", 5:
-            return Zone("offset", "HH:MM", "Z")
-        case "X", 1 | 2 | 3:
-            return Zone("offset", ("HHmm", "HHMM", "HH:MM")[count - 1], "Z")
-        case "x", 1 | 2 | 3:
-            zero = ("+00", "+0000", "+00:00")[count - 1]
-            return Zone("offset", ("HHmm", "HHMM", "HH:MM")[count - 1], zero)
-        case ("z", 4) | ("Z", 4) | ("O", 4) | ("X" | "x", 4 | 5):
-            raise Unsupported(f"{letter * count} in a pattern of times")
+            return Zone("offset", "HH:MM:ss", "Z")
+        case (("X" | "x"), 1 | 2 | 3 | 4 | 5):
+            zero = "Z" if letter == "X" else _ZEROS[count - 1]
+            return Zone("offset", _OFFSETS[count - 1], zero)
+        case ("z", 4) | ("v", 1 | 4):
+            return Unknown(letter * count, "zone")
         case _:
             raise ValueError(letter * count)

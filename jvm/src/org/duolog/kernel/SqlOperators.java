@@ -32,6 +32,10 @@ public final class SqlOperators {
   static void register(FunctionRegistry registry) {
     registry.createOrReplaceTempFunction(
         "duolog_try", arguments -> new Attempt(arguments.apply(0)), "scala_udf");
+    registry.createOrReplaceTempFunction(
+        "duolog_weighed",
+        arguments -> new Weighed(arguments.apply(0), arguments.apply(1)),
+        "scala_udf");
     ofDoubles(registry, "duolog_divide", "divide", DataTypes.DoubleType);
     ofDoubles(registry, "duolog_remainder", "remainder", DataTypes.DoubleType);
     ofDoubles(registry, "duolog_atan2", "atan2", DataTypes.DoubleType);

@@ -169,9 +169,13 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
         return Lowered(_map_of(kept) if over_map else kept, given.type)
     if not over_map:
         of: Type = Array(made_of[0].type)
-        return Lowered(f"list_transform({items}, lambda {item}: {made_of[0].sql})", of)
+        made = f"list_transform({items}, lambda {item}: {made_of[0].sql})"
+        return Lowered(_together(made, {"{0}": made_of[0].type}, f"{item}t"), of)
     entry = f"struct_pack(key := {made_of[0].sql}, value := {made_of[1].sql})"
     entries = f"list_transform({items}, lambda {item}: {entry})"
+    entries = _together(
+        entries, {"{0}.key": made_of[0].type, "{0}.value": made_of[1].type}, f"{item}t"
+    )
     return Lowered(_map_of(entries), Map(made_of[0].type, made_of[1].type))
 
 
@@ -182,13 +186,31 @@ def _bounded(state: str, of: Type, name: str) -> str:
             fits = f"len({name}) <= {ELEMENTS_MAX}"
         case Map():
             fits = f"cardinality({name}) <= {ELEMENTS_MAX}"
-        case _ if of == STRING:
-            fits = f"strlen({name}) <= {LENGTH_MAX}"
-        case _ if of == BYTES:
-            fits = f"octet_length({name}) <= {LENGTH_MAX}"
+        case _ if of in _LENGTHS:
+            fits = f"{_LENGTHS[of]}({name}) <= {LENGTH_MAX}"
         case _:
             return state
-    return f"list_extract(list_filter([{state}], lambda {name}: {fits}), 1)"
+    return _only_if(state, name, fits)
+
+
+def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
+    """Return what a TRANSFORM makes, null if texts or bytes in one of these parts are together too large."""
+    one = f"{name}e"
+    fits = [
+        f"coalesce(list_sum(list_transform({name}, lambda {one}: {_LENGTHS[of]}({part.format(one)}))), 0) <= {LENGTH_MAX}"
+        for part, of in parts.items()
+        if of in _LENGTHS
+    ]
+    return _only_if(made, name, " AND ".join(fits)) if fits else made
+
+
+def _only_if(value: str, name: str, condition: str) -> str:
+    """Return a value, which is computed once, or null if a condition of it does not hold."""
+    return f"list_extract(list_filter([{value}], lambda {name}: {condition}), 1)"
+
+
+_LENGTHS: Final[Mapping[Type, str]] = {STRING: "strlen", BYTES: "octet_length"}
+"""How DuckDB counts the bytes of what may be long."""
 
 
 def _map_of(entries: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from duolog.plan.sql.time_patterns import parts_of
+from duolog.plan.sql.time_patterns import supported_parts_of
 from duolog.plan.types import INT, Type
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python
 from duolog.runtime.sql.duck.operators import OPERATORS
@@ -38,12 +38,12 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "TIMESTAMPADD": _moved("timestamp"),
     "TIMESTAMPSUB": _moved("timestamp", "-"),
     "CONVERT_TZ": python("convert_zone"),
-    "FORMAT_DATE": python("date_text", 1, parts_of),
-    "FORMAT_TIME": python("time_text", 1, parts_of),
-    "FORMAT_TIMESTAMP": python("timestamp_text", 1, parts_of),
+    "FORMAT_DATE": python("date_text"),
+    "FORMAT_TIME": python("time_text"),
+    "FORMAT_TIMESTAMP": python("timestamp_text"),
     "PARSE_DATE": python("text_date", 1, partial(read_date, "")),
-    "PARSE_TIME": python("text_time", 1, parts_of),
-    "PARSE_TIMESTAMP": python("text_timestamp", 1, parts_of),
+    "PARSE_TIME": python("text_time", 1, supported_parts_of),
+    "PARSE_TIMESTAMP": python("text_timestamp", 1, supported_parts_of),
     "FROM_DAYS": plain(
         f"CASE WHEN {{0}} BETWEEN {DAYS_MIN} AND {DAYS_MAX} THEN DATE '1970-01-01' + CAST({{0}} AS INTEGER) END"
     ),
@@ -54,8 +54,8 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
         "CAST({0} - DATE '1970-01-01' AS INTEGER)", f"CAST({_NOW_MS} // {_DAY_MS} AS INTEGER)"
     ),
     "UNIX_TIMESTAMP": _or_now("epoch_ms({0})", _NOW_MS),
-    "DATETOSTRING": python("days_text", 1, parts_of),
-    "STRINGTODATE": python("text_days", 1, parts_of),
-    "STRINGTOTIMESTAMP": python("text_millis", 1, parts_of),
-    "TIMESTAMPTOSTRING": python("millis_text", 1, parts_of),
+    "DATETOSTRING": python("days_text"),
+    "STRINGTODATE": python("text_days", 1, supported_parts_of),
+    "STRINGTOTIMESTAMP": python("text_millis", 1, supported_parts_of),
+    "TIMESTAMPTOSTRING": python("millis_text"),
 }

@@ -4,7 +4,7 @@
     2026-1-2 and   2026-01-02       numbers may have fewer digits, and text after the date is ignored
     26-1-2         year 26          `yy` is a year near this one
 
-The calendar is Gregorian at all times. Letters of weeks, eras and zones have no meaning here: `Unsupported`.
+The calendar is Gregorian at all times. Letters of weeks and zones have no meaning here: `Unsupported`.
 
 Source: the documentation of java.text.SimpleDateFormat.
 """
@@ -20,13 +20,25 @@ from duolog.plan.sql.time_patterns import DAYS, MONTHS, Unsupported
 _TOKEN: Final = re.compile(
     r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
 )
-_KNOWN: Final = "yMLdDEHkKhmsSa"
+_KNOWN: Final = "GyMLdDEuHkKhmsSa"
 _LETTERS: Final = frozenset("GyYMLwWDdFEuaHkKhmsSzZX")
 _NAMED: Final = 3
 """How many letters of a month stand for its name."""
 _NEAR_YEARS: Final = 80
+_DIGITS_MAX: Final = 18
 _MILLIS: Final = {"H": 3_600_000, "h": 3_600_000, "m": 60_000, "s": 1000, "S": 1}
 _DAY_MS: Final = 86_400_000
+
+
+def _of_both_lengths(names: Sequence[str]) -> tuple[Sequence[str], ...]:
+    return names, [name[:_NAMED] for name in names]
+
+
+_NAMES: Final = {
+    "E": _of_both_lengths(DAYS),
+    "a": (("AM", "PM"),),
+    "G": (("Before Christ", "Anno Domini"), ("BC", "AD")),
+}
 
 
 class _Part(NamedTuple):
@@ -37,7 +49,7 @@ class _Part(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        of_name = self.letters[:1] in {"E", "a"}
+        of_name = self.letters[:1] in {"E", "a", "G"}
         month = self.letters[:1] in {"M", "L"} and len(self.letters) >= _NAMED
         return bool(self.letters) and not of_name and not month
 
@@ -62,14 +74,17 @@ def read_date(text: str, pattern: str) -> dt.date:
 @lru_cache(1000)
 def _parts(pattern: str) -> Sequence[_Part]:
     parts: list[_Part] = []
+    unknown = ""
     for token in _TOKEN.finditer(pattern):
         letters, other = token["letters"] or "", token["other"] or ""
         if other == "'" or (letters and letters[0] not in _LETTERS):
             raise ValueError(pattern)
         if letters and letters[0] not in _KNOWN:
-            raise Unsupported(f"{letters} in a pattern of dates")
+            unknown = unknown or letters
         quoted = (token["quoted"] or "").replace("''", "'") or "'"
         parts.append(_Part(letters, "" if letters else other or quoted))
+    if unknown:
+        raise Unsupported(f"{unknown} in a pattern of dates")
     return parts
 
 
@@ -82,20 +97,18 @@ def _take(text: str, at: int, part: _Part, fields: dict[str, int], *, joined: bo
         at += 1
     letter, count = part.letters[0], len(part.letters)
     if part.is_number:
-        digits = re.compile(rf"[0-9]{{1,{count if joined else 9}}}").match(text, at)
+        digits = re.compile(rf"[0-9]{{1,{count if joined else _DIGITS_MAX}}}").match(text, at)
         if digits is None:
             raise ValueError(text)
         value = int(digits.group())
         short = letter == "y" and count <= 2 and len(digits.group()) == 2
         fields[letter] = _near(value) if short else value
         return digits.end()
-    names = {"E": DAYS, "a": ("AM", "PM")}.get(letter, MONTHS)
-    for length in (None, 3):
+    for names in _NAMES.get(letter, _of_both_lengths(MONTHS)):
         for place, name in enumerate(names):
-            said = name[:length]
-            if text[at : at + len(said)].lower() == said.lower():
+            if text[at : at + len(name)].lower() == name.lower():
                 fields[letter] = place + 1
-                return at + len(said)
+                return at + len(name)
     raise ValueError(text)
 
 
@@ -114,7 +127,13 @@ def _date(fields: dict[str, int]) -> dt.date:
     if rest:
         raise ValueError(fields)
     year, month = fields.get("y", 1970), fields.get("M", fields.get("L", 1)) - 1
+    if fields.get("G") == 1:
+        year = 1 - year
     if "D" in fields:
         return dt.date(year, 1, 1) + dt.timedelta(days=fields["D"] - 1 + days)
     first = dt.date(year + month // 12, month % 12 + 1, 1)
+    weekday = fields.get("E", fields.get("u"))
+    if "d" not in fields and weekday is not None:
+        # The first one of the month.
+        return first + dt.timedelta(days=(weekday - first.isoweekday()) % 7 + days)
     return first + dt.timedelta(days=fields.get("d", 1) - 1 + days)

@@ -1,21 +1,33 @@
 """Fields of a date and a time as a pattern has read them, and what they stand for; Java's smart way to resolve them.
 
-A day that its month has not is the month's last one; 24:00 is the beginning of the next day.
+A day that its month has not is the month's last one; 24:00 is the beginning of the next day. Years that Python's dates lack are moved
+by whole times of 400, after which the calendar repeats, weekdays and all.
 """
 
 import calendar
 import datetime as dt
+from collections.abc import Iterator
 from typing import Final
 
 Fields = dict[str, int]
 
 _CENTURY: Final = 2000
+_YEAR_MAX: Final = 999_999_999
 _BOUNDS: Final = {
-    "month": (1, 12), "day": (1, 31), "day_of_year": (1, 366), "quarter": (1, 4), "weekday": (1, 7), "hour": (0, 24),
+    "year": (-_YEAR_MAX, _YEAR_MAX), "year_of_era": (1, _YEAR_MAX), "week_based_year": (-_YEAR_MAX, _YEAR_MAX),
+    "month": (1, 12), "day": (1, 31), "day_of_year": (1, 366), "weekday": (1, 7), "local_weekday": (1, 7), "week": (1, 53), "week_of_month": (0, 6), "aligned_weekday": (1, 7), "hour": (0, 24),
     "clock_hour": (1, 24), "hour_of_half": (0, 11), "clock_hour_of_half": (1, 12), "half": (0, 1), "minute": (0, 59),
     "second": (0, 59),
 }  # fmt: skip
 _SECOND: Final = 1_000_000_000
+_ERA_YEARS: Final = 400
+_ERA_DAYS: Final = 146_097
+_YEARS: Final = (4, 9990)
+"""Years that are far enough from the first and the last one of Python's."""
+_DAYS: Final = (-719_100, 2_932_800)
+"""Days since 1970 that are so, in any zone."""
+_EPOCH_NUMBER: Final = 40_587
+"""The modified Julian day of 1 January 1970."""
 
 
 def ensure_within(fields: Fields) -> None:
@@ -25,6 +37,35 @@ def ensure_within(fields: Fields) -> None:
             raise ValueError(name)
 
 
+def moved(fields: Fields) -> tuple[Fields, int]:
+    """Return fields whose year is one of Python's, and how many days they are apart from those given."""
+    ensure_within(fields)
+    year = year_of(fields)
+    if year is None:
+        number = fields.get("modified_julian_day", _EPOCH_NUMBER)
+        years, day = near(number - _EPOCH_NUMBER)
+        if not years:
+            return fields, 0
+        return fields | {"modified_julian_day": day + _EPOCH_NUMBER}, number - _EPOCH_NUMBER - day
+    eras = _eras(year, _YEARS, _ERA_YEARS)
+    without = {name: value for name, value in fields.items() if name not in _OF_YEARS}
+    return without | {"year": year - eras * _ERA_YEARS}, eras * _ERA_DAYS
+
+
+def near(days: int) -> tuple[int, int]:
+    """Return the years, and the days since 1970 without them, of a day that Python's dates may lack."""
+    eras = _eras(days, _DAYS, _ERA_DAYS)
+    return eras * _ERA_YEARS, days - eras * _ERA_DAYS
+
+
+def _eras(value: int, bounds: tuple[int, int], size: int) -> int:
+    """Return how many eras a value is away from its bounds: the least that brings it inside."""
+    least, most = bounds
+    if value < least:
+        return (value - least) // size
+    return -((most - value) // size) if value > most else 0
+
+
 def resolved_date(fields: Fields) -> dt.date | None:
     """Return the date that fields say in whole, or None.
 
@@ -32,35 +73,92 @@ def resolved_date(fields: Fields) -> dt.date | None:
         ValueError: they say none, or contradict each other.
     """
     ensure_within(fields)
-    year = _year(fields)
-    if year is None:
-        return None
-    found: dt.date | None = None
-    if "month" in fields and "day" in fields:
-        last = calendar.monthrange(year, fields["month"])[1]
-        found = dt.date(year, fields["month"], min(fields["day"], last))
-    if "day_of_year" in fields:
-        by_number = dt.date(year, 1, 1) + dt.timedelta(days=fields["day_of_year"] - 1)
-        if by_number.year != year or (found is not None and found != by_number):
-            raise ValueError(fields)
-        found = by_number
-    if found is not None and fields.get("weekday", found.isoweekday()) != found.isoweekday():
+    said = set(_dates(fields))
+    if len(said) > 1:
+        raise ValueError(fields)
+    found = said.pop() if said else None
+    weekday = _weekday(fields)
+    if found is not None and weekday not in {None, found.isoweekday()}:
         raise ValueError(fields)
     return found
 
 
-def _year(fields: Fields) -> int | None:
-    said = {
-        *(fields[name] for name in ("year", "year_of_era") if name in fields),
-        *(
-            _CENTURY + fields[name]
-            for name in ("short_year", "short_year_of_era")
-            if name in fields
-        ),
-    }
+def _dates(fields: Fields) -> Iterator[dt.date]:
+    """Yield the date that each group of fields says in whole."""
+    if "modified_julian_day" in fields:
+        yield dt.date(1970, 1, 1) + dt.timedelta(days=fields["modified_julian_day"] - _EPOCH_NUMBER)
+    year, weekday = year_of(fields), _weekday(fields)
+    week_year = _one_of(fields, "week_based_year", "short_week_based_year")
+    if week_year is not None and "week" in fields and weekday is not None:
+        yield _of_week(week_year, fields["week"], weekday)
+    if year is None:
+        return
+    if "month" in fields and "day" in fields:
+        last = calendar.monthrange(year, fields["month"])[1]
+        yield dt.date(year, fields["month"], min(fields["day"], last))
+    elif "month" in fields and "week_of_month" in fields and weekday is not None:
+        first = dt.date(year, fields["month"], 1)
+        weeks = fields["week_of_month"] - 1
+        yield first + dt.timedelta(days=7 * weeks + weekday % 7 - first.isoweekday() % 7)
+    if "day_of_year" in fields:
+        by_number = dt.date(year, 1, 1) + dt.timedelta(days=fields["day_of_year"] - 1)
+        if by_number.year != year:
+            raise ValueError(fields)
+        yield by_number
+
+
+def _of_week(year: int, week: int, weekday: int) -> dt.date:
+    """Return a day of a week of Locale.US; a week that the year lacks is its last one."""
+    first, following = (_first_sunday(one) for one in (year, year + 1))
+    week = min(week, (following - first).days // 7)
+    return first + dt.timedelta(days=7 * (week - 1) + weekday % 7)
+
+
+def _first_sunday(year: int) -> dt.date:
+    """Return the first day of the week that has 1 January."""
+    first = dt.date(year, 1, 1)
+    return first - dt.timedelta(days=first.isoweekday() % 7)
+
+
+def _weekday(fields: Fields) -> int | None:
+    """Return the day of a week that fields say, Monday is 1."""
+    said = {fields[name] for name in ("weekday",) if name in fields}
+    said |= {(fields[name] - 2) % 7 + 1 for name in ("local_weekday",) if name in fields}
     if len(said) > 1:
         raise ValueError(fields)
     return said.pop() if said else None
+
+
+def year_of(fields: Fields) -> int | None:
+    """Return the year that fields say.
+
+    Raises:
+        ValueError: they say several.
+    """
+    of_era = _one_of(fields, "year_of_era", "short_year_of_era")
+    if of_era is not None and fields.get("era") == 0:
+        of_era = 1 - of_era
+    said = {one for one in (of_era, _one_of(fields, "year", "short_year")) if one is not None}
+    if len(said) > 1:
+        raise ValueError(fields)
+    return said.pop() if said else None
+
+
+_OF_YEARS: Final = ("year", "short_year", "year_of_era", "short_year_of_era", "era")
+
+
+def _one_of(fields: Fields, name: str, short: str) -> int | None:
+    """Return a year that is given in whole or by its last two digits."""
+    said = {fields[name]} if name in fields else set()
+    said |= {_CENTURY + fields[short]} if short in fields else set()
+    if len(said) > 1:
+        raise ValueError(fields)
+    return said.pop() if said else None
+
+
+_OF_TIMES: Final = frozenset(
+    {"half", "hour", "clock_hour", "hour_of_half", "clock_hour_of_half", "minute", "second", "nano", "fraction"}
+)  # fmt: skip
 
 
 def resolved_nanos(fields: Fields) -> int:
@@ -72,6 +170,9 @@ def resolved_nanos(fields: Fields) -> int:
     ensure_within(fields)
     if "nano_of_day" in fields or "milli_of_day" in fields:
         return fields.get("nano_of_day", fields.get("milli_of_day", 0) * 1_000_000)
+    if fields.keys() & _OF_TIMES == {"half"}:
+        # In the middle of the half of the day, as nothing else is said.
+        return (fields["half"] * 12 + 6) * 3600 * _SECOND
     hour = _hour(fields)
     rest = fields.get("minute", 0) * 60 + fields.get("second", 0)
     nanos = rest * _SECOND + fields.get("nano", fields.get("fraction", 0))

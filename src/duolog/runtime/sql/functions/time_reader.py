@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.plan.sql.time_patterns import Name, Number, Optional, Part, Text, Unsupported, Zone
+from duolog.plan.sql.time_patterns import (
+    Name,
+    Number,
+    Optional,
+    Padded,
+    Part,
+    Text,
+    Unknown,
+    Unsupported,
+    Zone,
+    unsupported,
+)
 from duolog.runtime.sql.functions.time_fields import Fields
 from duolog.runtime.sql.functions.zones import zone
 
@@ -14,8 +25,13 @@ _OFFSETS: Final = {
     "HHmm": re.compile(r"[+-]\d\d(?:\d\d)?"),
     "HHMM": re.compile(r"[+-]\d{4}"),
     "HH:MM": re.compile(r"[+-]\d\d:\d\d"),
+    "HHMMss": re.compile(r"[+-]\d{4}(?:\d\d)?"),
+    "HH:MM:ss": re.compile(r"[+-]\d\d:\d\d(?::\d\d)?"),
 }
-_GMT: Final = re.compile(r"GMT(?P<away>[+-]\d{1,2}(?::\d\d)?)?", re.IGNORECASE)
+_GMT: Final = {
+    "O": re.compile(r"GMT(?P<away>[+-]\d{1,2}(?::\d\d(?::\d\d)?)?)?", re.IGNORECASE),
+    "OOOO": re.compile(r"GMT(?P<away>[+-]\d\d:\d\d(?::\d\d)?)?", re.IGNORECASE),
+}
 _ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9~/._-]*(?:[+-]\d{1,2}(?::?\d\d)*)?|[+-]\d\d(?::?\d\d)*")
 _AMERICAN: Final = {
     "P": "America/Los_Angeles", "M": "America/Denver", "C": "America/Chicago", "E": "America/New_York",
@@ -51,7 +67,7 @@ class _Reader:
             at = self._one(part, at)
         return at
 
-    def _one(self, part: Part, at: int) -> int:
+    def _one(self, part: Part, at: int) -> int:  # noqa: PLR0911 - a table of cases
         match part:
             case Text(text):
                 if not self._stands(text, at):
@@ -63,6 +79,10 @@ class _Reader:
                 return self._name(name, names, first, at)
             case Zone():
                 return self._zone(part, at)
+            case Padded(width, inner):
+                return self._padded(width, inner, at)
+            case Unknown():
+                raise unsupported(part)
             case Optional(inside):
                 kept = dict(self.fields)
                 try:
@@ -70,6 +90,20 @@ class _Reader:
                 except ValueError:
                     self.fields = kept
                     return at
+
+    def _padded(self, width: int, part: Part, at: int) -> int:
+        end = at + width
+        if end > len(self.text):
+            raise ValueError(self.text)
+        while at < end and self.text[at] == " ":
+            at += 1
+        whole, self.text = self.text, self.text[:end]
+        try:
+            if self._one(part, at) != end:
+                raise ValueError(whole)
+        finally:
+            self.text = whole
+        return end
 
     def _stands(self, wanted: str, at: int) -> bool:
         found = self.text[at : at + len(wanted)]
@@ -110,20 +144,20 @@ class _Reader:
     def _zone(self, part: Zone, at: int) -> int:
         if part.form != "offset":
             return self._zone_name(part, at)
-        if part.pattern == "O":
-            found = _GMT.match(self.text, at)
-            if found is None:
+        if part.pattern in _GMT:
+            gmt = _GMT[part.pattern].match(self.text, at)
+            if gmt is None:
                 raise ValueError(self.text)
-            self.zone = zone(found["away"] or "Z")
-            return found.end()
+            self.zone = zone(gmt["away"] or "Z")
+            return gmt.end()
+        if self._stands(part.zero, at):
+            self.zone = dt.UTC
+            return at + len(part.zero)
         found = _OFFSETS[part.pattern].match(self.text, at)
-        if found is not None:
-            self.zone = zone(found.group())
-            return found.end()
-        if not self._stands(part.zero, at):
+        if found is None:
             raise ValueError(self.text)
-        self.zone = dt.UTC
-        return at + len(part.zero)
+        self.zone = zone(found.group())
+        return found.end()
 
     def _zone_name(self, part: Zone, at: int) -> int:
         found = _ID.match(self.text, at)

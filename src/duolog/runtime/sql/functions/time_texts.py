@@ -12,20 +12,27 @@ from duolog.plan.sql.time_patterns import (
     Name,
     Number,
     Optional,
+    Padded,
     Part,
     Text,
+    Unknown,
     Unsupported,
     Zone,
     parts_of,
+    unsupported,
 )
+from duolog.plan.types import BIGINT, INT, Type
 from duolog.runtime.sql.functions.time_fields import (
     Fields,
     ensure_within,
+    moved,
+    near,
     resolved_date,
     resolved_nanos,
 )
 from duolog.runtime.sql.functions.time_reader import read
 from duolog.runtime.sql.functions.zones import converted, zone
+from duolog.serde.times import INTEGER_BOUNDS
 
 __all__ = [
     "converted",
@@ -43,11 +50,12 @@ __all__ = [
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as timestamps are here
 _DAY_ONE: Final = dt.date(1970, 1, 1)
 _DAY_MS: Final = 86_400_000
-_ERA_YEARS: Final = 400
-_ERA_DAYS: Final = 146_097
-_NEAR_DAYS: Final = (-700_000, 2_900_000)
-"""Days that are near enough in any zone."""
 _NANOS: Final = 1_000_000
+_UTC: Final = ("UTC", "Etc/UTC")
+_NARROW: Final = 5
+_DAY_PERIODS: Final = (
+    (21, "at night"), (18, "in the evening"), (12, "in the afternoon"), (6, "in the morning"), (0, "at night"),
+)  # fmt: skip
 
 
 def date_text(value: dt.date, pattern: str) -> str:
@@ -55,8 +63,9 @@ def date_text(value: dt.date, pattern: str) -> str:
 
 
 def days_text(days: int, pattern: str) -> str:
-    years, near = _near(days)
-    return _written(parts_of(pattern), _of_date(_DAY_ONE + dt.timedelta(days=near), years), None)
+    years, there = near(days)
+    date = _DAY_ONE + dt.timedelta(days=there)
+    return _written(parts_of(pattern), _of_date(date, years), None)
 
 
 def time_text(millis: int, pattern: str) -> str:
@@ -69,32 +78,22 @@ def timestamp_text(value: dt.datetime, pattern: str, zone_name: str = "UTC") -> 
 
 def millis_text(millis: int, pattern: str, zone_name: str = "UTC") -> str:
     days, rest = divmod(millis, _DAY_MS)
-    years, near = _near(days)
-    at = _EPOCH + dt.timedelta(days=near, milliseconds=rest)
+    years, there_days = near(days)
+    at = _EPOCH + dt.timedelta(days=there_days, milliseconds=rest)
     there = at.replace(tzinfo=dt.UTC).astimezone(zone(zone_name))
     seconds = (there.hour * 60 + there.minute) * 60 + there.second
     of_day = _of_time((seconds * 1_000_000 + there.microsecond) * 1000)
     return _written(parts_of(pattern), _of_date(there.date(), years) | of_day, (there, zone_name))
 
 
-def _near(days: int) -> tuple[int, int]:
-    """Return the years, and the days since 1970 without them, of a day whose year Python's dates lack.
-
-    The calendar repeats every 400 years, weekdays and all.
-    """
-    if _NEAR_DAYS[0] <= days <= _NEAR_DAYS[1]:
-        return 0, days
-    eras = days // _ERA_DAYS
-    return eras * _ERA_YEARS, days - eras * _ERA_DAYS
-
-
 def text_days(text: str, pattern: str) -> int:
     """Return days since 1970; the pattern must say the whole date, and case counts."""
     found, _ = read(parts_of(pattern), text, any_case=False)
-    whole = resolved_date(found)
+    fields, apart = moved(found)
+    whole = resolved_date(fields)
     if whole is None:
         raise ValueError(text)
-    return (whole - _DAY_ONE).days
+    return _within((whole - _DAY_ONE).days + apart, INT)
 
 
 def text_time(text: str, pattern: str) -> int:
@@ -104,15 +103,24 @@ def text_time(text: str, pattern: str) -> int:
 
 def text_timestamp(text: str, pattern: str, zone_name: str = "UTC") -> dt.datetime:
     """Return a time in UTC; the zone is that of the text, else the one given."""
-    found, said = read(parts_of(pattern), text)
-    date, nanos = _date(found), resolved_nanos(found)
-    at = dt.datetime.combine(date, dt.time()) + dt.timedelta(milliseconds=nanos // _NANOS)
-    there = at.replace(tzinfo=zone(zone_name) if said is None else said)
-    return there.astimezone(dt.UTC).replace(tzinfo=None)
+    return _EPOCH + dt.timedelta(milliseconds=text_millis(text, pattern, zone_name))
 
 
 def text_millis(text: str, pattern: str, zone_name: str = "UTC") -> int:
-    return (text_timestamp(text, pattern, zone_name) - _EPOCH) // dt.timedelta(milliseconds=1)
+    found, said = read(parts_of(pattern), text)
+    fields, apart = moved(found)
+    date, nanos = _date(fields), resolved_nanos(fields)
+    at = dt.datetime.combine(date, dt.time()) + dt.timedelta(milliseconds=nanos // _NANOS)
+    there = at.replace(tzinfo=zone(zone_name) if said is None else said)
+    millis = (there - _EPOCH.replace(tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+    return _within(millis + apart * _DAY_MS, BIGINT)
+
+
+def _within(value: int, of: Type) -> int:
+    least, most = INTEGER_BOUNDS[of]
+    if not least <= value <= most:
+        raise ValueError(value)
+    return value
 
 
 def _date(found: Fields) -> dt.date:
@@ -120,18 +128,30 @@ def _date(found: Fields) -> dt.date:
     if whole is not None:
         return whole + dt.timedelta(days=found.get("hour") == 24)
     ensure_within(found)
-    year = found.get("year", found.get("year_of_era", 1970))
-    return dt.date(year, found.get("month", 1), found.get("day", 1))
+    return dt.date(found.get("year", 1970), found.get("month", 1), found.get("day", 1))
 
 
 def _of_date(value: dt.date, years: int = 0) -> Fields:
     year = value.year + years
     # The year before the year 1 is the year 0, which is the first one of the era before.
     of_era = year if year > 0 else 1 - year
+    # Of Locale.US: weeks begin on Sunday, and the first one has 1 January.
+    sunday_based = value.isoweekday() % 7
+    first_of_year = (sunday_based - value.timetuple().tm_yday + 1) % 7
+    is_next = value.month == 12 and value.day + 6 - sunday_based > 31
+    week = 1 if is_next else (value.timetuple().tm_yday - 1 + first_of_year) // 7 + 1
     return {
         "year": year,
+        "era": int(year > 0),
+        "week_based_year": year + is_next,
+        "short_week_based_year": abs(year + is_next) % 100,
+        "week": week,
+        "week_of_month": (value.day - 1 + (sunday_based - value.day + 1) % 7) // 7 + 1,
+        "local_weekday": sunday_based + 1,
+        "aligned_weekday": (value.day - 1) % 7 + 1,
+        "modified_julian_day": (value - _DAY_ONE).days + years // 400 * 146_097 + 40_587,
         "year_of_era": of_era,
-        "short_year": year % 100,
+        "short_year": abs(year) % 100,
         "short_year_of_era": of_era % 100,
         "month": value.month,
         "quarter": (value.month + 2) // 3,
@@ -177,6 +197,10 @@ def _written(parts: Sequence[Part], fields: Fields, place: tuple[dt.datetime, st
                 made.append(names[fields[field] - first])
             case Zone():
                 made.append(_zone_text(part, place))
+            case Padded(width, inner):
+                made.append(_padded(_written((inner,), fields, place), width))
+            case Unknown():
+                made.append(_in_words(part, fields, place))
             case Optional(inside):
                 try:
                     made.append(_written(inside, fields, place))
@@ -188,10 +212,53 @@ def _written(parts: Sequence[Part], fields: Fields, place: tuple[dt.datetime, st
 def _digits(part: Number, value: int) -> str:
     if part.field == "fraction":
         return f"{value:09}".ljust(part.most, "0")[: part.most]
-    text = str(value).rjust(part.least, "0")
-    if len(text) > part.most:
+    text = str(abs(value)).rjust(part.least, "0")
+    if len(text) > part.most or (value < 0 and part.sign == "none"):
         raise ValueError(value)
+    if value < 0:
+        return f"-{text}"
     return f"+{text}" if part.sign == "padded" and len(text) > part.least else text
+
+
+def _padded(text: str, width: int) -> str:
+    if len(text) > width:
+        raise ValueError(text)
+    return text.rjust(width)
+
+
+def _in_words(part: Unknown, fields: Fields, place: tuple[dt.datetime, str] | None) -> str:
+    """Return the time of a day in words, or the long name of UTC.
+
+    Raises:
+        KeyError: there is no time, or no zone.
+        Unsupported: it is another zone.
+    """
+    if part.of == "time":
+        return _day_period(part.letters, fields)
+    if place is None:
+        raise KeyError(part.of)
+    if place[1] not in _UTC:
+        raise unsupported(part)
+    return "UTC" if part.letters == "v" else "Coordinated Universal Time"
+
+
+def _day_period(letters: str, fields: Fields) -> str:
+    """Return the time of a day in words."""
+    hour = fields["hour"]
+    if hour % 12 == 0 and fields["minute"] == 0:
+        narrow = len(letters) == _NARROW
+        return ("noon", "n")[narrow] if hour else ("midnight", "mi")[narrow]
+    return next(period for least, period in _DAY_PERIODS if hour >= least)
+
+
+def _abbreviated(at: dt.datetime) -> str:
+    """Return the short name of a zone; as in Java, that of today's standard time for times before there were zones."""
+    told = at.tzname() or ""
+    if told != "LMT" or at.tzinfo is None:
+        return told
+    new_year = dt.datetime(2024, 1, 1, tzinfo=at.tzinfo)
+    today = new_year if not new_year.dst() else new_year.replace(month=7)
+    return today.tzname() or ""
 
 
 def _zone_text(  # noqa: PLR0911 - a table of cases
@@ -203,24 +270,32 @@ def _zone_text(  # noqa: PLR0911 - a table of cases
     if part.form == "id":
         return name
     if part.form == "name":
-        told = at.tzname() or ""
+        told = _abbreviated(at)
         if not told.isalpha():
             raise Unsupported(f"z in a pattern of times, for {name}")
         return told
     away = at.utcoffset()
     assert away is not None, at
     seconds = int(away.total_seconds())
-    sign = "-" if seconds < 0 else "+"
-    hours, rest = divmod(abs(seconds), 3600)
-    minutes = rest // 60
-    if part.pattern == "O":
-        return "GMT" + (f"{sign}{hours}" + (f":{minutes:02}" if minutes else "") if seconds else "")
     if seconds == 0:
         return part.zero
+    sign = "-" if seconds < 0 else "+"
+    minutes, second = divmod(abs(seconds), 60)
+    hour, minute = divmod(minutes, 60)
+    both, behind = f"{sign}{hour:02}:{minute:02}", f":{second:02}" if second else ""
     match part.pattern:
+        case "O":
+            minutes_told = f":{minute:02}{behind}" if minute or second else ""
+            return f"GMT{sign}{hour}{minutes_told}"
+        case "OOOO":
+            return f"GMT{both}{behind}"
         case "HHmm":
-            return f"{sign}{hours:02}" + (f"{minutes:02}" if minutes else "")
+            return f"{sign}{hour:02}" + (f"{minute:02}" if minute else "")
         case "HHMM":
-            return f"{sign}{hours:02}{minutes:02}"
+            return both.replace(":", "")
+        case "HHMMss":
+            return (both + behind).replace(":", "")
+        case "HH:MM:ss":
+            return both + behind
         case _:
-            return f"{sign}{hours:02}:{minutes:02}"
+            return both
