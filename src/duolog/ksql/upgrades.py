@@ -153,10 +153,40 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
     for node in (*old.plan.nodes, *new.plan.nodes):
         if (step := _not_upgraded(node)) is not None:
             raise SqlError(f"Upgrades not yet supported for {step}")
+    for before_node, after_node in zip(*map(_aggregates_of, (old.plan, new.plan)), strict=False):
+        _ensure_same_state(before_node, after_node)
     if _state_of(old.plan) != _state_of(new.plan):
         raise SqlError(
             "Query is not upgradeable. The new query groups by other keys or computes other aggregates."
         )
+
+
+def _ensure_same_state(old: AggregateNode, new: AggregateNode) -> None:
+    """Refuse another group, or other aggregates of it; what is quoted is the text of the statement."""
+    facts = [
+        # A column of a source has its name ahead of it.
+        (
+            "StreamGroupBy",
+            "groupByExpressions",
+            [[name.rpartition(".")[2] for name, _ in one.group.keys] for one in (old, new)],
+        ),
+        (
+            "StreamAggregate",
+            "aggregationFunctions",
+            [[name for name, _ in one.results] for one in (old, new)],
+        ),
+    ]
+    for step, what, (before, now) in facts:
+        if before != now:
+            raise SqlError(
+                f"Query is not upgradeable. Plan step of type {step} must have matching {what}. "
+                f"Values differ: [{', '.join(before)}] vs. [{', '.join(now)}]",
+                hint="UNSET 'ksql.compatibility' first: then what the state lacks is computed again.",
+            )
+
+
+def _aggregates_of(plan: Plan) -> list[AggregateNode]:
+    return [node for node in plan.nodes if isinstance(node, AggregateNode)]
 
 
 def _not_upgraded(node: Node) -> str | None:
@@ -172,8 +202,4 @@ def _not_upgraded(node: Node) -> str | None:
 
 def _state_of(plan: Plan) -> list[object]:
     """Return what the rows in the stores of aggregates are made of."""
-    return [
-        (node.group.keys, node.accumulators)
-        for node in plan.nodes
-        if isinstance(node, AggregateNode)
-    ]
+    return [(node.group.keys, node.accumulators) for node in _aggregates_of(plan)]

@@ -202,7 +202,14 @@ def test_a_column_of_texts_is_read_record_by_record() -> None:
 
 @pytest.mark.parametrize(
     ("text", "millis"),
-    [("1970", 0), ("1970-01-01T00:00:01", 1000), ("1970-01-01T00Z", 0), ("1970-01-01T01+01", 0)],
+    [
+        ("1970", 0),
+        ("2020-02-10T08", 1_581_321_600_000),
+        ("2020-02-10T09+01", 1_581_321_600_000),
+        ("1970-01-01T00:00:01", 1000),
+        ("1970-01-01T00Z", 0),
+        ("1970-01-01T01+01", 0),
+    ],
 )
 def test_what_a_moment_leaves_out_is_its_least(text: str, millis: int) -> None:
     assert millis_of(text) == millis

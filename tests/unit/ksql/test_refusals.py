@@ -313,6 +313,11 @@ def test_what_is_not_inserted(statement: str, told: str) -> None:
     [
         ("TABLE totals AS SELECT id, COUNT(*) AS n FROM ends GROUP BY id",
          "Query is not upgradeable. Plan step of type StreamSource must have matching topicName. Values differ: rides vs. ends"),
+        ("TABLE totals AS SELECT id, COUNT(*) AS n, SUM(km) AS far FROM rides GROUP BY id",
+         ("Query is not upgradeable. Plan step of type StreamAggregate must have matching aggregationFunctions. "
+          "Values differ: [COUNT(*)] vs. [COUNT(*), SUM(KM)]")),
+        ("TABLE totals AS SELECT id, COUNT(km) AS n FROM rides GROUP BY id", "Values differ: [COUNT(*)] vs. [COUNT(KM)]"),
+        ("TABLE texts AS SELECT city, COUNT(*) AS n, MAX(km + 1.5E0) AS far FROM rides GROUP BY city", "Values differ: [COUNT(*)] vs. [COUNT(*), MAX((KM + 1.5E0))]"),
         ("STREAM copies AS SELECT id, city FROM tips", "must have matching topicName. Values differ: rides vs. tips"),
         ("STREAM copies AS SELECT id FROM rides", "The projection contains no value columns."),
         ("STREAM copies AS SELECT id, km AS city FROM rides",
