@@ -1,4 +1,4 @@
-"""The page of kills, written from what `scripts/bench kills` keeps of its campaigns."""
+"""The reliability page, generated from the campaigns that `scripts/bench kills` has stored."""
 
 import json
 from collections import Counter
@@ -8,26 +8,31 @@ from typing import Any, Final
 RESULTS: Final = Path(__file__).parents[2] / "bench/results/kills.json"
 
 INTRO: Final = """\
-With `processing.guarantee=exactly_once_v2` each result is there once for readers of committed records, whatever is killed where
-([0068](adr/0068-commit-exactly-once-inside-sparks-commit.md)). What this rests on:
+With `processing.guarantee=exactly_once_v2`, a reader of committed records sees each result exactly once, whichever process
+is killed and whenever ([0068](adr/0068-commit-exactly-once-inside-sparks-commit.md)). The evidence:
 
-- Three applications in one JVM, with the record cache and without it, in micro-batches and in real time: events pass, are counted by
-  another key, joined with a table and added up by a third key, over two partitions ([the ledger](../tests/fault/ledger.py)).
-- SIGKILL of the JVM, of Python, of both or of the broker, at a point between two steps or at a random time
-  ([the campaign](../tests/fault/campaign.py)); points stand between the state's commit, the transaction's and Spark's
-  ([the points](../tests/fault/points.py)). A JVM or a broker that was killed alone comes back by itself, and then both are killed.
-- On a Spark cluster ([0077](adr/0077-commit-exactly-once-across-cluster-executors.md)) of two workers, with two of the applications: of an executor and of a
-  worker, too, while tasks write, and of the driver between the decision that an epoch counts and the ends of the executors' transactions.
-- A judge that knows the input alone ([the history](../tests/fault/history.py)) reads all result topics as a reader of committed
-  records: after each kill, when nothing runs, sinks must tell of the same events (on a cluster at the end alone: what counts
-  may be seen in part until the next start), and epochs must go on; at the end each event has
-  passed once and in order, each account has the counts 1, 2, 3 … once, sums are of its events, and the last rows are those of a
-  replay. With at least once the same judge finds duplicates, and nothing that is missing or wrong.
+- **Applications.** Three applications run in one JVM, with and without the record cache, in micro-batches and in real-time mode. They
+  forward events, count them by a second key, join them with a table and sum them by a third key, over two partitions
+  ([the ledger](../tests/fault/ledger.py)).
+- **Kills.** SIGKILL hits the JVM, Python, both, or the broker, either at a point between two steps or at a random time
+  ([the campaign](../tests/fault/campaign.py)). The points surround the commits of the state, of the transaction and of Spark
+  ([the points](../tests/fault/points.py)). A JVM or a broker that was killed alone recovers by itself; then both JVM and Python are
+  killed.
+- **Clusters.** On a Spark cluster of two workers ([0077](adr/0077-commit-exactly-once-across-cluster-executors.md)), two of the
+  applications run. The kills also hit an executor and a worker while tasks write, and the driver after an epoch is decided and
+  before the executors' transactions are committed.
+- **Verification.** A checker that knows only the input ([the history](../tests/fault/history.py)) reads all result topics with
+  read_committed. After each kill, while nothing runs, all sinks must contain results of the same events, and epochs must not go
+  back. (On a cluster, sinks are compared only at the end: a decided epoch may be partly visible until the next start.)
+  At the end, each event was forwarded once and in order, each account has the counts 1, 2, 3 … once, each sum
+  matches its events, and the last rows equal those of a replay. With at-least-once processing, the same checker finds duplicates, and
+  no missing or wrong results.
 
-`scripts/test --deep tests/fault/test_ledger_kills.py` has 220 kills and more, `tests/fault/test_ledger_on_cluster.py` those on clusters. The counts here were written by `scripts/bench kills`."""
-NONE_YET: Final = "No campaign has been kept yet."
+`scripts/test --deep tests/fault/test_ledger_kills.py` runs at least 220 kills; `tests/fault/test_ledger_on_cluster.py` runs those
+on clusters. `scripts/bench kills` wrote the counts below."""
+NONE_YET: Final = "No campaign has been stored yet."
 HEAD: Final = (
-    "| broker | place | guarantee | seed | kills | events | results | aborted | looks between kills | anomalies | commit | machine | seconds |\n"
+    "| broker | place | guarantee | seed | kills | events | results | aborted | checks between kills | anomalies | commit | machine | seconds |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -36,16 +41,16 @@ def reliability_page() -> str:
     """Return the page."""
     campaigns = json.loads(RESULTS.read_text())["campaigns"] if RESULTS.exists() else []
     if not campaigns:
-        return f"# What kills have found\n\n{INTRO}\n\n{NONE_YET}"
+        return f"# Kill tests of exactly-once processing\n\n{INTRO}\n\n{NONE_YET}"
     kills: Counter[str] = Counter()
     for one in campaigns:
         kills.update(one["kills"])
     rows = "\n".join(map(_row, campaigns))
     where = "\n".join(f"| {name} | {count} |" for name, count in sorted(kills.items()))
-    parts = ["# What kills have found", INTRO, "## Campaigns", f"{HEAD}\n{rows}"]
+    parts = ["# Kill tests of exactly-once processing", INTRO, "## Campaigns", f"{HEAD}\n{rows}"]
     parts += [
-        f"## What was killed, where: {kills.total()} times",
-        f"| | kills |\n|---|---|\n{where}",
+        f"## {kills.total()} kills, by process and point",
+        f"| process and point | kills |\n|---|---|\n{where}",
     ]
     return "\n\n".join(parts)
 
