@@ -9,6 +9,7 @@ from duolog.ksql.bound import Binding, Bound, Meaning, call, converted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.function_errors import ambiguous, not_accepted, unknown_function
 from duolog.ksql.nodes import place_of
+from duolog.ksql.settings import settings_in_force
 from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Expression, Lambda, Literal, Variable
@@ -136,6 +137,8 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
 
 
 def _resolved(function: SqlFunction, types: tuple[Type, ...], node: exp.Expression) -> Resolved:
+    if settings_in_force().refuses and function.means_several(types):
+        raise ambiguous(function.name.lower(), types, node)
     try:
         return function.resolve(types)
     except AmbiguousCall:

@@ -9,7 +9,7 @@ from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn, Window
 from duolog.ksql.durations import number_and_unit, property_ms
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import SUPPORT
-from duolog.ksql.settings import Settings
+from duolog.ksql.settings import Settings, settings_in_force
 from duolog.ksql.types import sql_name
 from duolog.ksql.words import CALENDAR_UNITS
 from duolog.plan.sql.time_patterns import parts_of
@@ -266,7 +266,8 @@ class Properties:
     def _check(self) -> None:
         for name in _NUMBERS:
             number = self.number(name)
-            if number is not None and name in {"PARTITIONS", "REPLICAS"} and number < 1:
+            counts = name in {"PARTITIONS", "REPLICAS"} and settings_in_force().are_new
+            if number is not None and counts and number < 1:
                 raise _invalid(name, f"{number} for configuration {name}: must be 1 or more")
         for part in ("KEY", "VALUE"):
             name = f"{part}_DELIMITER"

@@ -86,7 +86,8 @@ class SqlSession:
         """
         node.meta[TEXT] = text
         try:
-            return self._execute(with_old_ways(node, self.state.settings))
+            with settings.in_force(self.state.settings):
+                return self._execute(with_old_ways(node, self.state.settings))
         except SqlError as error:
             raise error.in_statement(text) from error.__cause__
         except RecursionError as error:

@@ -1,6 +1,8 @@
 """Settings of a session: what SET says, over what holds without it."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Final
 
 from duolog.ksql.errors import SqlError
@@ -32,7 +34,7 @@ COMPATIBILITY: Final = "ksql.compatibility"
 RULES: Final = 3
 """The rules by which statements are accepted.
 
-1: without `OUTPUT_PREFIX` and the refusals of `refuses`; 2: without those of `refuses_patterns`.
+1: without `OUTPUT_PREFIX`, the refusals of `refuses` and those that ask for `are_new`; 2: without those of `refuses_patterns`.
 """
 OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
 """What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
@@ -128,7 +130,12 @@ class Settings:
     @property
     def refuses(self) -> bool:
         """Whether strict compatibility also refuses what it accepted before rules 2."""
-        return self.strict and self._rules > 1
+        return self.strict and self.are_new
+
+    @property
+    def are_new(self) -> bool:
+        """Whether the rules are those of new statements, and not of one that was accepted before rules 2."""
+        return self._rules > 1
 
     @property
     def refuses_patterns(self) -> bool:
@@ -138,7 +145,7 @@ class Settings:
     @property
     def output_prefix(self) -> str:
         """What the topic of a query's result begins with."""
-        return (self[OUTPUT_PREFIX] or "") if self._rules > 1 else ""
+        return (self[OUTPUT_PREFIX] or "") if self.are_new else ""
 
     def number(self, name: str) -> int:
         """Return a setting that is a whole number.
@@ -193,3 +200,21 @@ class Settings:
         """Return name, who said it, and value of each, sorted."""
         names = sorted({*DEFAULTS, *self.given})
         return [(name, "SESSION" if name in self.given else "", self[name] or "") for name in names]
+
+
+_IN_FORCE: Final[ContextVar[Settings | None]] = ContextVar("settings in force", default=None)
+
+
+@contextlib.contextmanager
+def in_force(settings: Settings) -> Iterator[None]:
+    """Let a statement that is run in this thread meanwhile be judged by these settings."""
+    before = _IN_FORCE.set(settings)
+    try:
+        yield
+    finally:
+        _IN_FORCE.reset(before)
+
+
+def settings_in_force() -> Settings:
+    """Return the settings of the statement that is run, for what is far below it: types, properties, calls."""
+    return _IN_FORCE.get() or Settings()

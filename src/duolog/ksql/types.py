@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
+from duolog.ksql.settings import settings_in_force
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -81,7 +82,8 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
             return Map(type_from(parts[0], custom), type_from(parts[1], custom))
         case exp.DType.STRUCT:
             fields = tuple(Column(f.name, type_from(f.args["kind"], custom)) for f in parts)
-            ensure_distinct_fields(fields, node)
+            if settings_in_force().are_new:
+                ensure_distinct_fields(fields, node)
             return Struct(fields)
         case exp.DType.DECIMAL:
             return _decimal([int(size.this.name) for size in parts], node)

@@ -158,6 +158,26 @@ class SqlFunction:
             AmbiguousCall: several overloads would take them.
             TypeMismatch: none takes them.
         """
+        fits = self._fits(arguments)
+        if not fits:
+            raise TypeMismatch(f'function "{self.name}" does not take these arguments')
+        best = min(fits, key=lambda fit: fit.cost)
+        by_casts = best.cost >= _VARIADIC_COST + _CAST_COST
+        if len(fits) > 1 and best.signature.variadic and by_casts:
+            raise AmbiguousCall(f'function "{self.name}" takes these arguments in several ways')
+        types = tuple(
+            _filled(of, best.bound, given) for of, given in zip(best.wanted, arguments, strict=True)
+        )
+        return Resolved(best.signature, types, self._result(best.signature, best.bound, types))
+
+    def means_several(self, arguments: Types) -> bool:
+        """Return whether a call with nothing but nulls means several signatures alike, which ksqlDB refuses."""
+        if set(arguments) != {NULL}:
+            return False
+        fits = self._fits(arguments)
+        return len(fits) > 1 and min(fits, key=lambda fit: fit.cost).signature.variadic
+
+    def _fits(self, arguments: Types) -> list[_Fit]:
         fits: list[_Fit] = []
         for signature in self.signatures:
             wanted = signature.types_for(len(arguments))
@@ -167,17 +187,7 @@ class SqlFunction:
             cost, bound = fitted
             cost += _VARIADIC_COST * signature.variadic
             fits.append(_Fit(cost, signature, wanted, bound))
-        if not fits:
-            raise TypeMismatch(f'function "{self.name}" does not take these arguments')
-        best = min(fits, key=lambda fit: fit.cost)
-        only_nulls = bool(arguments) and set(arguments) == {NULL}
-        by_casts = best.cost >= _VARIADIC_COST + _CAST_COST
-        if len(fits) > 1 and best.signature.variadic and (by_casts or only_nulls):
-            raise AmbiguousCall(f'function "{self.name}" takes these arguments in several ways')
-        types = tuple(
-            _filled(of, best.bound, given) for of, given in zip(best.wanted, arguments, strict=True)
-        )
-        return Resolved(best.signature, types, self._result(best.signature, best.bound, types))
+        return fits
 
     def type_of(self, arguments: Types) -> Type:
         return self.resolve(arguments).result

@@ -87,3 +87,38 @@ def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
     assert "RIDES" in older.catalog.sources
     with pytest.raises(CommandDamaged, match="offset 0"):
         ledger(Command(timed, FIRST)).follow()
+
+
+_ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *map(_ONLY_NULLS.format, ("CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)", "CONCAT_WS(NULL, NULL, NULL)")),
+        _ONLY_NULLS.format("CAST(NULL AS STRUCT<a INT, a STRING>)"),
+        "CREATE STREAM n (s STRUCT<a INT, a STRING>) WITH (kafka_topic='n', value_format='JSON', partitions=1);",
+        "CREATE STREAM n (s INT) WITH (kafka_topic='n', value_format='JSON', partitions=-1);",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("given", [{}, STRICT], ids=["default", "strict"])
+def test_a_statement_that_was_accepted_before_runs_on(
+    statement: str, given: dict[str, str]
+) -> None:
+    found = ledger(Command(PLAIN, FIRST), Command(statement, 0, given, rules=1))
+
+    found.follow()
+
+    assert "N" in found.catalog.sources
+
+
+@pytest.mark.parametrize("call", ["CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)"])
+def test_calls_of_nothing_but_nulls_are_refused_in_strict_compatibility_only(call: str) -> None:
+    made = Command(_ONLY_NULLS.format(call), 0)
+    found = ledger(Command(PLAIN, FIRST), made)
+
+    found.follow()
+
+    assert "N" in found.catalog.sources
+    with pytest.raises(CommandDamaged, match="ambiguous method parameters"):
+        ledger(Command(PLAIN, FIRST), replace(made, properties=STRICT)).follow()
