@@ -144,6 +144,13 @@ class LogDirOffline(KafkaError):
         )
 
 
+_FORGOTTEN: Final = {
+    "__consumer_offsets": "all groups and their committed offsets",
+    "__transaction_state": "all transactional ids, and leaves transactions that are open to be aborted by hand",
+}
+"""What is lost with a topic of the broker's own: it does not start without such a topic, so nobody can delete it."""
+
+
 class _Refused(KafkaError):
     """Something is damaged: it is neither read nor written, and nothing of it removed."""
 
@@ -162,6 +169,14 @@ class PartitionRefused(_Refused):
 
     def __init__(self, partition: str, cause: CorruptLog) -> None:
         super().__init__(f'partition "{partition}"', cause)
+        forgotten = _FORGOTTEN.get(partition.rpartition("-")[0])
+        if forgotten is not None:
+            self.hint = (
+                "The broker does not start without it: restore it from a copy of the data directory; or move the "
+                "folder of its topic out of topics/, which forgets "
+                + forgotten
+                + ". Then start the broker again."
+            )
 
 
 class TopicRefused(_Refused):

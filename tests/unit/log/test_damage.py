@@ -322,3 +322,30 @@ def test_a_log_with_something_else_in_the_place_of_a_file_is_refused_alone(tmp_p
         manager.log("orders", 0)
     assert f"{segment}: is a directory" in caught.value.detail
     manager.close()
+
+
+@pytest.mark.parametrize(
+    ("topic", "forgets"),
+    [("__consumer_offsets", "committed offsets"), ("__transaction_state", "transactional ids")],
+)
+def test_damage_of_a_topic_that_each_start_needs_says_what_to_move_away(
+    topic: str, forgets: str
+) -> None:
+    disk = CrashDisk()
+    manager = open_manager(disk)
+    manager.create_topic(topic, 1)
+    log = manager.log(topic, 0)
+    log.append(memoryview(encode_batch([Record(0, 1, b"k", bytes(100))])))
+    manager.close()
+    disk.remove(f"{log.directory}/{0:020d}.log")
+
+    manager = open_manager(disk)
+    with pytest.raises(PartitionRefused, match="lost acknowledged records") as caught:
+        manager.log(topic, 0)
+    manager.close()
+
+    assert "delete the topic" not in caught.value.hint
+    assert "move the folder of its topic out of topics/" in caught.value.hint
+    assert forgets in caught.value.hint
+    disk.remove_tree(log.directory.rpartition("/")[0])
+    assert open_manager(disk).topics() == []

@@ -11,7 +11,7 @@ LOOPBACK = "127.0.0.1"
 BACKLOG = 512
 _HINTS: Final = {
     errno.EADDRINUSE: "Another program listens there, perhaps another broker: stop it, or take another port; "
-    "--listen 127.0.0.1:0 takes a free one.",
+    "port 0 takes a free one.",
     errno.EACCES: "Ports below 1024 want a privilege: take another one.",
     errno.EADDRNOTAVAIL: "Take an address of this machine; --advertise is what clients are told.",
 }

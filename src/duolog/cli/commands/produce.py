@@ -112,6 +112,7 @@ def produce(
     A line of -i jsonl, of which any field but one of key and value may be left out:
       {"key": "bob", "value": {"city": "Rome"}, "headers": [["from", "app"]],
        "timestamp": "2013-01-01T10:15:00Z"}
+    Its topic, partition and offset are passed over: -p chooses the partition.
     """
     _check_usage(form, separator, key, empty_is_null=empty_is_null)
     forms = options.forms_of(topic)
