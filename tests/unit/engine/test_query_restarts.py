@@ -75,7 +75,11 @@ def test_a_failure_keeps_what_the_function_of_the_user_raised_as_its_cause() -> 
     assert failure.__cause__ is raised
 
 
-def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
+def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # It waits until it is stopped: a second start would fail for another reason, and say that.
+    monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 300.0)
     launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
     query = start(launcher, "micro-batch", topics)
     topics.away = 1_000_000
