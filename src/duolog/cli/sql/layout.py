@@ -317,14 +317,14 @@ def _flat(pieces: Sequence[Piece]) -> str:
         in_type = (piece.text == "<" and before is not None and before.word in _TYPES) or (
             piece.text == ">" and types > 0
         )
-        tight = before is None or in_type or _is_tight(pieces[:at], piece, types)
+        tight = before is None or in_type or _is_tight(pieces[max(0, at - 2) : at], piece, types)
         types += in_type * (1 if piece.text == "<" else -1)
         text += ("" if tight else " ") + (piece.word or piece.text)
     return text
 
 
 def _is_tight(before: Sequence[Piece], piece: Piece, types: int) -> bool:
-    """Tell if no space stands between a piece and what is before it."""
+    """Tell if no space stands between a piece and the one or two before it."""
     last = before[-1]
     if piece.text in _TIGHT_BEFORE or last.text in _TIGHT_BEHIND:
         return True
