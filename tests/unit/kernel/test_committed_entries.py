@@ -54,3 +54,12 @@ def test_a_generation_that_no_commit_was_told_of_may_have_begun_one_epoch() -> N
     assert told({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
         *("true", "false", "false", "beyond")
     ]
+
+
+def test_a_commit_that_was_not_told_is_told_by_the_next_start() -> None:
+    """Spark had committed epoch 6 of generation 1 when the query ended, and 5 was the last that was told."""
+    entries = [(1, 5), (1, 6), (2, 7), (2, 8)]
+
+    assert told({1: 5}, *entries) == ["true", "false", "beyond", "beyond"]
+    assert told({1: 6, 2: -1}, *entries) == ["true", "true", "false", "beyond"]
+    assert told({1: 6, 2: 7}, *entries, (1, 7)) == ["true", "true", "true", "false", "false"]

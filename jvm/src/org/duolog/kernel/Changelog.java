@@ -126,6 +126,19 @@ final class Changelog implements Serializable {
     }
   }
 
+  /** What the header of an entry says: in which start of the query, and in which epoch it was written. */
+  private record Epoch(int generation, long number) {
+    /** Returns the epoch of an entry with these headers; null if they have none. */
+    static Epoch of(org.apache.kafka.common.header.Headers headers) {
+      Header header = headers.lastHeader(EPOCH);
+      if (header == null) {
+        return null;
+      }
+      ByteBuffer value = ByteBuffer.wrap(header.value());
+      return new Epoch(value.getInt(), value.getLong());
+    }
+  }
+
   /** Which epochs were committed, by generation: up to these. Threads: one at a time. */
   static final class Committed implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -163,20 +176,16 @@ final class Changelog implements Serializable {
        * a commit was told, and that is lost. At most one epoch is not told, or was not committed.
        */
       boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
-        Header epoch = headers.lastHeader(EPOCH);
-        if (epoch == null) {
+        Epoch epoch = Epoch.of(headers);
+        if (epoch == null || epoch.number == Restore.BEFORE_ALL || epoch.generation < newest) {
           return false;
         }
-        ByteBuffer value = ByteBuffer.wrap(epoch.value());
-        int of = value.getInt();
-        long at = value.getLong();
-        if (at == Restore.BEFORE_ALL || of < newest) {
-          return false;
-        }
-        if (of > newest) {
+        // Each start reports its generation before it writes.
+        if (epoch.generation > newest) {
           return true;
         }
-        long told = lasts.get(of);
+        long at = epoch.number;
+        long told = lasts.get(newest);
         // Its first epoch has the number that Spark's log has come to.
         firstUntold = firstUntold == Restore.BEFORE_ALL ? at : firstUntold;
         return at > (told == Restore.BEFORE_ALL ? firstUntold : told + 1);
@@ -189,19 +198,18 @@ final class Changelog implements Serializable {
        * when others have gone on long since: then it is behind what is of a later start, and old.
        */
       boolean has(org.apache.kafka.common.header.Headers headers) {
-        Header epoch = headers.lastHeader(EPOCH);
+        Epoch epoch = Epoch.of(headers);
         if (epoch == null) {
           return false;
         }
-        ByteBuffer value = ByteBuffer.wrap(epoch.value());
-        int of = value.getInt();
-        if (of != generation) { // Entries of one come one behind the other.
-          generation = of;
-          last = lasts.get(of);
+        if (epoch.generation != generation) { // The entries of a generation are next to each other.
+          generation = epoch.generation;
+          last = lasts.get(generation);
         }
-        latest = Math.max(latest, of);
-        long at = value.getLong();
-        return last != null && at <= last && (at != Restore.BEFORE_ALL || of == latest);
+        latest = Math.max(latest, generation);
+        return last != null
+            && epoch.number <= last
+            && (epoch.number != Restore.BEFORE_ALL || generation == latest);
       }
     }
   }
