@@ -11,6 +11,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
 from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.nodes import place_of
+from duolog.ksql.settings import settings_in_force
 from duolog.ksql.types import sql_name, type_from
 from duolog.plan.expressions import Item, Literal
 from duolog.plan.sql.casting import castable
@@ -56,8 +57,9 @@ def _deref(binding: Binding, node: exp.Expression) -> Bound:
     return Bound(Item(bound.expression, Literal(name, STRING)), fields[name])
 
 
-def _has_parts(of: Type) -> bool:
-    return isinstance(of, Array | Map | Struct)
+def _is_key(of: Type) -> bool:
+    """Tell if a map may be asked for a key of this type; rules 2 did not refuse arrays, maps and structs."""
+    return not (isinstance(of, Array | Map | Struct) and settings_in_force().refuses_early)
 
 
 def _bracket(binding: Binding, node: exp.Expression) -> Bound:
@@ -66,9 +68,7 @@ def _bracket(binding: Binding, node: exp.Expression) -> Bound:
         case Array(element=element) if key.type in {INT, BIGINT}:
             # Counted from 1, or from -1 backwards.
             return Bound(call("ELEMENT", bound.expression, key.expression), element)
-        case Map(key=wanted, value=value) if castable(key.type, wanted) and not _has_parts(
-            key.type
-        ):
+        case Map(key=wanted, value=value) if castable(key.type, wanted) and _is_key(key.type):
             return Bound(Item(bound.expression, converted(key, wanted).expression), value)
         case Array() | Map():
             raise SqlError(

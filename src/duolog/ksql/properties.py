@@ -320,7 +320,7 @@ def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
         SqlError: it cannot.
     """
     pattern = properties.text("TIMESTAMP_FORMAT")
-    if pattern is None or not settings.refuses_patterns:
+    if pattern is None or not settings.refuses_early:
         return
     try:
         parts_of(pattern)

@@ -34,7 +34,7 @@ COMPATIBILITY: Final = "ksql.compatibility"
 RULES: Final = 3
 """The rules by which statements are accepted.
 
-1: without `OUTPUT_PREFIX`, the refusals of `refuses` and those that ask for `are_new`; 2: without those of `refuses_patterns`.
+1: without `OUTPUT_PREFIX`, the refusals of `refuses` and those that ask for `are_new`; 2: without those of `refuses_early`.
 """
 OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
 """What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
@@ -138,8 +138,8 @@ class Settings:
         return self._rules > 1
 
     @property
-    def refuses_patterns(self) -> bool:
-        """Whether a pattern of times that is none is refused when a source is declared, as it is from rules 3 on."""
+    def refuses_early(self) -> bool:
+        """Whether a statement is refused, as it is from rules 3 on, for what failed later or had no effect before."""
         return self._rules > 2
 
     @property

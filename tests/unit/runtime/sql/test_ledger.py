@@ -89,6 +89,33 @@ def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
         ledger(Command(timed, FIRST)).follow()
 
 
+def test_a_key_of_a_map_that_is_an_array_is_not_refused_where_it_was_accepted() -> None:
+    mapped = Command(PLAIN.replace("km INT", "m MAP<STRING, INT>"), FIRST)
+    made = Command("CREATE STREAM n AS SELECT id, m[ARRAY['a']] AS x FROM rides;", 0)
+
+    older = ledger(mapped, replace(made, rules=2))
+    older.follow()
+
+    assert "N" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="has no item"):
+        ledger(mapped, made).follow()
+
+
+def test_an_aggregate_that_replaced_one_of_the_same_state_is_not_refused_where_it_was_accepted() -> (
+    None
+):
+    counted = "CREATE TABLE n AS SELECT km, COUNT(*) AS c FROM rides GROUP BY km;"
+    made = Command(counted, 0, STRICT)
+    other = Command(counted.replace("TABLE", "OR REPLACE TABLE").replace("(*)", "(1)"), 1, STRICT)
+
+    older = ledger(Command(PLAIN, FIRST), made, replace(other, rules=2))
+    older.follow()
+
+    assert "COUNT(1)" in older.catalog.sources["N"].statement
+    with pytest.raises(CommandDamaged, match="matching aggregationFunctions"):
+        ledger(Command(PLAIN, FIRST), made, other).follow()
+
+
 _ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
 
 
