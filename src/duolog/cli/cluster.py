@@ -58,7 +58,8 @@ class Cluster:
         return clients.consumer(self.bootstrap_servers, self.properties, **defaults)
 
     def connection(self) -> Connection:
-        return Connection(self.bootstrap_servers)
+        protocol = self.properties.get("security.protocol", "").lower()
+        return Connection(self.bootstrap_servers, speaks=not protocol.endswith("ssl"))
 
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Turn the client's errors into `KafkaError`, with what was being done."""

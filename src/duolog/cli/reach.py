@@ -44,6 +44,11 @@ class Connection:
 
     `suspect` is librdkafka's callback for errors; `look` is called in between, at any rate. A broker that hangs is lost
     too, though the system accepts its connections.
+
+    Args:
+        bootstrap_servers: the addresses that the user has given.
+        speaks: whether brokers are asked for an answer, and not only for a connection. A broker with TLS closes the connection
+            on a request that is not encrypted.
     """
 
     def __init__(
@@ -51,10 +56,13 @@ class Connection:
         bootstrap_servers: str,
         clock: Callable[[], float] = time.monotonic,
         answer_s: float = ANSWER_S,
+        *,
+        speaks: bool = True,
     ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._clock = clock
         self._answer_s = answer_s
+        self._speaks = speaks
         self._suspected = False
         self._lost_at: float | None = None
         self._next_look_at = 0.0
@@ -74,13 +82,17 @@ class Connection:
         if not self._suspected or now < self._next_look_at:
             return
         self._next_look_at = now + _LOOK_S
-        if problems := look_at(self._bootstrap_servers, self._answer_s).problems:
+        if problems := self._problems():
             self._still_lost(now, _unreachable(self._bootstrap_servers, problems))
         else:
             self._suspected = False
             if self._lost_at is not None:
                 self._lost_at = None
                 click.echo(f"a broker answers again at {self._bootstrap_servers}", err=True)
+
+    def _problems(self) -> str:
+        servers = self._bootstrap_servers
+        return look_at(servers, self._answer_s).problems if self._speaks else problems_of(servers)
 
     def _still_lost(self, now: float, error: KafkaError) -> None:
         if self._lost_at is None:

@@ -1,9 +1,12 @@
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
 
 import pytest
 
+from duolog.cli.cluster import Cluster
 from duolog.cli.reach import LOST_S, Connection, ensure_reachable
 from duolog.core.addresses import split_address
 from duolog.core.errors import ConfigError, KafkaError
@@ -128,3 +131,36 @@ def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
 
     assert "lost the connection" in (told := capsys.readouterr().err)
     assert "takes connections and does not answer" in told
+
+
+@pytest.mark.parametrize("protocol", ["ssl", "SASL_SSL"])
+def test_a_broker_with_tls_is_not_lost(
+    protocol: str, listening: socket.socket, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It closes connections with requests that are not encrypted; the client was ended 30 s after one idle connection."""
+    with closing_at_requests(listening):
+        connection = Cluster(address(listening), {"security.protocol": protocol}).connection()
+
+        connection.suspect(ClientError())
+        connection.look()
+
+    assert capsys.readouterr().err == ""
+
+
+@contextmanager
+def closing_at_requests(server: socket.socket) -> Iterator[None]:
+    """Answer the first connection as a broker with TLS answers one without it."""
+
+    server.settimeout(60)
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1024)
+
+    thread = Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
