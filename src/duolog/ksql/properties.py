@@ -9,6 +9,7 @@ from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn, Window
 from duolog.ksql.durations import number_and_unit, property_ms
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import SUPPORT
+from duolog.ksql.script import uses_variables
 from duolog.ksql.settings import Settings, settings_in_force
 from duolog.ksql.types import sql_name
 from duolog.ksql.words import CALENDAR_UNITS
@@ -320,7 +321,7 @@ def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
         SqlError: it cannot.
     """
     pattern = properties.text("TIMESTAMP_FORMAT")
-    if pattern is None or not settings.refuses_early:
+    if pattern is None or uses_variables(pattern) or not settings.refuses_early:
         return
     try:
         parts_of(pattern)

@@ -17,6 +17,7 @@ from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import TOPIC_PATTERN, Properties
+from duolog.ksql.script import uses_variables
 from duolog.ksql.settings import Settings
 
 _SEPARATOR = ","
@@ -56,13 +57,13 @@ def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settin
 
 
 def ensure_legal(names: Iterable[str], node: exp.Expression) -> None:
-    """Refuse names that Kafka has for no topic.
+    """Refuse names that Kafka has for no topic. A name with an undefined variable, `${env}-orders`, is not known yet.
 
     Raises:
         SqlError: one is of that kind.
     """
     for name in names:
-        if wrong := wrong_topic_name(name):
+        if not uses_variables(name) and (wrong := wrong_topic_name(name)):
             raise SqlError(
                 f"KAFKA_TOPIC is not legal: {wrong}",
                 at=place_of(node),

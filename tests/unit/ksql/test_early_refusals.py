@@ -2,6 +2,7 @@
 
 import pytest
 
+from duolog.ksql.session import SqlSession
 from unit.ksql.test_refusals import refused
 
 
@@ -26,6 +27,20 @@ from unit.ksql.test_refusals import refused
 )
 def test_what_cannot_name_a_topic(statement: str, name: str, told: str) -> None:
     assert refused(statement.format(name)).message == f"KAFKA_TOPIC is not legal: {told}"
+
+
+def test_what_an_undefined_variable_stands_for_is_not_refused() -> None:
+    """`duolog sql lineage`, `lint` and `test` read files whose variables are given when they run."""
+    declared = "kafka_topic='${env}-rides', value_format='JSON', partitions=1, timestamp='at', timestamp_format='${form}'"
+    session = SqlSession()
+
+    list(session.run(f"CREATE STREAM rides (id INT KEY, at STRING) WITH ({declared});"))
+    list(session.run("CREATE STREAM far WITH (kafka_topic='${env}-far') AS SELECT * FROM rides;"))
+
+    assert [source.topic for source in session.catalog.sources.values()] == [
+        "${env}-rides",
+        "${env}-far",
+    ]
 
 
 @pytest.mark.parametrize(
