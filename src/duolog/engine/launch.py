@@ -377,6 +377,8 @@ class Launcher:
                 self.session.kernel(kind).close(name)
         with contextlib.suppress(OSError, Py4JError):
             self.session.kernel("ProcessorWorkers").end(self.application_id)
+        with contextlib.suppress(OSError, Py4JError):
+            self.session.kernel("Launcher").closeUnusedProducers()
 
     def _inputs(self) -> list[list[str]]:
         """Return the topics of each of Spark's Kafka sources: one, or those that match a pattern."""

@@ -17,7 +17,7 @@ _OPENS = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", 
 _SHORT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def run_java(name: str, *arguments: object, timeout_s: int = 30) -> list[str]:
+def run_java(name: str, *arguments: object, timeout_s: int = 120) -> list[str]:
     """Run the program `name`; return the words it prints."""
     done = subprocess.run(
         java_command(name, *arguments),
@@ -50,7 +50,7 @@ def _classes() -> TemporaryDirectory[str]:
         "-d",
         directory.name,
     ]
-    subprocess.run([*compiler, *sources], check=True, timeout=60)
+    subprocess.run([*compiler, *sources], check=True, timeout=300)
     return directory
 
 

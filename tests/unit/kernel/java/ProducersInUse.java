@@ -19,9 +19,11 @@ public final class ProducersInUse {
     print();
     Producers.give(again);
     print();
+    Producers.closeUnused();
+    print();
     Producers.give(next);
     print();
-    Producers.closeAll();
+    Producers.closeUnused();
     print();
   }
 

@@ -64,9 +64,9 @@ public final class Launcher {
         : transactions.handOut(records.sparkSession().sparkContext());
   }
 
-  /** Closes the producers of this JVM; call it when no query runs any more. */
-  public static void closeProducers() {
-    Producers.closeAll();
+  /** Closes the producers of this JVM that no task has; call it when a query has ended. */
+  public static void closeUnusedProducers() {
+    Producers.closeUnused();
   }
 
   private static Trigger trigger(Spec spec, Map<String, String> options) {

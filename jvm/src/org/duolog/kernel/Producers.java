@@ -10,7 +10,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * The producers of this JVM: one for each configuration, for all tasks that write with it.
  *
  * <p>One that failed is retired: the next task gets another, and the last task that still has the
- * old one closes it. What nobody uses stays open, for the next micro-batch. Threads: any.
+ * old one closes it. One that no task has stays open for the next micro-batch, until a query ends: without a
+ * broker its thread would connect for ever. Threads: any.
  */
 final class Producers {
   private static final Map<Map<String, Object>, Shared> CURRENT = new HashMap<>();
@@ -37,10 +38,17 @@ final class Producers {
     CURRENT.remove(shared.config, shared);
   }
 
-  /** Closes all that are current; what still writes with one fails. */
-  static synchronized void closeAll() {
-    CURRENT.values().forEach(shared -> shared.producer.close());
-    CURRENT.clear();
+  /** Closes those that no task has; the next task with their configuration gets another. */
+  static synchronized void closeUnused() {
+    CURRENT
+        .values()
+        .removeIf(
+            shared -> {
+              if (shared.users == 0) {
+                shared.close();
+              }
+              return shared.users == 0;
+            });
   }
 
   private static synchronized boolean isUnused(Shared shared) {
