@@ -9,7 +9,6 @@ checkpoint of an application; a service of SQL with its command topic and the ch
 import sys
 import tarfile
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from conformance.streams.earlier.programs import (
 from duolog.engine import Engine, EngineConfig
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
+from waiting import wait_until
 
 
 def make(folder: Path) -> None:
@@ -81,16 +81,15 @@ def _write(servers: str) -> None:
 
 def _wait_for_commits(folder: Path) -> None:
     """Wait until each query has read all, and what it has planned is committed."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
+
+    def all_committed() -> bool:
         logs = [
             [len([*spark.glob(f"{log}/[0-9]*")]) for log in ("offsets", "commits")]
             for spark in folder.rglob("spark")
         ]
-        if len(logs) == 3 and all(planned == done > 0 for planned, done in logs):
-            return
-        time.sleep(1)
-    raise TimeoutError(f"the queries of {folder} have not committed")
+        return len(logs) == 3 and all(planned == done > 0 for planned, done in logs)
+
+    wait_until(all_committed, f"the queries of {folder} have committed", 120)
 
 
 def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
