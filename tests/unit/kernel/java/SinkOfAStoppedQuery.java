@@ -31,7 +31,7 @@ public final class SinkOfAStoppedQuery {
     System.out.println(opened(first));
     System.out.println(opened(second));
     Transactions.close(checkpoint.toString());
-    Producers.closeAll();
+    Producers.closeUnused();
   }
 
   private static Sink sink(Spec spec, Path checkpoint, Map<String, String> settings)

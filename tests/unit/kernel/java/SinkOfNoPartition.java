@@ -28,7 +28,7 @@ public final class SinkOfNoPartition {
     } catch (RecordFailed e) {
       System.out.println(e.getMessage());
     }
-    Producers.closeAll();
+    Producers.closeUnused();
   }
 
   private static Envelope record(int partition) {
