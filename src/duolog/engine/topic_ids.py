@@ -96,7 +96,13 @@ class TopicWatch:
         self._look_at_logs(positions, found)
 
     def ensure_whole(self, positions: EndOffsets) -> None:
-        """Compare the logs with positions that are read on from; raises LogTruncated."""
+        """Compare the source topics and their logs with positions that are read on from.
+
+        Raises:
+            SourceTopicRecreated: a topic has another id: a query waits for one that is missing, and somebody may make it anew.
+            LogTruncated: a log is shorter than a position in it.
+        """
+        ensure_same_topics(self.kept, self.ask(self.kept), self.application_id)
         if self.logs is not None:
             # It may have stopped to read a topic, as after an upgrade.
             read = {topic: at for topic, at in positions.items() if topic in self.sources}

@@ -148,6 +148,16 @@ def test_logs_are_not_asked_for_while_no_broker_tells_ids(monkeypatch: pytest.Mo
     logs.look.assert_not_called()
 
 
+def test_a_topic_made_anew_while_a_query_waited_for_it_is_found_before_it_is_read() -> None:
+    """With as many records as before it would be read on from the old offset; with fewer its log would seem truncated."""
+    logs = MagicMock()
+    logs.ensure_whole.side_effect = LogTruncated("lost", query_id="app")
+    watch = TopicWatch({"flights": "a"}, lambda _asked: {"flights": "b"}, "app", logs=logs)
+
+    with pytest.raises(SourceTopicRecreated, match="made anew"):
+        watch.ensure_whole({"flights": {0: 5}})
+
+
 def test_only_topics_that_are_read_are_compared_at_a_start() -> None:
     """An upgrade may have ceased to read one, whose position stays in the log of offsets."""
     logs = MagicMock()
