@@ -362,11 +362,11 @@ class RunningQuery:
             return None
         return self._next_trigger()
 
-    def _records_behind_commits(self) -> int:
-        """Return how many records no epoch has committed; 0 where no broker answers soon."""
+    def _records_behind_commits(self) -> int | None:
+        """Return how many records no epoch has committed; None if no broker answers soon."""
         ends = self.reach(GLANCE_S)[1]
         committed = self.topics.without_what_is_no_record(self._reported_positions(), ends)
-        return sum(lag_of(committed, ends).values())
+        return sum(lag_of(committed, ends).values()) if ends else None
 
     def _look_at_topics(self, spark_query: StreamingQuery) -> None:
         if self.launcher.checkpoint.handover_is_wanted:

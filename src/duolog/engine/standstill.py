@@ -42,13 +42,19 @@ class Standstill:
         epochs_s = _PATIENCE_EPOCHS * config.epoch_ms / 1000
         return cls(application_id, max(_PATIENCE_S, epochs_s))
 
-    def look(self, committed: EndOffsets, waiting: Callable[[], int]) -> None:
-        """Compare with the last look; `waiting` counts the records behind the positions, and is asked only if these have not moved."""
+    def look(self, committed: EndOffsets, waiting: Callable[[], int | None]) -> None:
+        """Compare with the last look.
+
+        `waiting` counts the records behind the positions, and is asked only if these have not moved. It returns None while
+        no broker says how many: then nothing is known to have changed.
+        """
         now = self.monotonic()
         if self._committed is not None and now - self._looked_at < LOOKS_EVERY_S:
             return
         has_moved, self._committed, self._looked_at = committed != self._committed, committed, now
         records = 0 if has_moved else waiting()
+        if records is None:
+            return
         if not records:
             if self._told_s:
                 logger.info('application "%s" has committed again', self.application_id)

@@ -20,7 +20,7 @@ class Watched:
         self.clock = FakeClock()
         self.standstill = Standstill("flights", patience_s, self.clock.monotonic)
         self.committed = 7
-        self.waiting = 0
+        self.waiting: int | None = 0
         self.asked = 0
 
     def pass_s(self, seconds: int) -> None:
@@ -29,7 +29,7 @@ class Watched:
             self.clock.advance(2)
             self.standstill.look({"in": {0: self.committed}}, self._count)
 
-    def _count(self) -> int:
+    def _count(self) -> int | None:
         self.asked += 1
         return self.waiting
 
@@ -71,6 +71,21 @@ def test_a_query_that_commits_again_is_told_of_anew(caplog: pytest.LogCaptureFix
 
     watched.pass_s(30)
     assert len(warnings(caplog)) == 2
+
+
+def test_a_broker_that_is_away_is_no_commit(caplog: pytest.LogCaptureFixture) -> None:
+    """It was reported as "has committed again"."""
+    caplog.set_level(logging.INFO)
+    watched = Watched()
+    watched.waiting = 1
+    watched.pass_s(60)
+    watched.waiting = None
+    watched.pass_s(10)
+    watched.waiting = 1
+    watched.pass_s(30)
+
+    assert len(warnings(caplog)) == 2
+    assert "committed again" not in caplog.text
 
 
 @pytest.mark.parametrize("moves", [True, False])
