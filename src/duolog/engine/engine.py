@@ -299,7 +299,7 @@ class Engine:
             return CommittedRows()
         levels = find_levels(plan, tasks)
         spec = self.spec(levels, application_id)
-        checkpoint.ensure_fits(application_id, shape_of_plan(levels, spec), {})
+        checkpoint.ensure_fits(application_id, shape_of_plan(levels, application_id), {})
         look = Look(levels, spec, table, bounds or {})
         return read_committed(self._session(), checkpoint, look)
 
@@ -344,7 +344,7 @@ class Engine:
         lost = logged.lost(forced=restores)
         if lost is not None:
             levels = find_levels(plan, int(lost.application["tasks"]))
-            shape = shape_of_plan(levels, self.spec(levels, application_id))
+            shape = shape_of_plan(levels, application_id)
             # Who asks for it by hand says that its changelogs are whole, whose they ever were.
             logged.ensure_restores(lost, shape, from_others=restores)
             lost = logged.fenced(lost, shape, from_others=restores)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.formats import encode
+from duolog.engine.pinned_texts import are_compared
 from duolog.engine.python_functions import lower_call, lower_result
 from duolog.engine.sql import literal, quoted, spark_type, text
 from duolog.engine.sql_functions.comparing import compared, compares_as_java
@@ -250,14 +251,24 @@ def _comparison(sign: str) -> Callable[[list[str]], str]:
     return lambda args: compared(sign, *args)
 
 
-def _compared_with(function: str) -> Callable[[list[str]], str]:
-    return lambda args: f"{function}({args[0]}, array({', '.join(args[1:])}))"
+def _between(args: list[str]) -> str:
+    value, low, high = args
+    if are_compared():
+        return f"({compared('>=', value, low)} AND {compared('<=', value, high)})"
+    return f"duolog_between({value}, array({low}, {high}))"
+
+
+def _among(args: list[str]) -> str:
+    value, *others = args
+    if are_compared():
+        return f"({' OR '.join(compared('=', value, one) for one in others)})"
+    return f"duolog_among({value}, array({', '.join(others)}))"
 
 
 _COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {
     **{sign: _comparison(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
-    "BETWEEN": _compared_with("duolog_between"),
-    "IN": _compared_with("duolog_among"),
+    "BETWEEN": _between,
+    "IN": _among,
 }
 """Comparisons of DOUBLEs, to which NaN is what it is in Java and in Python; each operand is computed once."""
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {

@@ -163,7 +163,7 @@ def _repartition(
         )
     before = int(pinned["tasks"])
     old, new = (find_levels(plan, count) for count in (before, tasks))
-    shape = shape_of_plan(old, engine.spec(old, application_id))
+    shape = shape_of_plan(old, application_id)
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
     # Where another number was asked for since the last commit, the state is still of the one before.
@@ -180,7 +180,7 @@ def _repartition(
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
     )
-    checkpoint.upgrade(shape_of_plan(new, spec), going_on)
+    checkpoint.upgrade(shape_of_plan(new, application_id), going_on)
     return Repartitioned(before, tasks, sorted(places))
 
 

@@ -51,7 +51,7 @@ def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) ->
     ends, begins = topics.end_offsets(of_stores), topics.begin_offsets(of_stores)
     entries = {topic: sum(ends[topic].values()) - sum(begins[topic].values()) for topic in ends}
     levels = find_levels(plan, int(fixed["tasks"]))
-    shape = shape_of_plan(levels, engine.spec(levels, application_id))
+    shape = shape_of_plan(levels, application_id)
     problems = [
         *_of_program(first_difference(fixed["shape"], shape)),
         *_of_changelogs(kept, sorted(changelogs.values()), there, topics),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, Final
 
-from duolog.engine.store_layouts import AS_RUN, FOR_PEOPLE
+from duolog.engine.store_layouts import FOR_PEOPLE, UNPINNED
 
 Json = dict[str, Any]
 
@@ -28,15 +28,15 @@ def first_difference(pinned: Json, now: Json) -> str:
         'The number of tasks was 2 and is 3.'
     """
     difference = next(_differences(pinned, now), "")
-    if difference and AS_RUN in now:
-        as_run = now | {"stores": now[AS_RUN]}
-        return difference if any(_differences(pinned, as_run)) else ""
+    if difference and UNPINNED in now:
+        unpinned = now | {"stores": now[UNPINNED]}
+        return difference if any(_differences(pinned, unpinned)) else ""
     return difference
 
 
 def bound(shape: Json) -> Json:
     """Return the part of a shape that a checkpoint keeps."""
-    return {part: value for part, value in shape.items() if part != AS_RUN}
+    return {part: value for part, value in shape.items() if part != UNPINNED}
 
 
 def same_texts(pinned: Json, now: Json) -> bool:

@@ -37,8 +37,8 @@ _EVERYTHING: Final = "true"
 _WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
 """What a layout says in words; it binds nothing."""
-AS_RUN: Final = "stores_as_run"
-"""Of a shape: its stores in the texts that run (`plan_shapes`), if these are other ones. Never written."""
+UNPINNED: Final = "unpinned_stores"
+"""Of a shape: its stores in the texts that ran before there were pinned ones, if these are other ones. Never written."""
 
 
 @dataclass(frozen=True, slots=True)

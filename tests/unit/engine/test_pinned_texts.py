@@ -2,7 +2,8 @@
 
 `pinned_texts.json` has a digest of the pinned texts of each function. It was made by b506ee0, where pinned texts begin. A digest that
 differs means that checkpoints of before are refused: give the function its old lowering (`engine.pinned_texts`). A new
-function gets a line of its own.
+function gets a line of its own. `unpinned_texts.json` has the texts that ran in 1d63ab5, before there were pinned ones; a new
+function has none.
 """
 
 import hashlib
@@ -17,23 +18,25 @@ from duolog import Topology, col, sum_, top_k, when
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.lower import lower
-from duolog.engine.pinned_texts import pinned_texts
+from duolog.engine.pinned_texts import pinned_texts, unpinned_texts
 from duolog.engine.plan_shapes import shape_of_plan
-from duolog.engine.shape_difference import first_difference
-from duolog.engine.store_layouts import AS_RUN, Json, shape_of
+from duolog.engine.shape_difference import bound, first_difference
+from duolog.engine.sql_functions.registry import lower_sql_function
+from duolog.engine.store_layouts import UNPINNED, Json, shape_of
 from duolog.engine.store_names import Names
 from duolog.plan.levels import find_levels
+from duolog.plan.types import STRING, Array
 from unit.engine.pinned_cases import pinned_cases
 
 DIGESTS: Final = Path(__file__).with_name("pinned_texts.json")
+UNPINNED_DIGESTS: Final = Path(__file__).with_name("unpinned_texts.json")
 Build = Callable[[Stream, Table], object]
 
 
 def digests() -> dict[str, str]:
     texts: dict[str, list[str]] = {}
-    with pinned_texts():
-        for function, call, text in pinned_cases():
-            texts.setdefault(function, []).append(f"{call} = {text}")
+    for function, call, text in pinned_cases():
+        texts.setdefault(function, []).append(f"{call} = {text}")
     return {
         function: hashlib.sha256("\n".join(of).encode()).hexdigest()[:16]
         for function, of in sorted(texts.items())
@@ -43,7 +46,25 @@ def digests() -> dict[str, str]:
 def test_each_function_keeps_its_pinned_text() -> None:
     pinned = json.loads(DIGESTS.read_text())
 
-    assert digests() == pinned
+    with pinned_texts():
+        assert digests() == pinned
+
+
+def test_each_function_keeps_the_text_that_ran_before_there_were_pinned_ones() -> None:
+    unpinned = json.loads(UNPINNED_DIGESTS.read_text())
+
+    with unpinned_texts():
+        now = digests()
+
+    assert {function: now[function] for function in unpinned} == unpinned
+
+
+def test_a_function_of_elements_has_the_text_of_1d63ab5() -> None:
+    texts = Array(STRING)
+    with unpinned_texts():
+        lowered = lower_sql_function("TRANSFORM", ["v0", "`p_s` -> `p_s`"], [texts, texts], texts)
+
+    assert lowered == "duolog_try(transform(v0, `p_s` -> `p_s`))"
 
 
 def of_hot(threshold: int) -> Build:
@@ -90,7 +111,7 @@ def shape(build: Build) -> Json:
         topology.table("things", key="id STRING", value=columns),
     )
     levels = find_levels(topology.build(), 1)
-    return shape_of_plan(levels, lower(levels, topology.name, cache_bytes_max=0))
+    return shape_of_plan(levels, topology.name)
 
 
 def part(of: Json, name: str) -> str:
@@ -122,22 +143,22 @@ def test_a_store_after_a_key_by_a_function_has_the_name_that_it_had() -> None:
 
 
 @pytest.mark.parametrize("build", [of_hot, of_filtered_table])
-def test_a_shape_in_the_texts_that_ran_fits_and_another_program_does_not(
+def test_a_shape_in_the_texts_that_ran_before_fits_and_another_program_does_not(
     build: Callable[[int], Build],
 ) -> None:
     now, other = shape(build(30)), shape(build(31))
-    as_run = {**{name: of for name, of in now.items() if name != AS_RUN}, "stores": now[AS_RUN]}
+    unpinned = bound(now) | {"stores": now[UNPINNED]}
 
-    assert "duolog_" in json.dumps(as_run)
-    assert first_difference(as_run, now) == ""
-    assert first_difference(as_run, other)
+    assert "duolog_" in json.dumps(unpinned)
+    assert first_difference(unpinned, now) == ""
+    assert first_difference(unpinned, other)
     assert first_difference(now, other)
 
 
 def test_a_start_rewrites_a_checkpoint_in_pinned_texts(tmp_path: Path) -> None:
     checkpoint, now = Checkpoint(tmp_path), shape(of_hot(30))
-    kept = {name: of for name, of in now.items() if name != AS_RUN}
-    checkpoint.pin("app", {**kept, "stores": now[AS_RUN]}, {}, {"readings": "id"})
+    kept = bound(now)
+    checkpoint.pin("app", kept | {"stores": now[UNPINNED]}, {}, {"readings": "id"})
 
     checkpoint.pin("app", now, {}, {"readings": "id"})
 

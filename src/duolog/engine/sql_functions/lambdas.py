@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from duolog.engine.pinned_texts import are_pinned
+from duolog.engine.pinned_texts import are_compared, are_pinned
 from duolog.engine.sql import spark_type, text
 from duolog.engine.sql_functions.lowering import Lowering
 from duolog.plan.types import BYTES, STRING, Array, Map, Struct, Type
@@ -71,7 +71,7 @@ def _weighed(function: str, of: Type) -> str:
 
 def _is_weighed(of: Type) -> bool:
     """Tell if values of a type may be large; numbers are no larger than what they are made of."""
-    return (of in {STRING, BYTES} or isinstance(of, Array | Map | Struct)) and not are_pinned()
+    return (of in {STRING, BYTES} or isinstance(of, Array | Map | Struct)) and not are_compared()
 
 
 def _distinct(keys: str, values: str, result: Type) -> str:

@@ -18,7 +18,7 @@ from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.launch import Launcher
 from duolog.engine.owner import Holder, claim, release
 from duolog.engine.patterns import with_topics
-from duolog.engine.plan_shapes import pinned_spec, shape_of_plan
+from duolog.engine.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import begins_of
@@ -61,12 +61,13 @@ class Lowered:
     @property
     def shape(self) -> Json:
         """Return what a start pins."""
-        return shape_of_plan(self.levels, self.spec)
+        return shape_of_plan(self.levels, self.spec["application_id"])
 
     def compared(self, pinned: Json) -> Comparison:
         """Compare the plan with a checkpoint, in the texts in which that was written."""
-        texts = pinned_spec(self.levels, self.spec["application_id"]), self.spec
-        found = (compare(pinned, spec, self.names) for spec in texts)
+        application_id = self.spec["application_id"]
+        specs = (of(self.levels, application_id) for of in (pinned_spec, unpinned_spec))
+        found = (compare(pinned, spec, self.names) for spec in specs)
         return max(found, key=lambda one: len(one.kept))
 
 
