@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import waiting
-from duolog import Topology
+from duolog import Topology, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.testing import Client, EmbeddedCluster
 
@@ -49,3 +49,30 @@ def test_an_epoch_that_is_shorter_than_the_start_of_its_tasks_reads_what_comes(
 
     assert query.exception() is None
     assert counted == [1] * KEYS
+
+
+def test_an_idle_window_closes_though_epochs_are_shorter_than_the_start_of_their_tasks(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The source of ticks is a task too: it gave none, epoch after epoch."""
+    assert spark is not None
+    topology = Topology("idle")
+    visits = topology.stream("in", key="k STRING", value="n BIGINT").group_by_key()
+    windows = tumbling("10 seconds", grace="0 s")
+    counted = visits.windowed_by(windows, emit="on close", idle="200 ms").count("n")
+    counted.to_stream().select_key("k", "window_start").to("out")
+    with EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        for name in ("in", "out"):
+            client.create_topic(name, partitions=1)
+        config = EngineConfig(cluster.bootstrap_servers, tmp_path, epoch_ms=SHORTER_THAN_A_START_MS)
+        query = Engine(config).start(topology.build(), "idle", "real-time")
+        waiting.wait_until(lambda: query.mode == "real-time", "it does not go live", WAIT_S)
+        client.produce("in", "ann", '{"n": 1}', timestamp_ms=1_700_000_000_000)
+
+        waiting.wait_until(
+            lambda: len(client.read("out")) == 1, lambda: str(query.progress()), WAIT_S
+        )
+        query.stop()
+
+    assert query.exception() is None

@@ -3,6 +3,7 @@ package org.duolog.kernel;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -190,7 +191,7 @@ public final class TickSource implements TableProvider {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return new TickReaders();
+      return new TickReaders(EpochClock.timeMs());
     }
 
     @Override
@@ -210,12 +211,16 @@ public final class TickSource implements TableProvider {
     public void stop() {}
   }
 
-  private static final class TickReaders implements PartitionReaderFactory {
+  private record TickReaders(long plannedAtMs) implements PartitionReaderFactory {
     private static final long serialVersionUID = 1L;
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      return new TickReader((TickPartition) partition);
+      TickPartition ticks = (TickPartition) partition;
+      if (ticks.isRealTime()) {
+        EpochClock.start(TaskContext.get(), plannedAtMs);
+      }
+      return new TickReader(ticks);
     }
   }
 
