@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from duolog.engine.ticks import TICKS
 from duolog.engine.topics import EndOffsets
 
 Json = dict[str, Any]
@@ -14,6 +15,7 @@ def starts_in(pin: Json) -> dict[str, dict[int, int]]:
     return {
         topic: {int(partition): offset for partition, offset in offsets.items()}
         for topic, offsets in pin.get("starts", {}).items()
+        if topic != TICKS  # An upgrade has kept its offset once.
     }
 
 
@@ -39,6 +41,8 @@ def positions_in(entry: str, before: EndOffsets) -> dict[str, dict[int, int]]:
     sources = [json.loads(line) for line in lines if line.startswith("{")]
     positions = {topic: dict(offsets) for topic, offsets in before.items()}
     for topic, partitions in (item for source in sources for item in source.items()):
+        if topic == TICKS:
+            continue
         furthest = positions.setdefault(topic, {})
         for partition, offset in partitions.items():
             furthest[int(partition)] = max(int(offset), furthest.get(int(partition), 0))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duolog.engine.counted import of_all_jvms
+from duolog.engine.ticks import TICKS
 from duolog.engine.topics import EndOffsets
 
 
@@ -263,4 +264,5 @@ def _positions(offsets: object) -> dict[str, dict[int, int]]:
     return {
         topic: {int(partition): int(offset) for partition, offset in partitions.items()}
         for topic, partitions in offsets.items()
+        if topic != TICKS
     }

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
-from duolog.engine.lowering.idle import TICKS
 from duolog.engine.lowering.looks import lower_look
 from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.python_functions import python_of
@@ -22,6 +21,7 @@ from duolog.engine.settings import (
     ErrorHandling,
 )
 from duolog.engine.stores import RowReader
+from duolog.engine.ticks import TICKS
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Node, Plan
 from duolog.runtime.store_rows import StoredRow

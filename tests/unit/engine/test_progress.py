@@ -1,8 +1,11 @@
 import json
+from typing import Any
 
+from duolog.engine.checkpoint_positions import positions_in
 from duolog.engine.progress import Counters, Report, lag_of, merge_positions
+from duolog.engine.ticks import TICKS
 
-REPORT = {
+REPORT: dict[str, Any] = {
     "batchId": 7,
     "timestamp": "2013-01-01T00:00:00.500Z",
     "numInputRows": 100,
@@ -24,6 +27,16 @@ def test_a_report_of_spark_is_read_whether_its_offsets_are_json_or_text() -> Non
     assert (report.records_in, report.records_per_second, report.duration_ms) == (100, 50.0, 2000)
     assert report.positions == {"flights": {0: 90, 1: 10}, "airlines": {0: 16}}
     assert report.state_commit_ms == 42
+
+
+def test_the_source_of_ticks_is_no_topic() -> None:
+    """A broker was asked for the end of its log, did not know it, and so no log of the application was watched."""
+    of_ticks = {"endOffset": json.dumps({TICKS: {"0": 1_700_000_000_000}})}
+    report = Report.parse(json.dumps(REPORT | {"sources": [*REPORT["sources"], of_ticks]}))
+    entry = 'v1\n{"batchWatermarkMs":0}\n{"flights":{"0":90}}\n{"__ticks":{"0":1700000000000}}'
+
+    assert report.positions == {"flights": {0: 90, 1: 10}, "airlines": {0: 16}}
+    assert positions_in(entry, {}) == {"flights": {0: 90}}
 
 
 def test_a_report_without_numbers_reads_as_zeros() -> None:

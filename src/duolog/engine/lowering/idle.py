@@ -17,11 +17,10 @@ from duolog.engine.lowering.operators import (
     RouteOperator,
 )
 from duolog.engine.lowering.rows import Json, Row
+from duolog.engine.ticks import TICKS
 from duolog.plan.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, Process
 
-TICKS: Final = "__ticks"
-"""What stands for the topic of ticks, in the kernel too."""
 # The greatest timestamp that is one (the kernel's `Timestamps`): behind all records of a micro-batch.
 _LAST: Final = f"{(2**63 - 1) // 1000 - 1}L"
 _KEY: Final = ["BIGINT", "BIGINT"]
