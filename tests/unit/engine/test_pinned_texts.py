@@ -9,6 +9,7 @@ function has none.
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -99,6 +100,24 @@ def by_function(stream: Stream, _table: Table) -> None:
     stream.select_key(upper).group_by_key().count().to("out")
 
 
+@dataclass
+class Kind:
+    name: str
+    length: int
+
+
+def kind_of(kind: str) -> Kind:
+    return Kind(kind, len(kind))
+
+
+def by_fields(stream: Stream, _table: Table) -> None:
+    stream.select_key(kind_of).group_by_key().count().to("out")
+
+
+def by_named_function(stream: Stream, _table: Table) -> None:
+    stream.select_key(called=upper).group_by_key().count().to("out")
+
+
 def by_pair(stream: Stream, _table: Table) -> None:
     stream.map(with_key).group_by_key().count().to("out")
 
@@ -130,9 +149,19 @@ def part(of: Json, name: str) -> str:
         ),
         (of_top, "row", "named_struct('sort_col', things.d, 'col0', things.n)"),
         (by_function, "key", "upper(CAST(to_json("),
+        (by_fields, "key", "duolog_python('app', 'kind_of', CAST(to_json("),
+        (by_named_function, "key", "duolog_python('app', 'upper', CAST(to_json("),
         (by_pair, "key", "CAST((CAST(duolog_from_json(with_key("),
     ],
-    ids=["a comparison", "a filter before a table", "top", "a key by a function", "a pair"],
+    ids=[
+        "a comparison",
+        "a filter before a table",
+        "top",
+        "a key by a function",
+        "fields",
+        "a named key",
+        "a pair",
+    ],
 )
 def test_layouts_say_what_b506ee0_said(build: Build, name: str, text: str) -> None:
     assert text in part(shape(build), name)

@@ -18,7 +18,14 @@ from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.engine.pinned_texts import are_pinned
-from duolog.plan.expressions import Call, ColumnRef, Expression, column_names, rewrite
+from duolog.plan.expressions import (
+    Call,
+    ColumnRef,
+    Expression,
+    PythonCall,
+    column_names,
+    rewrite,
+)
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge
 from duolog.plan.nodes import GroupBy, Project, Repartition, SelectKey, TableSource
@@ -28,7 +35,8 @@ def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered
     carrying, carried = _carry(node, row, around.needed(node))
     readable = _with_old_key(row, carried)
     expressions = [_as_lowered_first(expression, node) for _, expression in node.keys]
-    calling, called, naming = calls_before(expressions, node, readable, around, nulls=True)
+    of_many = () if are_pinned() and not _was_two_steps(node) else expressions
+    calling, called, naming = calls_before(of_many, node, readable, around, nulls=True)
     keys = [lower_as_declared(expression, naming) for expression in expressions]
     entry = called.entry(
         node.name,
@@ -50,6 +58,13 @@ def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
                 return None
 
     return rewrite(expression, once) if are_pinned() else expression
+
+
+def _was_two_steps(node: SelectKey) -> bool:
+    """Tell if it was two steps first, with a call of many records before the key: other keys called their function by the expression."""
+    (name, key), *others = node.keys
+    was_free = "key" not in node.parent.schema.names
+    return not others and name == "key" and isinstance(key, PythonCall) and was_free
 
 
 def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:
