@@ -303,7 +303,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_with_its_path(tmp_path: 
     with pytest.raises(CheckpointNotWritable) as caught:
         start(tmp_path / "file" / "flights", PlayedHolder())
 
-    assert str(tmp_path / "file") in caught.value.detail
+    assert str(tmp_path / "file") in caught.value.message
 
 
 def test_a_claim_on_a_full_disk_is_refused_in_words_and_holds_no_lock(
@@ -317,7 +317,7 @@ def test_a_claim_on_a_full_disk_is_refused_in_words_and_holds_no_lock(
     with pytest.raises(CheckpointNotWritable) as caught:
         start(tmp_path, holder)
 
-    assert "No space left on device" in caught.value.detail
+    assert "No space left on device" in caught.value.message
     assert holder.released.is_set()
 
 
