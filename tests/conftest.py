@@ -138,15 +138,21 @@ def _kill_jvm() -> bool:
 
 @pytest.fixture(autouse=True)
 def _own_log_level() -> Iterator[None]:
-    """What a test tells Duolog's logger goes with it: the next one counts the lines it gets."""
-    logger = logging.getLogger("duolog")
-    level, handlers, propagate = logger.level, logger.handlers[:], logger.propagate
+    """Restore Duolog's loggers after each test: the next one counts the lines it gets."""
+    loggers = [logging.getLogger(name) for name in ("duolog", "duolog.engine.java_end")]
+    before = [
+        (logger, logger.level, logger.handlers[:], logger.filters[:], logger.propagate)
+        for logger in loggers
+    ]
     # A command that a fixture of a larger scope runs may have changed it: caplog hears nothing then.
-    logger.propagate = True
+    loggers[0].propagate = True
     yield
-    logger.setLevel(level)
-    logger.handlers[:] = handlers
-    logger.propagate = propagate
+    for logger, level, handlers, filters, propagate in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
+        # A command with wrong options never closes its context, and leaves its filter.
+        logger.filters[:] = filters
+        logger.propagate = propagate
 
 
 @pytest.fixture(scope="session")
