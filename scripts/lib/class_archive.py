@@ -67,9 +67,9 @@ def write() -> None:
 def main() -> None:
     if archive().exists:
         return
-    # Whoever runs the tests waits for the archive, on a busy machine too.
     # An archive holds classes, not compiled code: the second compiler costs a JVM of a minute more than it saves.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    # The test run waits for the archive, on a busy machine too.
     ARCHIVE_LIMITS.load_max, ARCHIVE_LIMITS.write_s = math.inf, _WRITE_S
     print("writing the class archive, which all JVMs of the tests share", file=sys.stderr)
     try:
