@@ -1,7 +1,7 @@
 """Each program under `examples/` runs by itself, ends well, and says what to notice.
 
 Those that need nothing but the JVM of the test run are in `test_examples_on_one_jvm.py` too; here they
-start their own with `--deep`.
+start their own with `--deep`, as does a program that takes minutes.
 """
 
 import subprocess
@@ -26,11 +26,16 @@ ON_ONE_JVM: Final = (
     "17_lookups.py",
     "18_quiet_sensors.py",
 )
+# Kills and restarts its engine several times.
+LONG: Final = ("11_crash.py",)
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.deep] * (name in ON_ONE_JVM)) for name in PROGRAMS],
+    [
+        pytest.param(name, marks=[pytest.mark.deep] * (name in ON_ONE_JVM or name in LONG))
+        for name in PROGRAMS
+    ],
 )
 def test_an_example_runs_by_itself(name: str) -> None:
     done = subprocess.run(

@@ -77,6 +77,7 @@ def bootstrap_servers() -> Iterator[str]:
         yield cluster.bootstrap_servers
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_an_engine_killed_in_each_mode_loses_nothing_and_counts_nothing_twice(
     bootstrap_servers: str, tmp_path: Path

@@ -68,6 +68,7 @@ RECORDS = 40_000
 MEMORY = 512 * MIB
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_micro_batches_fit_the_memory_of_the_jvm(tmp_path: Path) -> None:
     """200,000 records of 3.5 KB ended a JVM of 2 GiB; so do 40,000 of 14 KB in half a GiB.

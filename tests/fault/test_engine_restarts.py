@@ -124,6 +124,7 @@ def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path
     assert told["records"][0] >= 3, "what the first JVM has read counts too"
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
     tmp_path: Path,

@@ -93,6 +93,7 @@ def produce_one_of_each(client: Client) -> None:
         client.produce("in", key, '{"n": 1}')
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_an_owner_that_was_replaced_while_it_was_paused_writes_nothing_more(
     cluster: EmbeddedCluster, tmp_path: Path

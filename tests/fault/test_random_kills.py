@@ -146,6 +146,7 @@ def _all_of(consumer: Consumer, topic: str) -> Iterator[Any]:
                 yield message
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_random_topologies_that_are_killed_end_with_the_results_of_a_run_that_is_not(
     tmp_path: Path,

@@ -143,7 +143,7 @@ def judge_counts(rows: list[Row], sent: int, *, once: bool) -> None:
 @pytest.mark.parametrize(
     ("mode", "once"),
     [
-        ("micro-batch", True),
+        pytest.param("micro-batch", True, marks=pytest.mark.deep),
         pytest.param("real-time", True, marks=pytest.mark.deep),
         pytest.param("micro-batch", False, marks=pytest.mark.deep),
         pytest.param("real-time", False, marks=pytest.mark.deep),

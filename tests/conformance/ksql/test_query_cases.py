@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(ABSENT is not None, reason=str(ABSENT)),
 ]
 
-SAMPLE: Final = 150
+SAMPLE: Final = 75
 SERVER_SAMPLE: Final = 40
 PARTS: Final = 8
 

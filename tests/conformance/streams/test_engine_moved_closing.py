@@ -114,7 +114,7 @@ def second_half(bench: Closing, mode: Mode) -> None:
 @pytest.mark.parametrize(
     ("mode", "ways"),
     [
-        pytest.param("micro-batch", (3,), id="grown"),
+        pytest.param("micro-batch", (3,), id="grown", marks=pytest.mark.deep),
         # What was told before is known behind both.
         pytest.param("micro-batch", (5, 3), id="twice", marks=pytest.mark.deep),
         pytest.param("micro-batch", (1,), id="into-one", marks=pytest.mark.deep),

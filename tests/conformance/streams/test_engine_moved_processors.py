@@ -115,7 +115,7 @@ class Processing(Bench):
 @pytest.mark.parametrize(
     ("mode", "ways"),
     [
-        ("micro-batch", (3,)),
+        pytest.param("micro-batch", (3,), marks=pytest.mark.deep),
         pytest.param("real-time", (4, 1), marks=pytest.mark.deep),
     ],
 )

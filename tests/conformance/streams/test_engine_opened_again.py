@@ -81,6 +81,7 @@ def outputs(directory: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_engines_share_a_jvm_that_goes_with_the_last_of_them_and_is_made_anew(
     tmp_path: Path,

@@ -160,7 +160,7 @@ def _numbered(numbers: range) -> dict[str, list[int]]:
     return {f"{key}": list(range(1, 1 + sum(n % 5 == key for n in there))) for key in range(5)}
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@pytest.mark.parametrize("mode", [pytest.param("micro-batch", marks=pytest.mark.deep), "real-time"])
 def test_processors_are_called_in_each_mode_and_after_a_second_start(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:

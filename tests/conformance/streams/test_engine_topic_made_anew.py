@@ -97,6 +97,7 @@ def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_witho
             assert len(admin.list_topics().topics["out"].partitions) == 2
 
 
+@pytest.mark.deep
 def test_a_changelog_that_is_deleted_under_the_query_does_not_come_back_without_a_word(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -241,6 +241,7 @@ def named(shop: Shop) -> Topology:
     return topology
 
 
+@pytest.mark.deep
 def test_a_changelog_that_was_lost_is_begun_anew_though_the_state_can_go_to_no_other_tasks(
     spark: SparkSession, make: MakeShop
 ) -> None:
