@@ -26,7 +26,7 @@ from results_file import write_result
 
 from duolog import Topology, call, col
 from duolog.functions.called import Called
-from duolog.plan.python_functions import PythonFunction
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.types import BIGINT, DOUBLE
 from duolog.runtime.supervisor import BrokerProcess
 from duolog.testing.kernel_evaluator import KernelEvaluator

@@ -17,7 +17,7 @@ from duolog.engine.restore_plan import RestorePlan, restore_plan
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
 from duolog.engine.topics import TopicReader
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing import Client, EmbeddedCluster
 

@@ -37,11 +37,11 @@ from duolog import (
 )
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Grouped, Stream, Table
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT
 from duolog.plan.windows import SessionWindows, SlidingWindows, TimeWindows, Windows
+from duolog.plan.windows.calendar_windows import CalendarWindows
 from growing.growth import (
     Growth,
     changes_twice,

@@ -12,8 +12,8 @@ from duolog.dsl.columns import Expr
 from duolog.engine.lower import lower
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names as StoreNames
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Scope
-from duolog.plan.levels import find_levels
 from duolog.plan.types import STRING, parse_columns
 from duolog.testing.evaluation import Values, compile_expression
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord, latest

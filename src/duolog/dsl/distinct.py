@@ -11,7 +11,7 @@ from duolog.dsl.columns import Expr, named
 from duolog.dsl.elements import free_name
 from duolog.dsl.joins import On
 from duolog.dsl.records import Records
-from duolog.plan.accumulators import Accumulator
+from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import (

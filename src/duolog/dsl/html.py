@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from duolog.plan.describe import describe_node
 from duolog.plan.nodes import Node, ancestors
+from duolog.plan.text.describe import describe_node
 
 _CELL_MAX: Final = 200
 

@@ -21,8 +21,8 @@ from duolog.dsl.python_functions import (
 from duolog.plan.aggregates import Fold, custom_fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import AccumulatorRef, Expression, Named, PythonCall, TableColumnRef
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.nodes import GroupBy, scope_of
-from duolog.plan.python_functions import PythonFunction
 from duolog.plan.schema import Schema
 
 KEPT: Final = "aggregate"

@@ -32,8 +32,8 @@ from duolog.plan.expressions import (
     RowTime,
     literal,
 )
+from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction, Takes
 from duolog.plan.literals import PlainValue
-from duolog.plan.python_functions import Gathered, Lookups, PythonFunction, Takes
 from duolog.plan.schema import Schema
 from duolog.plan.types import BOOLEAN, Array, Column, Struct, Type
 

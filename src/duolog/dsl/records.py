@@ -20,12 +20,12 @@ from duolog.dsl.python_functions import (
     predicate,
 )
 from duolog.dsl.running import Running
-from duolog.plan.awaiting import is_coroutine
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Call, ColumnRef, Expression, Named, PythonCall
+from duolog.plan.expressions.awaiting import is_coroutine
+from duolog.plan.expressions.key_functions import key_function
 from duolog.plan.formats import Format, internal_key_format
-from duolog.plan.key_functions import key_function
 from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
 from duolog.plan.nodes.topics import FOR_EVER

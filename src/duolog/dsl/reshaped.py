@@ -28,10 +28,10 @@ from duolog.dsl.python_functions import (
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Call, ColumnRef, Expression, Item, PythonCall, literal
+from duolog.plan.expressions.python_functions import Lookups
 from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Branch, Explode, Project, SelectKey, Split
 from duolog.plan.nodes.node import ensure_some
-from duolog.plan.python_functions import Lookups
 from duolog.plan.types import Array, Struct, Type
 
 

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from duolog.dsl.joins import JoinedNames, Select
 from duolog.dsl.records import Records
+from duolog.plan.cutting.joining import join_streams as plan_join
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.join_window import JoinWindow
-from duolog.plan.joining import join_streams as plan_join
 from duolog.plan.nodes import JoinKind, Node
 from duolog.plan.nodes.join import ensure_history
+from duolog.plan.windows.join_window import JoinWindow
 
 StreamT = TypeVar("StreamT", bound=Records)
 

@@ -6,10 +6,10 @@ from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, col, find_fields
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
+from duolog.plan.cutting.joining import join_by_foreign_key
+from duolog.plan.cutting.joining import join_tables as plan_join
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named
-from duolog.plan.joining import join_by_foreign_key
-from duolog.plan.joining import join_tables as plan_join
 from duolog.plan.nodes import ForeignJoin, JoinKind, Node
 
 TableT = TypeVar("TableT", bound=Records)

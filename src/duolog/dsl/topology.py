@@ -20,14 +20,14 @@ from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.starting import Begin, read_topics, start_of
 from duolog.dsl.streams import Stream, Table
-from duolog.plan.describe import describe
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import JSON, Format, internal_key_format
-from duolog.plan.levels import find_levels
 from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
 from duolog.plan.schema import BOUNDS, Schema
-from duolog.plan.streams_text import describe_as_streams
+from duolog.plan.text.describe import describe
+from duolog.plan.text.streams_text import describe_as_streams
 from duolog.plan.times import Invalid
 from duolog.plan.windows import Windows
 

@@ -6,10 +6,10 @@ Source: Kafka Streams `TimeWindows`, `SessionWindows`, `SlidingWindows`, `Unlimi
 import datetime as dt
 
 from duolog.dsl.short_tracebacks import short_tracebacks_of
-from duolog.plan.calendar_windows import CalendarWindows, Unit
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.windows import SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
+from duolog.plan.windows.calendar_windows import CalendarWindows, Unit
 
 
 def tumbling(

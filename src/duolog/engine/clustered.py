@@ -28,7 +28,7 @@ from duolog.engine.python_functions import described_of_keys
 from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
 from duolog.engine.slots import slots_free
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Plan
 from duolog.plan.nodes.plan import key_functions_of
 

@@ -56,7 +56,7 @@ from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
 from duolog.engine.versions import versions
 from duolog.engine.watched_topics import ensure_changelogs_whole, ensure_logs_whole, watch_over
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
 

@@ -3,7 +3,7 @@
 application "flights", 2 tasks, as at its first start
 mode: real-time, once caught up in micro-batches. Every operator allows it, and …
 topics: flights 2 partitions, airlines 1 partition
-then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.describe`, and
+then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.text.describe`, and
 for each operator its mode, store and expiry, for each function in Python where and how it is called
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from duolog.engine.explain_operators import explain_operators
 from duolog.engine.modes import ChosenMode
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
-from duolog.plan.describe import describe
-from duolog.plan.levels import Levels
-from duolog.plan.python_calls import function_calls
+from duolog.plan.cutting.levels import Levels
+from duolog.plan.cutting.python_calls import function_calls
+from duolog.plan.text.describe import describe
 
 
 def explain(

@@ -7,7 +7,7 @@ in micro-batches the last update of a row is told, by the record cache
 
 from collections.abc import Iterator
 
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node
 
 

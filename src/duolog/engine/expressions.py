@@ -38,11 +38,11 @@ from duolog.plan.expressions import (
     WallClock,
     type_of,
 )
+from duolog.plan.expressions.functions import BLANKS, common_type
+from duolog.plan.expressions.steps import STEPS
 from duolog.plan.formats import JSON
-from duolog.plan.functions import BLANKS, common_type
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX
-from duolog.plan.steps import STEPS
 from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 
 from duolog.core.raised import raised
 from duolog.engine.forks import forks_ended
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
 
 _KEYS_MAX: Final = 1000

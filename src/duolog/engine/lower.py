@@ -55,8 +55,8 @@ from duolog.engine.lowering.tables import (
 from duolog.engine.lowering.topics import lower_for_each, lower_print, lower_sink, lower_source
 from duolog.engine.python_functions import collecting
 from duolog.engine.sql import spark_types
-from duolog.plan.cuts import TableCopy
-from duolog.plan.levels import Edge, Levels, SubTopology
+from duolog.plan.cutting.cuts import TableCopy
+from duolog.plan.cutting.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (
     AggregateNode,
     Announce,

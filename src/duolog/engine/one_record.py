@@ -12,7 +12,7 @@ from duolog.engine.settings import (
     PYTHON_TIMEOUT_MS_DEFAULT,
     ErrorHandling,
 )
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 
 _LENGTH: Final = struct.Struct(">i")

@@ -8,7 +8,7 @@ from duolog.engine.lower import lower
 from duolog.engine.pinned_texts import pinned_texts, unpinned_texts
 from duolog.engine.store_layouts import UNPINNED, Json, shape_of
 from duolog.engine.store_names import Names
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 
 
 def pinned_spec(levels: Levels, application_id: str) -> Json:

@@ -7,7 +7,7 @@ from duolog.engine.lowering.idle import waits_idle
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.settings import Mode
 from duolog.engine.slots import slots_free, slots_needed
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from duolog.core.raised import raised
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.functions.of_keys import OfKey
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
+from duolog.plan.expressions.python_functions import Lookups, PythonFunction
 from duolog.plan.processors import Definition
-from duolog.plan.python_functions import Lookups, PythonFunction
 from duolog.plan.sql.user_functions import Routine
 from duolog.plan.types import INT, STRING
 

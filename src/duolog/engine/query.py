@@ -49,7 +49,7 @@ from duolog.engine.standstill import Standstill
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
 from duolog.engine.trigger_bounds import TriggerBounds
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 
 logger: Final = logging.getLogger(__name__)
 

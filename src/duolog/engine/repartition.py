@@ -42,7 +42,7 @@ from duolog.engine.store_layouts import subtopologies_of
 from duolog.engine.upgrades.renaming import filled_by
 from duolog.engine.upgrades.upgrade import initial_stores
 from duolog.engine.versions import versions
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Process
 from duolog.plan.types import render_columns
 

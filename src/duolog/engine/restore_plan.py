@@ -16,7 +16,7 @@ from duolog.engine.internal_topics import is_kept_by_age
 from duolog.engine.plan_shapes import shape_of_plan
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.topics import EndOffsets, TopicReader
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 
 

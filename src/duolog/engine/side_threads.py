@@ -12,7 +12,7 @@ from duolog.engine.key_functions import Answerer
 from duolog.engine.launch import Launcher
 from duolog.engine.masters import is_one_jvm
 from duolog.engine.printing import Printer
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 
 
 @dataclass(slots=True)

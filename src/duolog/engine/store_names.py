@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duolog.engine.lowering.required import needed_values, required_columns
-from duolog.plan.cuts import TableCopy
+from duolog.plan.cutting.cuts import TableCopy
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.expressions import AccumulatorRef, Expression, walk
-from duolog.plan.levels import Levels
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,

@@ -26,7 +26,7 @@ from duolog.engine.lowering.rows import Json
 from duolog.engine.session import Session
 from duolog.engine.topics import EndOffsets
 from duolog.functions.processors.stored import Kept, rows_of
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde

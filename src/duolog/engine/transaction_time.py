@@ -11,8 +11,8 @@ from duolog.core.errors import ConfigError
 from duolog.core.units import MINUTE_MS
 from duolog.engine.masters import is_one_jvm
 from duolog.engine.settings import EngineConfig
+from duolog.plan.cutting.python_calls import lookups_of
 from duolog.plan.nodes import Plan
-from duolog.plan.python_calls import lookups_of
 
 NAME: Final = "transaction.timeout.ms"
 # How long an epoch that nobody ends may hold up readers of committed records; and how long one may take.

@@ -20,8 +20,8 @@ from duolog.core.raised import raised
 from duolog.functions import values, vectors
 from duolog.functions.places import place_in
 from duolog.functions.threads import Threads
-from duolog.plan.awaiting import is_coroutine
-from duolog.plan.python_functions import Gathered, Lookups, PythonFunction, code_of
+from duolog.plan.expressions.awaiting import is_coroutine
+from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction, code_of
 from duolog.plan.sql.user_functions import FunctionFailed, Routine
 
 

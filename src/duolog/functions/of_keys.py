@@ -7,7 +7,7 @@ Source: the kernel's `KeyFunctions`, `engine.key_functions`.
 
 from typing import Any
 
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from duolog.functions.values import text
-from duolog.plan.python_functions import PythonFunction
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,

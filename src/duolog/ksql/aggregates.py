@@ -20,13 +20,13 @@ from duolog.ksql.function_errors import not_accepted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.settings import Settings
 from duolog.ksql.user_calls import user_function
+from duolog.plan.aggregates.user_folds import OF_USER, Kept
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Aggregate, Call, Literal
 from duolog.plan.sql.aggregates import SQL_AGGREGATES, OverTables, SqlAggregate
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.sql.user_functions import UserFunction
 from duolog.plan.types import INT, NULL, Type
-from duolog.plan.user_folds import OF_USER, Kept
 
 _LIMITS: Final[Mapping[str, str]] = {
     "COLLECT_LIST": settings.LIST_LIMIT,

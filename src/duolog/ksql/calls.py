@@ -13,11 +13,11 @@ from duolog.ksql.settings import settings_in_force
 from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Expression, Lambda, Literal, Variable
+from duolog.plan.expressions.user_calls import user_call
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT, AmbiguousCall, LambdaOf, Resolved, SqlFunction
 from duolog.plan.sql.user_functions import Routine, UserFunction
 from duolog.plan.types import NULL, Type, parts_of
-from duolog.plan.user_calls import user_call
 
 _UNITS: Final = frozenset(
     unit + plural

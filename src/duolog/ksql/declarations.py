@@ -15,13 +15,13 @@ from duolog.core.errors import StatementError
 from duolog.ksql.formatting import quoted_name
 from duolog.ksql.properties import DELIMITERS
 from duolog.ksql.types import sql_name
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.formats import BARE, DELIMITER, SINGLE, Format
 from duolog.plan.nodes import AggregateNode, Node, Sink
 from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.topics import Source
 from duolog.plan.types import DATE, TIMESTAMP, Column, parts_of
+from duolog.plan.windows.calendar_windows import CalendarWindows
 
 _TEXTS: Final = (TIMESTAMP, DATE)
 """What is a text in the JSON of topologies, and a number in ksqlDB's."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from duolog.ksql import nodes
 from duolog.ksql.durations import milliseconds
-from duolog.plan.join_window import JoinWindow
+from duolog.plan.windows.join_window import JoinWindow
 
 _DAY_MS: Final = 86_400_000
 

@@ -37,8 +37,8 @@ from duolog.ksql.projection import FOREIGN_KEY, JOINING
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.sources import KeyColumn, Relation, SourceReader
 from duolog.ksql.steps import Steps, unused
+from duolog.plan.cutting.joining import join_by_foreign_key, join_streams, join_tables
 from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
-from duolog.plan.joining import join_by_foreign_key, join_streams, join_tables
 from duolog.plan.nodes import GlobalTableJoin, JoinKind, Node, SelectKey, StreamTableJoin
 from duolog.plan.nodes.global_table import global_source
 

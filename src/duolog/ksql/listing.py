@@ -207,8 +207,8 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
-    from duolog.plan.levels import find_levels  # noqa: PLC0415 - what plans is not loaded for a SHOW
-    from duolog.plan.python_calls import function_calls  # noqa: PLC0415
+    from duolog.plan.cutting.levels import find_levels  # noqa: PLC0415 - what plans is not loaded for a SHOW
+    from duolog.plan.cutting.python_calls import function_calls  # noqa: PLC0415
 
     planned = query.planned
     facts = (

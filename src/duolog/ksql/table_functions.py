@@ -22,11 +22,11 @@ from duolog.ksql.sources import Relation
 from duolog.ksql.steps import Steps, unused
 from duolog.ksql.user_calls import user_function
 from duolog.plan.expressions import Call, ColumnRef, Expression
+from duolog.plan.expressions.user_calls import user_call
 from duolog.plan.nodes import Explode, Node
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.sql.table import TABLE_FUNCTIONS
 from duolog.plan.types import Array
-from duolog.plan.user_calls import user_call
 
 _BY_NAME: Final = {function.name: function for function in TABLE_FUNCTIONS}
 

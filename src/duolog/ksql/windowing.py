@@ -19,8 +19,8 @@ from duolog.ksql.durations import milliseconds
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.words import CALENDAR_UNITS
-from duolog.plan.calendar_windows import CalendarWindows, Unit
 from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.plan.windows.calendar_windows import CalendarWindows, Unit
 
 _DAY_MS: Final = 86_400_000
 _CALENDAR: Final[dict[tuple[int, str], Unit]] = {

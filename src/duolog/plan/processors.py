@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from duolog.core.units import MINUTE_MS
 from duolog.core.windowed_key import WindowedKey
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.python_functions import code_of
+from duolog.plan.expressions.python_functions import code_of
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import Column, Struct, map_in, render_columns
 

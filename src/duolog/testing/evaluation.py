@@ -25,7 +25,7 @@ from duolog.plan.expressions import (
     WallClock,
     type_of,
 )
-from duolog.plan.functions import common_type
+from duolog.plan.expressions.functions import common_type
 from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
 from duolog.testing.casts import cast_value
 from duolog.testing.scalars import NULL_PASSES, NULL_SEES, RecordError, Scalar, order_key

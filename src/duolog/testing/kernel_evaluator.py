@@ -22,7 +22,7 @@ from duolog.engine.settings import (
 )
 from duolog.engine.stores import RowReader
 from duolog.engine.ticks import TICKS
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Node, Plan
 from duolog.runtime.store_rows import StoredRow
 from duolog.testing.packed_records import Sunk, pack, unpack

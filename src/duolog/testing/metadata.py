@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from duolog.core.raised import raised
 from duolog.plan.expressions import Expression, Scope
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
 from duolog.plan.schema import Schema
 from duolog.testing.entries import Entry, Run, Stores, named

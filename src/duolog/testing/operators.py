@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final, cast
 
-from duolog.plan.cuts import TableCopy
+from duolog.plan.cutting.cuts import TableCopy
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes import (
     AggregateNode,

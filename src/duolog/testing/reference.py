@@ -26,9 +26,9 @@ from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
 from duolog.functions.processors.schedules import PunctuationType
+from duolog.plan.cutting.levels import Edge, Ingress, SubTopology, find_levels
+from duolog.plan.expressions.key_functions import PARTITIONS_MAX
 from duolog.plan.formats import internal_key_format
-from duolog.plan.key_functions import PARTITIONS_MAX
-from duolog.plan.levels import Edge, Ingress, SubTopology, find_levels
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,

@@ -13,7 +13,7 @@ from decimal import Decimal as PythonDecimal
 from functools import cache
 from typing import Any, Final, cast
 
-from duolog.plan.functions import BLANKS
+from duolog.plan.expressions.functions import BLANKS
 from duolog.plan.types import BIGINT, DOUBLE, Decimal, Type
 from duolog.serde.json import WIDE
 from duolog.testing.casts import BITS, fit, saturate, wrap

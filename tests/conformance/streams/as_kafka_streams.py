@@ -12,9 +12,9 @@ from typing import Final, cast
 import pytest
 
 from duolog.dsl import stream_joins
-from duolog.plan.join_window import JoinWindow
 from duolog.plan.nodes import Suppress
 from duolog.plan.windows import SessionWindows, SlidingWindows
+from duolog.plan.windows.join_window import JoinWindow
 
 OURS: Final = cast("property", Suppress.delay_ms)
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from conformance.streams.judge import ByTopic, Given, Written
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.packed_records import Sunk, pack, unpack

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from conformance.kafka.peer import fetch
 from duolog.dsl.reducing import ANY
-from duolog.plan.calendar_windows import CalendarWindows
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
@@ -31,7 +31,6 @@ from duolog.plan.expressions import (
     RowTime,
     TableColumnRef,
 )
-from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
     Announce,
@@ -71,6 +70,7 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.times import SourceTimes
 from duolog.plan.windows import Windows
+from duolog.plan.windows.calendar_windows import CalendarWindows
 
 SOURCES: Final = Path(__file__).parent / "java"
 COMPILE_TIMEOUT_S: Final = 120

@@ -14,8 +14,8 @@ from typing import Final
 from conformance.streams.judge import Given
 from conformance.streams.judged_cases import Mode, cache_of
 from duolog import Topology
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.nodes import AggregateNode, ForeignJoin, Plan
+from duolog.plan.windows.calendar_windows import CalendarWindows
 from growing import of_streams, of_tables
 from growing.growth import (
     GLOBAL,

@@ -24,9 +24,8 @@ from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import ByTopic, Given, KafkaStreams
 from conformance.streams.judged_cases import by_key, without_headers
 from conformance.streams.random_cases import Case
-from duolog.plan.describe import describe
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Call, walk
-from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
     ForeignJoin,
@@ -39,6 +38,7 @@ from duolog.plan.nodes import (
     Suppress,
     ancestors,
 )
+from duolog.plan.text.describe import describe
 from duolog.plan.windows import SessionWindows
 from growing.growth import sources_of
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, hopping, session, sliding, sum_, tumbling
 from duolog.dsl.streams import Stream
-from duolog.plan.join_window import JoinWindow
 from duolog.plan.windows import Windows
+from duolog.plan.windows.join_window import JoinWindow
 from duolog.testing import TopologyDriver
 from topologies import ms
 

@@ -15,7 +15,7 @@ from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
 from duolog.dsl.columns import Expr
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord

@@ -36,7 +36,7 @@ from duolog import (
 )
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of
 from duolog.testing.packed_records import pack, unpack

@@ -84,9 +84,9 @@ from conformance.streams.versioned_cases import (
     OF_VERSIONS,
     VERSIONED,
 )
-from duolog.plan.describe import describe
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import AggregateNode, Plan, Suppress
+from duolog.plan.text.describe import describe
 from duolog.plan.windows import SessionWindows
 from topologies import RawRecord
 

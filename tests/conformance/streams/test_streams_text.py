@@ -32,7 +32,7 @@ from conformance.streams.judged_shapes import (
     written_to_topics_of_their_own,
 )
 from duolog import Topology, col
-from duolog.plan.streams_text import describe_as_streams
+from duolog.plan.text.streams_text import describe_as_streams
 from topologies import KEY, VALUE
 
 

@@ -36,9 +36,9 @@ from conformance.streams.judge import ByTopic, Given, KafkaStreams, Written
 from conformance.streams.judged_cases import CACHE_BYTES_MAX
 from conformance.streams.test_emitted_once import joined
 from duolog import Topology, hopping, session, sliding, sum_, tumbling
-from duolog.plan.join_window import JoinWindow
 from duolog.plan.nodes import Plan
 from duolog.plan.windows import Windows
+from duolog.plan.windows.join_window import JoinWindow
 from topologies import ms
 
 Form = Literal["on update", "suppressed", "on close"]

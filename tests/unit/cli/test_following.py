@@ -18,7 +18,7 @@ from duolog.dsl.topology import Topology
 from duolog.engine.errors import TopologyChanged
 from duolog.engine.lower import lower
 from duolog.engine.progress import Progress, Skipped
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.runtime.broker_watch import BrokerWatch, Looked
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import pytest
 from duolog import Topology, col
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Stream
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.testing.driver import TopologyDriver
 
 

@@ -7,7 +7,7 @@ import pytest
 from duolog import Topology, col, offset
 from duolog.core.errors import QueryError, StatementError
 from duolog.dsl.streams import Stream, Table
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.testing.driver import TopologyDriver
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
 

@@ -8,11 +8,11 @@ from duolog.engine.expressions import Names, lower_expression
 from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.steps import lower_step
 from duolog.plan.expressions import Call, ColumnRef
-from duolog.plan.functions import FUNCTIONS, Function
+from duolog.plan.expressions.functions import FUNCTIONS, Function
+from duolog.plan.expressions.steps import STEPS
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.signatures import ANY, AnyDecimal, Generic, LambdaOf, Signature, SqlFunction
-from duolog.plan.steps import STEPS
 from duolog.plan.types import STRING, TIME, Array, Column, Map, Struct, Type, parse_type
 
 _TYPES = [

@@ -2,7 +2,7 @@ from duolog import Topology
 from duolog.engine.lower import lower
 from duolog.engine.store_layouts import Json, shape_of
 from duolog.engine.store_names import Names
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 
 
 def shape_of_topology(topology: Topology, tasks: int = 2) -> Json:

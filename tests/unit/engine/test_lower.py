@@ -4,7 +4,7 @@ from duolog import Topology, col, concat, count, sum_, tumbling
 from duolog.engine.explain import explain
 from duolog.engine.lower import lower
 from duolog.engine.modes import choose_mode
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 
 Spec = dict[str, Any]
 

@@ -18,7 +18,7 @@ from duolog.engine.masters import (
     standalone_masters,
 )
 from duolog.engine.session_conf import session_conf
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.runtime.application import Application
 
 CLUSTERS = ["spark://host:7077", "local-cluster[2,1,1024]", "yarn", "k8s://https://host:6443"]

@@ -25,7 +25,7 @@ from duolog.engine.shape_difference import bound, first_difference
 from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.store_layouts import UNPINNED, Json, shape_of
 from duolog.engine.store_names import Names
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.types import STRING, Array
 from unit.engine.pinned_cases import pinned_cases
 

@@ -7,7 +7,7 @@ from duolog import Processor, Record, Topology, collect_list, key_value_store, s
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.lower import lower
 from duolog.engine.repartition import Movable, movable_stores, places_of_stores
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from fault.journeys import topology as journeys
 
 KEY, VALUE = "k STRING", "n BIGINT, other STRING"

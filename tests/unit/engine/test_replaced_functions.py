@@ -13,8 +13,8 @@ from duolog.engine.python_functions import collecting
 from duolog.ksql.session import SqlSession
 from duolog.ksql.udf.modules import look_in
 from duolog.plan.expressions import PythonCall, walk
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.nodes import Project
-from duolog.plan.python_functions import PythonFunction
 
 SOURCE = "from duolog import udf\n\n@udf\ndef price(a: int) -> int:\n    return a * {}\n"
 STREAM = "CREATE STREAM s (k STRING KEY, a BIGINT) WITH (kafka_topic='s', value_format='JSON', partitions=1);"

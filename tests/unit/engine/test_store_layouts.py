@@ -21,7 +21,7 @@ from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.store_layouts import Json
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.windows import Windows
 from unit.engine.shapes import shape_of_topology
 

@@ -7,7 +7,7 @@ from duolog.dsl.streams import Table
 from duolog.engine.failures import Cause, query_failed
 from duolog.engine.lower import lower
 from duolog.engine.shape_difference import first_difference
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes.aggregate import Emit
 from unit.engine.shapes import shape_of_topology
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from duolog.functions.called import Called, CallError
-from duolog.plan.python_functions import Gathered, Lookups, PythonFunction
+from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction
 from duolog.plan.types import BIGINT, DOUBLE, INT, STRING, Type, parse_type
 
 

@@ -21,7 +21,7 @@ from duolog import (
 )
 from duolog.core.errors import QueryError, StatementError
 from duolog.functions.processors.schedules import NEVER, PunctuationType, Schedules
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.testing import TopologyDriver
 
 TEXT: dict[str, Any] = {"key": "id STRING", "value": "said STRING"}

@@ -10,7 +10,7 @@ import pytest
 
 from duolog.functions import vectors
 from duolog.functions.called import Called
-from duolog.plan.python_functions import PythonFunction, Takes
+from duolog.plan.expressions.python_functions import PythonFunction, Takes
 from duolog.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Type
 
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 import pytest
 from pyspark import cloudpickle
 
-from duolog.plan.python_functions import Lookups, PythonFunction
+from duolog.plan.expressions.python_functions import Lookups, PythonFunction
 from duolog.plan.types import BIGINT, DOUBLE
 
 pytestmark = pytest.mark.timeout(60)

@@ -13,7 +13,7 @@ from conformance.streams.judge import Given
 from conformance.streams.judged_cases import CACHE_BYTES_MAX
 from duolog import Topology, sum_
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from topologies import KEY, VALUE, ms
 from unit.kernel.driver import In, KernelDriver
 

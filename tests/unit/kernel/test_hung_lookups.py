@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology, col
 from duolog.engine.lower import lower
 from duolog.engine.python_functions import python_of
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver, kernel_package
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]

@@ -14,7 +14,7 @@ from duolog import Topology
 from duolog.engine.key_functions import Answerer
 from duolog.engine.lower import lower
 from duolog.engine.python_functions import described_of_keys, python_of
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from unit.kernel.driver import In, KernelDriver, kernel_package
 

@@ -11,7 +11,7 @@ import waiting
 from duolog import Topology, col, count, tumbling
 from duolog.engine.lower import lower
 from duolog.engine.metrics import TaskMetrics, read_sources, read_tasks
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, kernel_package
 from unit.kernel.java_program import run_java

@@ -11,7 +11,7 @@ from duolog import Topology, session, sliding, tumbling
 from duolog.core.units import SECOND_MS
 from duolog.dsl.streams import Grouped, Table
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 
 pytestmark = pytest.mark.spark

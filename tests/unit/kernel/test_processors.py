@@ -20,7 +20,7 @@ from duolog.core.errors import StatementError
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
 from duolog.engine.python_functions import python_of
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import SourceRecord
 from unit.kernel.driver import In, KernelDriver, Out, kernel_package

@@ -15,7 +15,7 @@ from duolog import Topology, array, call, col, count, max_
 from duolog.engine.lower import lower
 from duolog.engine.python_functions import python_of
 from duolog.engine.settings import LOG_AND_CONTINUE, ErrorHandling
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.testing import TopologyDriver
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SourceRecord

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology, session
 from duolog.core.units import SECOND_MS
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, calendar, col, session, tumbling, unlimited
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.windows import Windows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde

@@ -8,9 +8,9 @@ from duolog.ksql.declarations import declaration
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.ksql.state import Done
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import TimeWindows
+from duolog.plan.windows.calendar_windows import CalendarWindows
 from unit.ksql.joined import STRICT, Given, in_kernel, planned, run
 
 HOUR_MS = 3_600_000

@@ -4,9 +4,9 @@ import pytest
 
 from duolog.engine.lower import lower
 from duolog.ksql.errors import SqlError
-from duolog.plan.join_window import JoinWindow
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, SelectKey, StreamJoin
+from duolog.plan.windows.join_window import JoinWindow
 from unit.ksql.joined import STRICT, planned, run, stream, table
 
 

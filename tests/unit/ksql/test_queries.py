@@ -10,8 +10,8 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.ksql.settings import LIMIT, RANGE_SCAN, TABLE_SCAN
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Call
-from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Repartition, SetTime, StreamSource, ToTable
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 

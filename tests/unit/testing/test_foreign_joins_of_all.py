@@ -17,7 +17,7 @@ from duolog.dsl.streams import Table
 from duolog.engine.lower import lower
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Source, TableJoin, ancestors
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord, latest
 

@@ -85,7 +85,7 @@ def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relatio
 
 def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the columns of a query's result with their origins."""
-    from duolog.plan.origins import origins_of  # noqa: PLC0415 - as above
+    from duolog.plan.cutting.origins import origins_of  # noqa: PLC0415 - as above
 
     by_topic = {topic: one for one in query.planned.sources for topic in one.topics}
     for sink in query.planned.plan.sinks:

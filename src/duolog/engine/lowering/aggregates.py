@@ -17,7 +17,7 @@ from duolog.engine.lowering.pinned_structs import as_lowered_first
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.windows import lower_windows
 from duolog.engine.sql import spark_type
-from duolog.plan.accumulators import Accumulator
+from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import AggregateNode

@@ -18,7 +18,7 @@ from duolog.engine.lowering.operators import (
 )
 from duolog.engine.lowering.rows import Json, Row
 from duolog.engine.ticks import TICKS
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, Process
 
 # The greatest timestamp that is one (the kernel's `Timestamps`): behind all records of a micro-batch.

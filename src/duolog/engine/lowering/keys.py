@@ -18,6 +18,7 @@ from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.engine.pinned_texts import are_pinned
+from duolog.plan.cutting.levels import Edge
 from duolog.plan.expressions import (
     Call,
     ColumnRef,
@@ -27,7 +28,6 @@ from duolog.plan.expressions import (
     rewrite,
 )
 from duolog.plan.formats import internal_key_format
-from duolog.plan.levels import Edge
 from duolog.plan.nodes import GroupBy, Project, Repartition, SelectKey, TableSource
 
 

@@ -11,7 +11,7 @@ from duolog.engine.lowering.rows import Json, Row, Surroundings
 from duolog.engine.lowering.tables import lower_getter
 from duolog.engine.lowering.topics import json_text
 from duolog.engine.sql import literal, spark_types
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, ProcessorRows, Suppress
 from duolog.plan.types import Array, Column, Map, Struct
 

@@ -5,8 +5,8 @@ from duolog.engine.formats import encode
 from duolog.engine.lowering.rows import Row, Surroundings
 from duolog.engine.sql import text
 from duolog.plan.expressions import Expression
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.formats import JSON
-from duolog.plan.key_functions import KeyFunction
 from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 

@@ -7,9 +7,9 @@ from duolog.engine.lowering.operators import ProcessOperator, ProcessOutputOpera
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.python_functions import name_of
 from duolog.engine.sql import quoted, spark_type, spark_types, text
+from duolog.plan.cutting.python_calls import may_wait
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.nodes import Process, ProcessOutput
-from duolog.plan.python_calls import may_wait
 from duolog.plan.types import BYTES, INT, Column
 
 _FORWARDED = (Column("output", INT), Column("key", BYTES), Column("value", BYTES))

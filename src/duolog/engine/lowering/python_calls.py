@@ -13,9 +13,9 @@ from duolog.engine.expressions import Names, arguments_of
 from duolog.engine.lowering.operators import PythonOperator
 from duolog.engine.lowering.rows import Json, Row, Surroundings
 from duolog.engine.python_functions import name_of
+from duolog.plan.cutting.python_calls import calls_of_many
 from duolog.plan.expressions import Expression, type_of
 from duolog.plan.nodes import Node
-from duolog.plan.python_calls import calls_of_many
 from duolog.plan.types import BYTES, Column
 
 

@@ -12,8 +12,8 @@ from duolog.engine.expressions import Names
 from duolog.engine.lowering.operators import Operator, ProjectOperator
 from duolog.engine.lowering.required import Required
 from duolog.engine.sql import spark_types
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.expressions import Scope
-from duolog.plan.levels import Levels
 from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.plan.types import Column

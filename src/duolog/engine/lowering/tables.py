@@ -23,7 +23,7 @@ from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshap
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_rename
 from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.sql import spark_types
-from duolog.plan.cuts import TableCopy
+from duolog.plan.cutting.cuts import TableCopy
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import (

@@ -1,8 +1,8 @@
 """Windows as the kernel is told of them."""
 
 from duolog.engine.lowering.rows import Json
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.windows import FixedWindows, TimeWindows, UnlimitedWindows
+from duolog.plan.windows.calendar_windows import CalendarWindows
 
 
 def lower_windows(windows: FixedWindows) -> Json:

@@ -30,7 +30,7 @@ from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
 from duolog.engine.upgrades.shadow import shadow_of
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.versions import versions
-from duolog.plan.levels import Levels
+from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Plan
 
 if TYPE_CHECKING:

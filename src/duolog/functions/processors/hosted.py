@@ -27,8 +27,8 @@ from duolog.functions.processors.records import (
 )
 from duolog.functions.processors.schedules import Kept, PunctuationType, Schedule, Schedules
 from duolog.functions.processors.stores import Store
-from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.processors import Definition
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Final, get_args
 from typing import Literal as OneOf
 
-from duolog.plan.accumulators import Accumulator
+from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Named, Scope, type_of
 from duolog.plan.nodes.expiry import ensure_ttl, render_ttl

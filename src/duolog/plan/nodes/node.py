@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.schema import Schema
 from duolog.plan.types import BIGINT, INT, NULL, STRING, TIMESTAMP, Column, map_in, quote
 

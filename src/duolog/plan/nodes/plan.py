@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.key_functions import KeyFunction
+from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.nodes.end import End
 from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.global_table import ensure_read_once

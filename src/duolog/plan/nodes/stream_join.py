@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
-from duolog.plan.join_window import JoinWindow
 from duolog.plan.nodes.join import ensure_same_windows, key_hint
 from duolog.plan.nodes.node import Node, ensure_stream
 from duolog.plan.nodes.two_sides import JoinKind, JoinOfSides, SideOfJoin
 from duolog.plan.types import Column, render_columns
+from duolog.plan.windows.join_window import JoinWindow
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from duolog.core.units import DAY_MS
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.node import Node, ensure_table
@@ -16,6 +15,7 @@ from duolog.plan.windows import (
     Windows,
     ensure_closing,
 )
+from duolog.plan.windows.calendar_windows import CalendarWindows
 
 _BUCKETS: int = 4
 """Into how many buckets the time that rows wait is cut."""

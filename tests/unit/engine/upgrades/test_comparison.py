@@ -8,7 +8,7 @@ from duolog.engine.lower import lower
 from duolog.engine.store_layouts import Json, shape_of
 from duolog.engine.store_names import Names
 from duolog.engine.upgrades.comparison import Comparison, compare
-from duolog.plan.levels import find_levels
+from duolog.plan.cutting.levels import find_levels
 
 Build = Callable[[Topology, Stream, Table], None]
 

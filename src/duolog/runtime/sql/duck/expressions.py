@@ -23,7 +23,7 @@ from duolog.plan.expressions import (
     Variable,
     walk,
 )
-from duolog.plan.python_functions import PythonFunction
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.sql.limits import ELEMENTS_MAX, LENGTH_MAX
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX, SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT

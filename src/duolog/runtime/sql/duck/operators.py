@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from duolog.plan.functions import decimal_result
+from duolog.plan.expressions.functions import decimal_result
 from duolog.plan.types import (
     BIGINT,
     DOUBLE,

@@ -21,10 +21,10 @@ from duolog.ksql.settings import Settings
 from duolog.ksql.table_functions import array_of, ensure_not_in_case, is_table_function
 from duolog.ksql.types import sql_name
 from duolog.ksql.user_calls import user_function
+from duolog.plan.aggregates.user_folds import OF_USER, Kept
 from duolog.plan.expressions import Call, Expression
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
-from duolog.plan.user_folds import OF_USER, Kept
 from duolog.runtime.sql.duck.aggregates import (
     AGGREGATES,
     OVER_ONLY,

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
+from duolog.plan.aggregates.user_folds import Kept
 from duolog.plan.sql.user_functions import Body, Routine
 from duolog.plan.types import DOUBLE, TIMESTAMP, Array, Column, Map, Struct, Type, parts_of
-from duolog.plan.user_folds import Kept
 from duolog.runtime.sql.duck.types import Convert, duck_type, reader
 from duolog.runtime.sql.functions.registry import Function, called, ensure_known
 

@@ -5,7 +5,7 @@ import pytest
 from duolog import Topology, col
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Table
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import Node
 
 

@@ -21,13 +21,13 @@ from typing import Final
 from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
-from duolog.plan.functions import FUNCTIONS
+from duolog.plan.expressions.functions import FUNCTIONS
+from duolog.plan.expressions.python_functions import PythonFunction
+from duolog.plan.expressions.steps import STEPS
 from duolog.plan.literals import PlainValue, type_of_value
-from duolog.plan.python_functions import PythonFunction
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS
 from duolog.plan.sql.signatures import LambdaOf
-from duolog.plan.steps import STEPS
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from duolog.plan.expressions import Named
-from duolog.plan.join_window import JoinWindow
 from duolog.plan.nodes import (
     Announce,
     Answers,
@@ -29,6 +28,7 @@ from duolog.plan.nodes import (
     TableJoin,
 )
 from duolog.plan.nodes.foreign_join import ForeignJoinKind
+from duolog.plan.windows.join_window import JoinWindow
 
 NodeT = TypeVar("NodeT", bound=Node)
 

@@ -11,7 +11,7 @@ How they are written in Spark SQL is known to `engine.steps`, what they give to 
 
 from typing import Final
 
-from duolog.plan.functions import Function, Types
+from duolog.plan.expressions.functions import Function, Types
 from duolog.plan.types import BIGINT, BYTES, DOUBLE, INT, Array, Column, Map, Struct, Type
 
 

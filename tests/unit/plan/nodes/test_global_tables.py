@@ -6,7 +6,7 @@ from duolog import Topology, col
 from duolog.core.errors import StatementError
 from duolog.dsl.global_tables import GlobalTable
 from duolog.dsl.streams import Stream
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 
 
 def levels_of(topology: Topology) -> Levels:

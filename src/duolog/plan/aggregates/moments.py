@@ -10,7 +10,7 @@ T. F. Chan, G. H. Golub, R. J. LeVeque for two parts that are joined (1979).
 from collections.abc import Callable
 from typing import Final
 
-from duolog.plan.accumulators import Accumulators, call
+from duolog.plan.aggregates.accumulators import Accumulators, call
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import (
     AccumulatorRef,

@@ -10,8 +10,8 @@ import pytest
 from duolog import Processor, Record, Topology, call, col, when
 from duolog.dsl.streams import Stream
 from duolog.engine.lower import lower
-from duolog.plan.levels import find_levels
-from duolog.plan.python_calls import function_calls
+from duolog.plan.cutting.levels import find_levels
+from duolog.plan.cutting.python_calls import function_calls
 
 
 def price(n: int) -> float:

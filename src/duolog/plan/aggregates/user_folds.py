@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from duolog.plan.accumulators import Accumulator, Accumulators
+from duolog.plan.aggregates.accumulators import Accumulator, Accumulators
 from duolog.plan.expressions import AccumulatorRef, Aggregate, Expression, TableColumnRef
+from duolog.plan.expressions.user_calls import user_call
 from duolog.plan.sql.user_functions import Routine, Step
 from duolog.plan.types import Type
-from duolog.plan.user_calls import user_call
 
 OF_USER: Final = "constants"
 """The option of an aggregate that says what it calls."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from duolog.plan.accumulators import Accumulators, call, null_of
+from duolog.plan.aggregates.accumulators import Accumulators, call, null_of
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import (
     AccumulatorRef,

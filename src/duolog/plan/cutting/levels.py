@@ -28,7 +28,7 @@ Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are
 from dataclasses import dataclass
 from itertools import combinations
 
-from duolog.plan.cuts import Cut, TableCopy, cut_plan, path_of
+from duolog.plan.cutting.cuts import Cut, TableCopy, cut_plan, path_of
 from duolog.plan.nodes import (
     GlobalTableSource,
     Node,

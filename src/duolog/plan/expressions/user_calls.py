@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from duolog.plan.expressions import Expression, PythonCall
-from duolog.plan.python_functions import PythonFunction
+from duolog.plan.expressions.expressions import Expression, PythonCall
+from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.sql.user_functions import Routine
 
 

@@ -6,7 +6,7 @@ Source: Kafka Streams `Topology.describe()`, whose words these are.
 from collections.abc import Iterator
 from typing import Final
 
-from duolog.plan.levels import Edge, Levels, SubTopology
+from duolog.plan.cutting.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import GlobalTableSource, Node, TableSource
 
 _STEP: Final = "  "

@@ -6,9 +6,9 @@ from duolog import Topology, col
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Stream
 from duolog.engine.lower import lower
-from duolog.plan.join_window import JoinWindow
-from duolog.plan.levels import Levels, find_levels
+from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import StreamJoinSide
+from duolog.plan.windows.join_window import JoinWindow
 
 
 def streams(topology: Topology) -> tuple[Stream, Stream]:

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from duolog.core.windowed_key import NO_END, WindowedKey
-from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.windows.calendar_windows import CalendarWindows
 
 
 @dataclass(frozen=True, slots=True)

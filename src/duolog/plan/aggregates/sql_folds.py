@@ -28,8 +28,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from duolog.plan.accumulators import Accumulators, call, null_of
-from duolog.plan.collecting import (
+from duolog.plan.aggregates.accumulators import Accumulators, call, null_of
+from duolog.plan.aggregates.collecting import (
     distinct_nearly,
     distinct_of_all,
     extreme,

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final, Literal
 
+from duolog.plan.cutting.levels import Edge, Levels
 from duolog.plan.expressions import Call, Cast, Expression, Item, PythonCall
-from duolog.plan.key_functions import KeyFunction
-from duolog.plan.levels import Edge, Levels
+from duolog.plan.expressions.key_functions import KeyFunction
+from duolog.plan.expressions.python_functions import Lookups, PythonFunction
 from duolog.plan.nodes import (
     AggregateNode,
     Branch,
@@ -35,7 +36,6 @@ from duolog.plan.nodes import (
     Sink,
     Split,
 )
-from duolog.plan.python_functions import Lookups, PythonFunction
 from duolog.plan.sql.user_functions import Routine
 
 MANY_MAX: Final = 1_000

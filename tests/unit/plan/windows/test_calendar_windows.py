@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from duolog import calendar
 from duolog.core.errors import StatementError
-from duolog.plan.calendar_windows import DAYS, UNITS, CalendarWindows, Unit
+from duolog.plan.windows.calendar_windows import DAYS, UNITS, CalendarWindows, Unit
 from unit.kernel.java_program import run_java
 
 ZONES = (

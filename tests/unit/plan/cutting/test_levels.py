@@ -1,5 +1,5 @@
 from duolog import Topology, avg, col, count, max_, row_time
-from duolog.plan.levels import Edge, Levels, find_levels
+from duolog.plan.cutting.levels import Edge, Levels, find_levels
 from duolog.plan.nodes import GroupBy, StreamTableJoin
 
 

@@ -24,8 +24,11 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Final
 
-from duolog.plan.accumulators import Accumulator, Accumulators, added, call, null_of
-from duolog.plan.collecting import COLLECTING, extreme
+from duolog.plan.aggregates.accumulators import Accumulator, Accumulators, added, call, null_of
+from duolog.plan.aggregates.collecting import COLLECTING, extreme
+from duolog.plan.aggregates.moments import MOMENTS
+from duolog.plan.aggregates.sql_folds import SQL_FOLDS
+from duolog.plan.aggregates.user_folds import OF_USER, Kept, user_fold
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -40,9 +43,7 @@ from duolog.plan.expressions import (
     rewrite,
     type_of,
 )
-from duolog.plan.functions import common_type, decimal_of
-from duolog.plan.moments import MOMENTS
-from duolog.plan.sql_folds import SQL_FOLDS
+from duolog.plan.expressions.functions import common_type, decimal_of
 from duolog.plan.types import (
     BIGINT,
     DECIMAL_PRECISION_MAX,
@@ -54,7 +55,6 @@ from duolog.plan.types import (
     Type,
     numeric,
 )
-from duolog.plan.user_folds import OF_USER, Kept, user_fold
 
 _OTHERS: Final = COLLECTING | MOMENTS
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg", *_OTHERS)
