@@ -15,8 +15,8 @@ from duolog.engine.store_names import Names as StoreNames
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Scope
 from duolog.plan.types import STRING, parse_columns
-from duolog.testing.evaluation import Values, compile_expression
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord, latest
+from duolog.testing.reference.evaluation import Values, compile_expression
 
 KEYS = st.sampled_from(["AA", "UA", "B6", None])
 VALUES = st.none() | st.fixed_dictionaries(

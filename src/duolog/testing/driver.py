@@ -36,9 +36,9 @@ from duolog.runtime.store_rows import (
     tables_by_store,
 )
 from duolog.runtime.topic_values import TopicValues
-from duolog.testing.evaluation import Headers
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.evaluation import Headers
+from duolog.testing.reference.scalars import RecordError
 
 
 class _Row(NamedTuple):

@@ -1,7 +1,7 @@
 """Spark computes what the reference evaluator computes: value for value, on rows of edge cases.
 
 Method: forty random expressions (from a fixed seed) of each type are computed by Spark in
-one query, lowered by the engine, and by `duolog.testing.evaluation`; so are casts of odd texts.
+one query, lowered by the engine, and by `duolog.testing.reference.evaluation`; so are casts of odd texts.
 """
 
 import math
@@ -16,7 +16,7 @@ from duolog.engine.expressions import Names, lower_as_declared
 from duolog.plan.expressions import Call, Cast, ColumnRef, Expression, Scope, literal
 from duolog.plan.schema import Schema
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, parse_columns, parse_type
-from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.reference.evaluation import Values, compile_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from duolog.engine.expressions import Names, lower_expression
 from duolog.plan.expressions import Call, ColumnRef, Expression, Scope, literal
 from duolog.plan.schema import parse_schema
 from duolog.plan.types import parse_columns
-from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.reference.evaluation import Values, compile_expression
 from unit.kernel.driver import kernel_package
 
 pytestmark = pytest.mark.spark

@@ -37,7 +37,7 @@ one node that two others read is computed once, two equal nodes are two.
 A table's records are changes: the old row and the new one, either of them null.
 
 Start with `node`, which says what every node tells of itself: a new kind of node is a class with
-these traits, a row in `engine/lower.py` and one in `testing/operators.py`; cutting, describing and
+these traits, a row in `engine/lower.py` and one in `testing/reference/operators.py`; cutting, describing and
 finding the needed columns follow from the traits.
 
 Source: Kafka Streams `kstream/internals/graph`.

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from duolog.plan.expressions import Scope
 from duolog.plan.nodes import Sink
-from duolog.testing.entries import Entry, named
-from duolog.testing.evaluation import Values, compile_expression
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.entries import Entry, named
+from duolog.testing.reference.evaluation import Values, compile_expression
+from duolog.testing.reference.scalars import RecordError
 
 
 def topic_chooser(sink: Sink) -> Callable[[Entry], str]:

@@ -8,7 +8,7 @@ from duolog import coalesce, col, concat, greatest, least, lit, when
 from duolog.dsl.columns import Expr
 from duolog.plan.expressions import Scope
 from duolog.plan.types import parse_columns
-from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.reference.evaluation import Values, compile_expression
 
 COLUMNS = parse_columns(
     "i INT, b BIGINT, d DOUBLE, s STRING, flag BOOLEAN, price DECIMAL(10,2), none BIGINT, "

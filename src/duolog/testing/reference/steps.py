@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from duolog.plan.types import Map, Struct, Type
-from duolog.testing.casts import BITS, wrap
-from duolog.testing.scalars import Scalar, Value, order_key
+from duolog.testing.reference.casts import BITS, wrap
+from duolog.testing.reference.scalars import Scalar, Value, order_key
 
 _Values = dict[Any, tuple[Value, int]]
 _FACTOR: Final = 1.01 / 0.99

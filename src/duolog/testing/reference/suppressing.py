@@ -11,7 +11,7 @@ from duolog.plan.nodes import Suppress
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.entries import Entry, Kept, Run, Store, Stores, after, made
+from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, after, made
 
 
 class Full(Exception):

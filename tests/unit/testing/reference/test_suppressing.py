@@ -4,7 +4,7 @@ import pytest
 
 from duolog import Topology, count, tumbling
 from duolog.testing import TopologyDriver
-from duolog.testing.suppressing import Full
+from duolog.testing.reference.suppressing import Full
 
 
 def test_of_each_key_the_last_change_leaves_a_while_after_the_first_one() -> None:

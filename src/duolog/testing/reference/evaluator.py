@@ -46,16 +46,16 @@ from duolog.plan.partitioner import murmur2
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
-from duolog.testing.aggregating import tick_of
-from duolog.testing.chosen_topics import topic_chooser
-from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
-from duolog.testing.evaluation import Headers, Place
-from duolog.testing.joining import PairsFailed
-from duolog.testing.metadata import SourceClock, partition_of_record
-from duolog.testing.operators import compile_node, kept_by, without_failed_old
-from duolog.testing.processing import TaskProcessors
-from duolog.testing.scalars import RecordError
-from duolog.testing.suppressing import waiting_rows
+from duolog.testing.reference.aggregating import tick_of
+from duolog.testing.reference.chosen_topics import topic_chooser
+from duolog.testing.reference.entries import Entry, NewRowFailed, Run, Stores, is_null
+from duolog.testing.reference.evaluation import Headers, Place
+from duolog.testing.reference.joining import PairsFailed
+from duolog.testing.reference.metadata import SourceClock, partition_of_record
+from duolog.testing.reference.operators import compile_node, kept_by, without_failed_old
+from duolog.testing.reference.processing import TaskProcessors
+from duolog.testing.reference.scalars import RecordError
+from duolog.testing.reference.suppressing import waiting_rows
 
 _FIRST: Final = -1
 

@@ -10,8 +10,8 @@ from typing import Final
 from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
-from duolog.testing.evaluation import Headers, Place
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.evaluation import Headers, Place
+from duolog.testing.reference.scalars import RecordError
 
 NOWHERE: Final = Place("", 0, 0)
 

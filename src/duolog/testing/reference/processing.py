@@ -18,8 +18,8 @@ from duolog.functions.processors.stored import Kept, rows_of
 from duolog.functions.processors.stores import KINDS, Store
 from duolog.plan.nodes import Process, ProcessorRows
 from duolog.runtime.store_rows import StoredRow
-from duolog.testing.entries import Entry
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.entries import Entry
+from duolog.testing.reference.scalars import RecordError
 
 Failed = Callable[[RecordError], None]
 

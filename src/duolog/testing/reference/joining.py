@@ -14,9 +14,9 @@ from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamJoinSide
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.entries import Entry, Kept, Run, Store, Stores, is_null, made, named
-from duolog.testing.evaluation import Values, compile_expression
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, is_null, made, named
+from duolog.testing.reference.evaluation import Values, compile_expression
+from duolog.testing.reference.scalars import RecordError
 
 _WAITING_KEY: Final = 4
 """Where the key begins in the place of one who waits."""

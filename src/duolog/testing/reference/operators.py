@@ -57,9 +57,9 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
-from duolog.testing.aggregating import fold_of, is_over, results_of
-from duolog.testing.calling import called
-from duolog.testing.entries import (
+from duolog.testing.reference.aggregating import fold_of, is_over, results_of
+from duolog.testing.reference.calling import called
+from duolog.testing.reference.entries import (
     Entry,
     Kept,
     LookedUp,
@@ -72,9 +72,9 @@ from duolog.testing.entries import (
     made,
     named,
 )
-from duolog.testing.evaluation import Values, compile_expression
-from duolog.testing.expiry import find, see
-from duolog.testing.foreign_joins import (
+from duolog.testing.reference.evaluation import Values, compile_expression
+from duolog.testing.reference.expiry import find, see
+from duolog.testing.reference.foreign_joins import (
     announce,
     foreign_join,
     foreign_table,
@@ -83,12 +83,12 @@ from duolog.testing.foreign_joins import (
     subscribe,
     subscriptions,
 )
-from duolog.testing.joining import stream_join_of
-from duolog.testing.metadata import set_headers, set_time
-from duolog.testing.scalars import RecordError
-from duolog.testing.suppressing import suppress, told_by
-from duolog.testing.versions import version_at, versioned_table
-from duolog.testing.waiting import waiting
+from duolog.testing.reference.joining import stream_join_of
+from duolog.testing.reference.metadata import set_headers, set_time
+from duolog.testing.reference.scalars import RecordError
+from duolog.testing.reference.suppressing import suppress, told_by
+from duolog.testing.reference.versions import version_at, versioned_table
+from duolog.testing.reference.waiting import waiting
 
 
 def compile_node(node: Node, looked_up: LookedUp) -> Run:

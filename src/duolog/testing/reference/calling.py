@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from duolog.core.raised import raised
 from duolog.plan.nodes import ForEach
 from duolog.serde.called_record import CalledRecord
-from duolog.testing.entries import Entry, Run, Stores, is_null
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.entries import Entry, Run, Stores, is_null
+from duolog.testing.reference.scalars import RecordError
 
 
 def called(node: ForEach) -> Run:

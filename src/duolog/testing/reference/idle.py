@@ -7,7 +7,7 @@ time goes on with the wall clock, up to the close of the last window.
 from collections.abc import Callable, Sequence
 
 from duolog.plan.nodes import AggregateNode
-from duolog.testing.entries import Entry, Kept, Stores
+from duolog.testing.reference.entries import Entry, Kept, Stores
 
 Tell = Callable[[Entry, Stores], Sequence[Entry]]
 """Tells what has closed by stream time as it is now."""

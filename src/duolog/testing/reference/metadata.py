@@ -9,9 +9,9 @@ from duolog.plan.expressions import Expression, Scope
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
 from duolog.plan.schema import Schema
-from duolog.testing.entries import Entry, Run, Stores, named
-from duolog.testing.evaluation import Headers, Values, compile_expression
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.entries import Entry, Run, Stores, named
+from duolog.testing.reference.evaluation import Headers, Values, compile_expression
+from duolog.testing.reference.scalars import RecordError
 
 
 def set_headers(node: SetHeaders) -> Run:

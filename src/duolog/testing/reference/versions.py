@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from duolog.serde.row import Row
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null
+from duolog.testing.reference.entries import Entry, Kept, Run, Stores, after, is_null
 
 Version = tuple[int, Row | None]
 """Since when a row is valid; None: since when there is none."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import SlidingWindows
 from duolog.serde.row import Row
-from duolog.testing.entries import Entry, Kept, Run, Store, Stores, after, is_null, made
+from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, after, is_null, made
 
 Add = Callable[[Entry, Row | None], Row]
 """What a record makes of what was kept, or of nothing."""

@@ -14,11 +14,11 @@ from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import FixedWindows, SessionWindows, SlidingWindows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
-from duolog.testing.evaluation import Evaluate, Values, compile_expression
-from duolog.testing.expiry import find, see
-from duolog.testing.idle import saw_record, tick
-from duolog.testing.sliding import in_sliding_windows
+from duolog.testing.reference.entries import Entry, Kept, Run, Stores, after, is_null, made, named
+from duolog.testing.reference.evaluation import Evaluate, Values, compile_expression
+from duolog.testing.reference.expiry import find, see
+from duolog.testing.reference.idle import saw_record, tick
+from duolog.testing.reference.sliding import in_sliding_windows
 
 
 def fold_of(node: AggregateNode) -> Run:

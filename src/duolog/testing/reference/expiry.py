@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from duolog.serde.row import Row
-from duolog.testing.entries import Entry, Kept, Stores
+from duolog.testing.reference.entries import Entry, Kept, Stores
 
 
 class Keeping(Protocol):

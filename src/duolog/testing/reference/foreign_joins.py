@@ -23,7 +23,7 @@ from duolog.plan.nodes import (
     Subscriptions,
 )
 from duolog.serde.row import Row
-from duolog.testing.entries import (
+from duolog.testing.reference.entries import (
     Entry,
     Kept,
     LookUp,
@@ -34,8 +34,8 @@ from duolog.testing.entries import (
     is_null,
     made,
 )
-from duolog.testing.evaluation import Values, compile_expression
-from duolog.testing.scalars import RecordError
+from duolog.testing.reference.evaluation import Values, compile_expression
+from duolog.testing.reference.scalars import RecordError
 
 _LAST: Final[Row] = ()
 """Where stores keep the last number: no record has such a key."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamTableJoin
 from duolog.serde.serde import key_serde
-from duolog.testing.entries import Entry, Kept, Run, Stores, is_null
+from duolog.testing.reference.entries import Entry, Kept, Run, Stores, is_null
 
 
 def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:

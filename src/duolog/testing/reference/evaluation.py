@@ -27,9 +27,9 @@ from duolog.plan.expressions import (
 )
 from duolog.plan.expressions.functions import common_type
 from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
-from duolog.testing.casts import cast_value
-from duolog.testing.scalars import NULL_PASSES, NULL_SEES, RecordError, Scalar, order_key
-from duolog.testing.steps import STEPS
+from duolog.testing.reference.casts import cast_value
+from duolog.testing.reference.scalars import NULL_PASSES, NULL_SEES, RecordError, Scalar, order_key
+from duolog.testing.reference.steps import STEPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,19 @@
+"""The reference implementation of plans: plain Python, one record at a time, without a JVM.
+
+Tests compare the kernel with it. Start with `evaluator`, which evaluates a plan, and `operators`,
+which has one row per kind of node.
+"""
+
+from duolog.testing.reference.evaluator import (
+    ReferenceEvaluator,
+    SinkRecord,
+    SourceRecord,
+    latest,
+)
+
+__all__ = [
+    "ReferenceEvaluator",
+    "SinkRecord",
+    "SourceRecord",
+    "latest",
+]
