@@ -28,7 +28,7 @@ from duolog import (
     top_k_distinct,
     variance,
 )
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 
 COLUMNS: Final = "g STRING, s STRING, n BIGINT, b BIGINT, d DOUBLE"
 Row = dict[str, Any]

@@ -251,7 +251,7 @@ SHOWN: Final = (
     Shown(
         "`map_async`",
         "Stream.map_async",
-        "unit/dsl/test_python_functions.py::test_look_ups_are_side_by_side_and_in_order",
+        "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_side_by_side_and_in_order",
         "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
         differs="many records wait side by side",
     ),
@@ -295,7 +295,7 @@ SHOWN: Final = (
     Shown(
         "`for_each`, `peek(function)`",
         "Stream.for_each Table.for_each Stream.peek Table.peek",
-        "unit/dsl/test_for_each.py::test_a_function_is_called_with_each_record_and_what_stands_beside",
+        "unit/dsl/steps/test_for_each.py::test_a_function_is_called_with_each_record_and_what_stands_beside",
         _SOURCES,
         differs="called beside the tasks, in the process that started the application",
     ),
@@ -309,7 +309,7 @@ SHOWN: Final = (
     Shown(
         "`to(…, partitioner=…)`",
         "Stream.to",
-        "unit/dsl/test_key_functions.py::"
+        "unit/dsl/steps/test_key_functions.py::"
         "test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key",
         _SOURCES,
         differs="an expression of the record, or a function that is asked once for a key",

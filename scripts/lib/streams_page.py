@@ -24,9 +24,9 @@ from operator_evidence import SHOWN, ensure_shown, evidence_table
 import duolog
 import duolog.dsl
 from duolog.core.errors import StatementError
-from duolog.dsl.aggregates import LIMIT
-from duolog.dsl.columns import Expr, col
-from duolog.dsl.schemas import PYTHON_TYPES
+from duolog.dsl.expressions.aggregates import LIMIT
+from duolog.dsl.expressions.columns import Expr, col
+from duolog.dsl.expressions.schemas import PYTHON_TYPES
 from duolog.dsl.topology import Topology
 from duolog.plan.aggregates import fold
 from duolog.plan.expressions import Aggregate, Expression, Literal, Scope, column_names, type_of
@@ -164,7 +164,7 @@ def operator_classes() -> list[type]:
     """Return `Topology` and every class of the DSL that a method of one of them returns, bases too."""
     modules = [
         import_module(found.name)
-        for found in pkgutil.iter_modules(duolog.dsl.__path__, "duolog.dsl.")
+        for found in pkgutil.walk_packages(duolog.dsl.__path__, "duolog.dsl.")
     ]
     known = {
         name: of

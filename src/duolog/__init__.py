@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duolog.core.errors import DuologError
-    from duolog.dsl.aggregates import (
+    from duolog.dsl.expressions.aggregates import (
         approx_count_distinct,
         collect_list,
         collect_map,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         top_k_distinct,
         variance,
     )
-    from duolog.dsl.columns import (
+    from duolog.dsl.expressions.columns import (
         acc,
         array,
         avg,
@@ -48,16 +48,23 @@ if TYPE_CHECKING:
         sum_,
         when,
     )
-    from duolog.dsl.metadata import header, headers, offset, partition, topic, wall_clock
-    from duolog.dsl.processors import (
+    from duolog.dsl.expressions.python_functions import call
+    from duolog.dsl.expressions.windows import (
+        calendar,
+        hopping,
+        session,
+        sliding,
+        tumbling,
+        unlimited,
+    )
+    from duolog.dsl.steps.metadata import header, headers, offset, partition, topic, wall_clock
+    from duolog.dsl.steps.processors import (
         key_value_store,
         session_store,
         versioned_store,
         window_store,
     )
-    from duolog.dsl.python_functions import call
     from duolog.dsl.topology import Topology
-    from duolog.dsl.windows import calendar, hopping, session, sliding, tumbling, unlimited
     from duolog.functions.processors import FixedKeyProcessor, Processor, Record
     from duolog.ksql.udf.decorators import udaf, udf, udtf
     from duolog.runtime.application import Application
@@ -150,30 +157,31 @@ _AGGREGATES = (
     "variance",
 )
 _HOME = {
-    **dict.fromkeys(_AGGREGATES, "duolog.dsl.aggregates"),
+    **dict.fromkeys(_AGGREGATES, "duolog.dsl.expressions.aggregates"),
     "Application": "duolog.runtime.application",
     "applications": "duolog.runtime.listing",
     "DuologError": "duolog.core.errors",
     "Topology": "duolog.dsl.topology",
-    "header": "duolog.dsl.metadata",
-    "headers": "duolog.dsl.metadata",
-    "call": "duolog.dsl.python_functions",
-    "offset": "duolog.dsl.metadata",
-    "partition": "duolog.dsl.metadata",
+    "header": "duolog.dsl.steps.metadata",
+    "headers": "duolog.dsl.steps.metadata",
+    "call": "duolog.dsl.expressions.python_functions",
+    "offset": "duolog.dsl.steps.metadata",
+    "partition": "duolog.dsl.steps.metadata",
     "sql": "duolog.runtime.sql.asking",
-    "topic": "duolog.dsl.metadata",
+    "topic": "duolog.dsl.steps.metadata",
     **dict.fromkeys(("udaf", "udf", "udtf"), "duolog.ksql.udf.decorators"),
-    "wall_clock": "duolog.dsl.metadata",
+    "wall_clock": "duolog.dsl.steps.metadata",
     **dict.fromkeys(("FixedKeyProcessor", "Processor", "Record"), "duolog.functions.processors"),
     **dict.fromkeys(
         ("key_value_store", "session_store", "versioned_store", "window_store"),
-        "duolog.dsl.processors",
+        "duolog.dsl.steps.processors",
     ),
     **dict.fromkeys(
         ("sql_declare", "sql_statements", "sql_stream", "sql_table"), "duolog.runtime.sql.shared"
     ),
     **dict.fromkeys(
-        ("calendar", "hopping", "session", "sliding", "tumbling", "unlimited"), "duolog.dsl.windows"
+        ("calendar", "hopping", "session", "sliding", "tumbling", "unlimited"),
+        "duolog.dsl.expressions.windows",
     ),
 }
 
@@ -198,7 +206,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         meant = f"; write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-    return getattr(import_module(_HOME.get(name, "duolog.dsl.columns")), name)
+    return getattr(import_module(_HOME.get(name, "duolog.dsl.expressions.columns")), name)
 
 
 def __dir__() -> list[str]:

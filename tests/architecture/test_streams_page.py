@@ -15,7 +15,7 @@ from kafka_streams_names import (
 from operator_evidence import SHOWN, ensure_shown, evidence_table, find_test
 from streams_page import operator_classes, operator_names
 
-from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.joins.global_tables import GlobalTable
 from duolog.dsl.streams import Table
 
 

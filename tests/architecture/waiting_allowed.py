@@ -161,7 +161,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/cli/test_signals.py": Allowed(
         Counts(sleep=1), "a prompt that would go on; the signal ends it at once"
     ),
-    "unit/dsl/test_python_functions.py": Allowed(
+    "unit/dsl/expressions/test_python_functions.py": Allowed(
         Counts(sleep=1), "sleep(0) lets the event loop go round once"
     ),
     "unit/engine/remote/test_owner.py": Allowed(

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from duolog import Topology, col, tumbling
 from duolog.core.errors import StatementError
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.nodes import (
     AggregateNode,

@@ -35,7 +35,7 @@ from duolog import (
     unlimited,
     variance,
 )
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.streams import Grouped, Stream, Table
 from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import BOUNDS

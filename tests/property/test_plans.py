@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog import Topology, avg, col, count, max_, min_, sum_
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.engine.lower import lower
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names as StoreNames

@@ -9,24 +9,24 @@ Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStrea
 from typing import Self
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.cogroup_nodes import Side
-from duolog.dsl.cogroups import CoGrouped
-from duolog.dsl.columns import Columns, Expr, Steps, count, named
-from duolog.dsl.distinct import Deduplicated
-from duolog.dsl.folds import fold_of, results_of
-from duolog.dsl.global_tables import GlobalTable, global_join
-from duolog.dsl.handles import Groups
-from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
-from duolog.dsl.kept import UNSAID, Kept
-from duolog.dsl.metadata import WithMetadata
-from duolog.dsl.present_rows import PresentRows
-from duolog.dsl.records import Records
-from duolog.dsl.reducing import reducing_fold
-from duolog.dsl.rerouted import Rerouted
-from duolog.dsl.reshaped import Reshaped
-from duolog.dsl.stream_joins import Within, join_streams
-from duolog.dsl.suppressed import Until, WhenFull, suppressed
-from duolog.dsl.table_joins import join_tables
+from duolog.dsl.expressions.columns import Columns, Expr, Steps, count, named
+from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.grouping.cogroup_nodes import Side
+from duolog.dsl.grouping.cogroups import CoGrouped
+from duolog.dsl.grouping.folds import fold_of, results_of
+from duolog.dsl.grouping.kept import UNSAID, Kept
+from duolog.dsl.grouping.reducing import reducing_fold
+from duolog.dsl.grouping.suppressed import Until, WhenFull, suppressed
+from duolog.dsl.handles.handles import Groups
+from duolog.dsl.joins.global_tables import GlobalTable, global_join
+from duolog.dsl.joins.stream_joins import Within, join_streams
+from duolog.dsl.joins.table_joins import join_tables
+from duolog.dsl.steps.distinct import Deduplicated
+from duolog.dsl.steps.metadata import WithMetadata
+from duolog.dsl.steps.present_rows import PresentRows
+from duolog.dsl.steps.records import Records
+from duolog.dsl.steps.rerouted import Rerouted
+from duolog.dsl.steps.reshaped import Reshaped
 from duolog.plan.aggregates import Fold
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.expressions import ColumnRef, Named
@@ -433,7 +433,7 @@ class Grouped(Groups):
                 adder={"total": acc("total") + col("amount"), "last": col("place")},
             )
 
-        Steps may be functions in Python, of what is kept and columns: `adder=put`, see `duolog.dsl.python_folds`.
+        Steps may be functions in Python, of what is kept and columns: `adder=put`, see `duolog.dsl.grouping.python_folds`.
 
         Raises:
             StatementError: a column is unknown, types do not fit, or a table's rows cannot be taken back.

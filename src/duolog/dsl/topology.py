@@ -9,16 +9,16 @@ from typing import Literal
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.dsl.builder import Builder
-from duolog.dsl.columns import Expr
-from duolog.dsl.foreign_names import OF_TOPOLOGIES
-from duolog.dsl.global_tables import GlobalTable
-from duolog.dsl.handles import Handle
-from duolog.dsl.merges import merged
-from duolog.dsl.metadata import source_times
-from duolog.dsl.python_functions import Function
+from duolog.dsl.expressions.columns import Expr
+from duolog.dsl.expressions.python_functions import Function
+from duolog.dsl.expressions.schemas import Declared, declared_schema, has_names
+from duolog.dsl.expressions.starting import Begin, read_topics, start_of
+from duolog.dsl.handles.foreign_names import OF_TOPOLOGIES
+from duolog.dsl.handles.handles import Handle
+from duolog.dsl.joins.global_tables import GlobalTable
 from duolog.dsl.running import Running
-from duolog.dsl.schemas import Declared, declared_schema, has_names
-from duolog.dsl.starting import Begin, read_topics, start_of
+from duolog.dsl.steps.merges import merged
+from duolog.dsl.steps.metadata import source_times
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.durations import Duration, milliseconds

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from duolog.core.addresses import whole_servers
-from duolog.dsl.short_tracebacks import short_tracebacks
+from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.runtime.admission import ensure_admitted, ensure_words
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.listing import note_started, stop_earlier

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.errors import DuologError
-from duolog.dsl.html import table_html
+from duolog.dsl.handles.html import table_html
 from duolog.plan.types import Column
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.follower import Follower

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from duolog.core.errors import QueryError
-from duolog.dsl.short_tracebacks import short_tracebacks
+from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, Sink, Source

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import pytest
 
-from duolog.dsl import stream_joins
+from duolog.dsl.joins import stream_joins
 from duolog.plan.nodes import Suppress
 from duolog.plan.windows import SessionWindows, SlidingWindows
 from duolog.plan.windows.join_window import JoinWindow

@@ -4,7 +4,7 @@ from typing import Final
 
 from conformance.streams.judged_cases import SOME, Define
 from duolog import Topology, coalesce, col, concat, count, row_time, sum_
-from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.joins.global_tables import GlobalTable
 from duolog.dsl.streams import Stream
 from topologies import GLOBAL, KEY, VALUE, RawRecord
 

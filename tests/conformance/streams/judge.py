@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from conformance.kafka.peer import fetch
-from duolog.dsl.reducing import ANY
+from duolog.dsl.grouping.reducing import ANY
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import (
     AccumulatorRef,

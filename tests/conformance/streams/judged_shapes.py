@@ -19,7 +19,7 @@ from duolog import (
     sum_,
     tumbling,
 )
-from duolog.dsl.cogroups import CoGrouped
+from duolog.dsl.grouping.cogroups import CoGrouped
 from duolog.dsl.streams import Table
 from topologies import KEY, VALUE, ms
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.cutting.levels import find_levels

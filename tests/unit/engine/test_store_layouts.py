@@ -17,7 +17,7 @@ from duolog import (
     tumbling,
     unlimited,
 )
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.store_layouts import Json

@@ -11,7 +11,7 @@
     Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
 
 Conditions follow SQL's three-valued logic. People write expressions with the operators of
-`duolog.dsl.columns`; `type_of` says what type one has over the columns in scope.
+`duolog.dsl.expressions.columns`; `type_of` says what type one has over the columns in scope.
 """
 
 from collections.abc import Callable, Iterator

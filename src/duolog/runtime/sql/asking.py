@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from duolog.core.errors import ConfigError
-from duolog.dsl.html import table_html
+from duolog.dsl.handles.html import table_html
 from duolog.ksql.script import type_written
 from duolog.plan.types import Column
 from duolog.runtime.data_dirs import default_data_dir

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duolog.core.errors import StatementError
-from duolog.dsl.columns import Expr
-from duolog.dsl.starting import Begin
+from duolog.dsl.expressions.columns import Expr
+from duolog.dsl.expressions.starting import Begin
 from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.declarations import declaration, name_of
 from duolog.ksql.formats import OF_A_REGISTRY, plan_format

@@ -4,7 +4,7 @@ import pytest
 
 from duolog import Topology, col
 from duolog.core.errors import StatementError
-from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.joins.global_tables import GlobalTable
 from duolog.dsl.streams import Stream
 from duolog.plan.cutting.levels import Levels, find_levels
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from duolog import coalesce, col, concat, greatest, least, lit, when
-from duolog.dsl.columns import Expr
+from duolog.dsl.expressions.columns import Expr
 from duolog.plan.expressions import Scope
 from duolog.plan.types import parse_columns
 from duolog.testing.reference.evaluation import Values, compile_expression

@@ -1,0 +1,488 @@
+"""Columns as people write them: operators and functions that build the plan's expressions.
+
+    (col("dep_delay") > 15) & col("dest").is_not_null()
+    when(col("dep_delay") > 0, "late").otherwise("on time")
+    sum_(col("dep_delay")) / count()                          in aggregate(...)
+
+A Python value next to a column is a literal. Nothing is computed here.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from duolog.core.errors import StatementError
+from duolog.dsl.expressions.schemas import type_named
+from duolog.dsl.expressions.texts import BareText, Shown, bare, constant, not_a_column
+from duolog.dsl.handles.foreign_names import OF_COLUMNS
+from duolog.dsl.handles.handles import Handle
+from duolog.dsl.handles.short_tracebacks import short_tracebacks_of
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Aggregate,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Item,
+    Named,
+    RowTime,
+    TableColumnRef,
+    literal,
+    rewrite,
+    walk,
+)
+from duolog.plan.literals import PlainValue
+from duolog.plan.types import Type
+
+
+class Expr(Handle):
+    """A column, or what is computed from columns. Made by `col`, `lit` and operators."""
+
+    __slots__ = ("expression", "name")
+
+    _foreign = OF_COLUMNS
+
+    def __init__(self, expression: Expression, name: str | None = None) -> None:
+        self.expression = expression
+        if name is None and isinstance(expression, ColumnRef):
+            name = expression.name
+        self.name = name
+        """The name that a result of it gets where none is given."""
+
+    def __repr__(self) -> str:
+        return f"<{self.expression}>"
+
+    def __str__(self) -> str:
+        return Shown(repr(self))
+
+    def __format__(self, _spec: str) -> str:
+        raise InvalidPlan(
+            f"{self!r} has no value while the topology is built, so an f-string cannot have it",
+            hint='Write concat("order ", col("id").cast(str)). To print an expression, write {expression!r}.',
+        )
+
+    def __bool__(self) -> bool:
+        raise StatementError(
+            f"the condition {self.expression} has no value while the topology is built",
+            hint="Combine conditions with &, | and ~, not with and, or, not; use isin(...) for in, "
+            "greatest(...) and least(...) for max and min, when(...) for if.",
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # because == builds a condition
+
+    # Comparison.
+
+    def __eq__(self, other: object) -> "Expr":  # type: ignore[override]
+        return self._with("=", other)
+
+    def __ne__(self, other: object) -> "Expr":  # type: ignore[override]
+        return self._with("<>", other)
+
+    def __lt__(self, other: object) -> "Expr":
+        return self._with("<", other)
+
+    def __le__(self, other: object) -> "Expr":
+        return self._with("<=", other)
+
+    def __gt__(self, other: object) -> "Expr":
+        return self._with(">", other)
+
+    def __ge__(self, other: object) -> "Expr":
+        return self._with(">=", other)
+
+    def between(self, low: "Expr | PlainValue", high: "Expr | PlainValue") -> "Expr":
+        """True from `low` to `high`, both included."""
+        return self._with("BETWEEN", low, high)
+
+    def isin(self, *values: "Expr | PlainValue | Collection[Expr | PlainValue]") -> "Expr":
+        """True if it equals one of the values, which may be given in one list."""
+        if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
+            values = tuple(values[0])
+        return self._with("IN", *values)
+
+    def like(self, pattern: "Expr | str") -> "Expr":
+        """True if the text fits: `%` is any text, `_` one character, a backslash escapes."""
+        return self._with("LIKE", pattern)
+
+    def is_null(self) -> "Expr":
+        """True if there is no value; never null."""
+        return self._with("IS_NULL")
+
+    def is_not_null(self) -> "Expr":
+        """True if there is a value; never null."""
+        return self._with("IS_NOT_NULL")
+
+    # Logic.
+
+    def __and__(self, other: "Expr | bool") -> "Expr":
+        return self._with("AND", other)
+
+    def __rand__(self, other: "bool") -> "Expr":
+        return self._after("AND", other)
+
+    def __or__(self, other: "Expr | bool") -> "Expr":
+        return self._with("OR", other)
+
+    def __ror__(self, other: "bool") -> "Expr":
+        return self._after("OR", other)
+
+    def __invert__(self) -> "Expr":
+        return self._with("NOT")
+
+    # Arithmetic.
+
+    def __add__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("+", other)
+
+    def __radd__(self, other: PlainValue) -> "Expr":
+        return self._after("+", other)
+
+    def __sub__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("-", other)
+
+    def __rsub__(self, other: PlainValue) -> "Expr":
+        return self._after("-", other)
+
+    def __mul__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("*", other)
+
+    def __rmul__(self, other: PlainValue) -> "Expr":
+        return self._after("*", other)
+
+    def __truediv__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: PlainValue) -> "Expr":
+        return self._after("/", other)
+
+    def __mod__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("%", other)
+
+    def __rmod__(self, other: PlainValue) -> "Expr":
+        return self._after("%", other)
+
+    def __neg__(self) -> "Expr":
+        return self._with("-")
+
+    def __abs__(self) -> "Expr":
+        return self._with("ABS")
+
+    def abs(self) -> "Expr":
+        """The number without its sign."""
+        return self._with("ABS")
+
+    def round(self, digits: int = 0) -> "Expr":
+        """Rounded half away from zero, to `digits` behind the point."""
+        return self._with("ROUND", digits)
+
+    def floor(self) -> "Expr":
+        """The greatest whole number that is not above it."""
+        return self._with("FLOOR")
+
+    def ceil(self) -> "Expr":
+        """The least whole number that is not below it."""
+        return self._with("CEIL")
+
+    # Text.
+
+    def upper(self) -> "Expr":
+        """The text in upper case."""
+        return self._with("UPPER")
+
+    def lower(self) -> "Expr":
+        """The text in lower case."""
+        return self._with("LOWER")
+
+    def trim(self) -> "Expr":
+        """The text without spaces at its ends."""
+        return self._with("TRIM")
+
+    def length(self) -> "Expr":
+        """How many characters a text has, or how many bytes."""
+        return self._with("LENGTH")
+
+    def substring(self, position: int, length: int | None = None) -> "Expr":
+        """A part of the text, from `position` on (the first is 1; negative: from the end)."""
+        return self._with("SUBSTRING", position, *([] if length is None else [length]))
+
+    def contains(self, part: "Expr | str") -> "Expr":
+        """Whether the part stands in the text."""
+        return self._with("CONTAINS", part)
+
+    def startswith(self, prefix: "Expr | str") -> "Expr":
+        """Whether the text begins with the prefix."""
+        return self._with("STARTS_WITH", prefix)
+
+    def endswith(self, suffix: "Expr | str") -> "Expr":
+        """Whether the text ends with the suffix."""
+        return self._with("ENDS_WITH", suffix)
+
+    def replace(self, old: "Expr | str", new: "Expr | str") -> "Expr":
+        """The text with each `old` replaced by `new`."""
+        return self._with("REPLACE", old, new)
+
+    def split(self, separator: "Expr | str | None" = None) -> "Expr":
+        """The parts of a text between separators, as an ARRAY; without one its words.
+
+        Words stand between blanks, and none is empty; parts may be, as in Python.
+        """
+        return self._with("SPLIT", *([] if separator is None else [separator]))
+
+    def find_all(self, pattern: str) -> "Expr":
+        r"""All that fits a regular expression of Java's, as an ARRAY: `find_all(r"[a-z']+")`."""
+        return self._with("FIND_ALL", pattern)
+
+    # Parts.
+
+    def __getitem__(self, part: "Expr | PlainValue") -> "Expr":
+        """Return a field of a STRUCT, an element of an ARRAY, or what a MAP has for a key.
+
+        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null
+        where there is none.
+        """
+        name = part if isinstance(part, str) else None
+        return Expr(Item(self.expression, to_expression(part)), name)
+
+    __iter__ = None  # because [...] alone would make it a sequence without an end
+
+    # Types and names.
+
+    def cast(self, to: str | type | Type) -> "Expr":
+        """The value as another type, `cast("INT")` or `cast(int)`; null where it cannot be."""
+        return Expr(Cast(self.expression, type_named(to)), self.name)
+
+    def alias(self, name: str) -> "Expr":
+        """The same under another name."""
+        return Expr(self.expression, name)
+
+    def _called(self) -> str:
+        return "a column"
+
+    def _with(self, function: str, *others: object) -> "Expr":
+        return Expr(Call(function, (self.expression, *map(to_expression, others))))
+
+    def _after(self, function: str, other: object) -> "Expr":
+        return Expr(Call(function, (to_expression(other), self.expression)))
+
+
+def col(name: str) -> Expr:
+    """Return the column of this name, of a record's key or value; `"page.url"` is a field of one.
+
+    Example:
+        >>> (col("dep_delay") / 60 > 1.5) & ~col("dest").isin("SFO", "LAX")
+        <(((dep_delay / 60) > 1.5) AND NOT(IN(dest, 'SFO', 'LAX')))>
+    """
+    return Expr(ColumnRef(name))
+
+
+def lit(value: PlainValue) -> Expr:
+    """Return a value that is the same for each record."""
+    return Expr(literal(value))
+
+
+def acc(name: str) -> Expr:
+    """Return, in an adder, subtractor or result of `aggregate`, what was accumulated so far."""
+    return Expr(AccumulatorRef(name), name)
+
+
+def other(name: str) -> Expr:
+    """Return, in the merger of `aggregate`, what was accumulated in the session that is merged."""
+    return Expr(TableColumnRef(name), name)
+
+
+def row_time() -> Expr:
+    """Return the record's timestamp: BIGINT milliseconds since 1970, UTC."""
+    return Expr(RowTime(), "rowtime")
+
+
+def array(*values: Expr | PlainValue) -> Expr:
+    """Return an ARRAY of the values, which are all of one type."""
+    return _call("ARRAY", values)
+
+
+def coalesce(*values: Expr | PlainValue) -> Expr:
+    """Return the first of the values that is not null."""
+    return _call("COALESCE", values)
+
+
+def concat(*values: Expr | str) -> Expr:
+    """Return the texts one after the other; null if one is null."""
+    return _call("CONCAT", values)
+
+
+def greatest(*values: Expr | PlainValue) -> Expr:
+    """Return the greatest of the values, passing nulls over."""
+    return _call("GREATEST", values)
+
+
+def least(*values: Expr | PlainValue) -> Expr:
+    """Return the least of the values, passing nulls over."""
+    return _call("LEAST", values)
+
+
+class Case(Expr):
+    """A choice made by `when`; null where no condition is true."""
+
+    __slots__ = ("_branches",)
+
+    def __init__(self, branches: tuple[Expression, ...]) -> None:
+        super().__init__(Call("CASE", branches))
+        self._branches = branches
+
+    def when(self, condition: Expr, value: Expr | PlainValue) -> "Case":
+        """Add a case, looked at where none before it is true."""
+        return Case((*self._branches, _condition(condition), alone(value)))
+
+    def otherwise(self, value: Expr | PlainValue) -> Expr:
+        """Say what it is where no condition is true."""
+        return Expr(Call("CASE", (*self._branches, alone(value))))
+
+
+def when(condition: Expr, value: Expr | PlainValue) -> Case:
+    """Return `value` where `condition` is true: `when(...).when(...).otherwise(...)`.
+
+    Example:
+        >>> when(col("dep_delay") > 15, "late").otherwise("on time")
+        <CASE((dep_delay > 15), 'late', 'on time')>
+    """
+    return Case((_condition(condition), alone(value)))
+
+
+def count(column: Expr | str | None = None) -> Expr:
+    """Count a group's records, or those in which `column` is not null."""
+    return _aggregate("count", column)
+
+
+def sum_(column: Expr | str) -> Expr:
+    """Sum a column over a group's records, passing nulls over; the sum of nothing is null."""
+    return _aggregate("sum", column)
+
+
+def min_(column: Expr | str) -> Expr:
+    """Return the least value of a group, passing nulls over.
+
+    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of its
+    pages of up to 4 KiB, also where a group has a million rows.
+    """
+    return _aggregate("min", column)
+
+
+def max_(column: Expr | str) -> Expr:
+    """Return the greatest value of a group, passing nulls over. State: as `min_`."""
+    return _aggregate("max", column)
+
+
+def avg(column: Expr | str) -> Expr:
+    """Return the mean of a group as a DOUBLE, passing nulls over; that of nothing is null."""
+    return _aggregate("avg", column)
+
+
+def to_expression(value: object) -> Expression:
+    """Return the expression of a column, or the literal of a Python value."""
+    if isinstance(value, Shown):
+        return bare(value)
+    return value.expression if isinstance(value, Expr) else literal(value)  # type: ignore[arg-type]
+
+
+def alone(value: object) -> Expression:
+    """Return what `to_expression` does, for a value that is not an operand: a text may be meant as a column."""
+    if callable(value) and not isinstance(value, Expr):
+        raise not_a_column(value)
+    return bare(value) if isinstance(value, str) else to_expression(value)
+
+
+def _condition(condition: object) -> Expression:
+    if not isinstance(condition, Expr):
+        raise TypeMismatch(
+            f"{condition!r} is not a condition over columns",
+            hint='Write when(col("dep_delay") > 15, "late").',
+        )
+    return condition.expression
+
+
+Columns = Mapping[str, Expr | PlainValue]
+"""Columns by name."""
+
+Steps = Columns | Callable[..., Any]
+"""A step of an aggregate: expressions by the name of what is kept, or a function."""
+
+
+def named(
+    columns: Sequence[str | Expr], by_name: Columns, known: Collection[str]
+) -> tuple[Named, ...]:
+    """Return names and expressions of columns given as `"dest"`, `col(...)` or `name=...`.
+
+    `known` are the names of the columns there are. A field `page.url` is called `url`.
+
+    Raises:
+        StatementError: an expression comes without a name.
+    """
+    return (
+        *(_own_name(column, known) for column in columns),
+        *((name, find_fields(alone(value), known)) for name, value in by_name.items()),
+    )
+
+
+def find_fields(expression: Expression, known: Collection[str]) -> Expression:
+    """Return the expression with `page.url` for a field where only `page` is among the `known`.
+
+    Raises:
+        StatementError: a text that was given alone is the name of a column.
+
+    Example:
+        >>> print(find_fields(ColumnRef("page.url"), ["page"]))
+        page['url']
+        >>> print(find_fields(ColumnRef("page.url"), ["page", "page.url"]))
+        `page.url`
+    """
+
+    def change(part: Expression) -> Expression | None:
+        if isinstance(part, BareText):
+            text = str(part.value)
+            return constant(text, is_column=text in known or _field(text, known) is not None)
+        return _field(part.name, known) if isinstance(part, ColumnRef) else None
+
+    return rewrite(expression, change)
+
+
+def _field(name: str, known: Collection[str]) -> Expression | None:
+    """Return the field that `name` is a path to, or None if it is that of a column or of nothing."""
+    column, fields = name, list[str]()
+    while column not in known:
+        column, dot, field = column.rpartition(".")
+        if not dot:
+            return None
+        fields.insert(0, field)
+    found: Expression = ColumnRef(column)
+    for field in fields:
+        found = Item(found, literal(field))
+    return found
+
+
+def _own_name(column: str | Expr, known: Collection[str]) -> Named:
+    if isinstance(column, str):
+        column = col(column)
+    if not isinstance(column, Expr):
+        raise not_a_column(column)
+    if column.name is None:
+        raise InvalidPlan(
+            f"{column.expression} has no name",
+            hint='Write name=..., or give it one with .alias("name").',
+        )
+    found = find_fields(column.expression, known)
+    of_field = found != column.expression and ColumnRef(column.name) in walk(column.expression)
+    is_field = of_field and column.name not in known
+    return column.name.rpartition(".")[2] if is_field else column.name, found
+
+
+def _aggregate(function: str, column: Expr | str | None) -> Expr:
+    arg = ColumnRef(column) if isinstance(column, str) else column
+    return Expr(Aggregate(function, arg.expression if isinstance(arg, Expr) else arg))
+
+
+def _call(function: str, values: Sequence[object]) -> Expr:
+    return Expr(Call(function, tuple(alone(value) for value in values)))
+
+
+short_tracebacks_of(globals())

@@ -1,0 +1,94 @@
+"""The names that columns have behind an explode, and behind a new key and value at once."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from duolog.dsl.expressions.columns import Expr, find_fields, named, to_expression
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import (
+    ColumnRef,
+    Expression,
+    Item,
+    Named,
+    column_names,
+    literal,
+    rewrite,
+    type_of,
+)
+from duolog.plan.nodes import Explode, Node, SelectKey, scope_of
+from duolog.plan.types import Array, Map, Struct, Type
+
+Elements = tuple[Expression, tuple[str, ...]]
+"""What is exploded, and the names for what is in it."""
+
+
+def elements_of(
+    node: Node,
+    columns: Sequence[str | Expr],
+    by_name: Mapping[str, str | Expr],
+    into: str | Sequence[str],
+    *,
+    alone: bool = False,
+) -> Elements:
+    """Return what is exploded, as a user gave it; `alone`: no other column is to stay.
+
+    Raises:
+        StatementError: there is not exactly one thing to explode, or it has no name.
+    """
+    given = [*columns, *by_name.values()]
+    if len(given) != 1:
+        raise InvalidPlan(
+            f"explode takes one ARRAY or MAP and not {len(given)}",
+            hint="For two arrays explode one after the other.",
+        )
+    known = node.schema.names
+    names = tuple(by_name) or ((into,) if isinstance(into, str) else tuple(into))
+    of = find_fields(_expression(given[0]), known)
+    kind = type_of(of, scope_of(node))
+    if names or isinstance(kind, Map):
+        return of, names
+    if alone and _holds_structs(kind):
+        return of, (free_name("element", known),)
+    ((name, _),) = named(given, {}, known)
+    return of, (name,)
+
+
+def element_columns(exploded: Node) -> tuple[Named, ...]:
+    """Return the columns that elements make alone: the fields of a STRUCT, or themselves."""
+    assert isinstance(exploded, Explode), exploded
+    of = type_of(exploded.of, scope_of(exploded.parent))
+    if isinstance(of, Array) and isinstance(of.element, Struct):
+        whole = ColumnRef(exploded.into[0])
+        return tuple((field, Item(whole, literal(field))) for field, _ in of.element.fields)
+    return tuple((name, ColumnRef(name)) for name in exploded.into)
+
+
+def of_element(expression: Expression, parts: Mapping[str, Expression]) -> Expression:
+    """Return an expression over the columns of elements as one over elements."""
+    return rewrite(
+        expression,
+        lambda part: parts.get(part.name) if isinstance(part, ColumnRef) else None,
+    )
+
+
+def ensure_still_there(keyed: Node, values: tuple[Named, ...]) -> None:
+    """Raise a StatementError where a value reads a column whose name the new key has taken."""
+    assert isinstance(keyed, SelectKey), keyed
+    taken = {name for name, of in keyed.keys if of != ColumnRef(name)}
+    for name, of in values:
+        if both := sorted(taken & column_names(of)):
+            raise InvalidPlan(
+                f'column "{name}" of the new value reads "{both[0]}", which is a column of the new key',
+                hint="Give that column of the key another name.",
+            )
+
+
+def _expression(column: str | Expr) -> Expression:
+    return ColumnRef(column) if isinstance(column, str) else to_expression(column)
+
+
+def _holds_structs(of: Type) -> bool:
+    return isinstance(of, Array) and isinstance(of.element, Struct)
+
+
+def free_name(name: str, known: Collection[str]) -> str:
+    return name if name not in known else free_name(f"{name}_", known)

@@ -1,0 +1,294 @@
+"""Functions of users where expressions stand: a parameter is a column, its annotation a type.
+
+    def price(n: int, dest: str | None) -> float: ...
+
+    flights.with_columns(price=price)                its parameters are columns of these names
+    flights.filter(call(cheap, col("price") / 2))    or are given
+
+`timestamp`, `key` and `value` are the record's, where it has no column of the name: milliseconds; its column, or a
+dict of several; a dict of all value columns. Instead of a dict there may be a dataclass, as the annotation says,
+and a function may return one.
+
+A function with parameters that are `pyarrow.Array` or `pandas.Series` is called with many records at once, and returns
+as many results; of which type, its annotation says, `Annotated[pyarrow.Array, float]`, or `returns=`.
+"""
+
+import inspect
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
+from typing import Any, Final, TypeGuard
+
+from duolog.dsl.expressions.columns import Expr, alone
+from duolog.dsl.expressions.schemas import type_named
+from duolog.dsl.handles.short_tracebacks import short_traceback
+from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
+from duolog.plan.expressions import (
+    ColumnRef,
+    Expression,
+    Item,
+    Named,
+    PythonCall,
+    RowTime,
+    literal,
+)
+from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction, Takes
+from duolog.plan.literals import PlainValue
+from duolog.plan.schema import Schema
+from duolog.plan.types import BOOLEAN, Array, Column, Struct, Type
+
+Function = Callable[..., Any]
+
+_VECTORS: Final[dict[tuple[str, str], Takes]] = {
+    ("pyarrow.lib", "Array"): "arrow",
+    ("pandas.core.series", "Series"): "pandas",
+    ("pandas", "Series"): "pandas",
+}
+_BESIDE: Final = ("timestamp", "key", "value")
+
+
+@short_traceback
+def call(function: Function, *args: Expr | PlainValue, returns: object = None) -> Expr:
+    """Return what a function in Python gives for these values of each record.
+
+    It is called in processes beside the engine, at least once for each record, with what its parameters are annotated
+    with; a null is None. A record for which it raises is one that cannot be processed: the error names the
+    function, its line and the record, and the setting `processing.exception.handler` says what becomes of it.
+
+    Args:
+        function: it is sent to other processes: what it uses beside its arguments is what it was when the application
+            started. Without `args` its parameters are columns of these names.
+        args: columns or values, in the order of its parameters.
+        returns: the type of its results, where no annotation says it.
+
+    Raises:
+        StatementError: it does not say what it returns, or an annotation is no type of a column.
+
+    Example:
+        >>> from duolog import Topology, call, col
+        >>> def shout(text: str) -> str:
+        ...     return text.upper() + "!"
+        >>> words = Topology("w").stream("words", value="word STRING")
+        >>> print(words.map_values(loud=call(shout, col("word"))).schema)
+        key () value (loud STRING)
+    """
+    parameters = _parameters(function)
+    if not args:
+        args = tuple(Expr(ColumnRef(name)) for name in parameters)
+    if len(args) != len(parameters):
+        raise InvalidPlan(
+            f"{_called(function)} has {len(parameters)} parameters, and gets {len(args)} values"
+        )
+    given = tuple(alone(arg) for arg in args)
+    takes, types, shape = _taken(function, [(name, None) for name in parameters])
+    found = PythonFunction(function, types, result_of(function, returns), takes, None, shape)
+    return Expr(PythonCall(found, given), name=getattr(function, "__name__", None))
+
+
+def call_with_columns(
+    function: Function,
+    schema: Schema,
+    returns: object = None,
+    lookups: Lookups | None = None,
+    first: Sequence[Expression] = (),
+) -> PythonCall:
+    """Return the call of a function whose parameters are what records of this schema have, behind those that `first` are.
+
+    Raises:
+        StatementError: as `call`; or a parameter is nothing that they have.
+    """
+    names = _parameters(function)
+    if len(names) < len(first):
+        raise InvalidPlan(
+            f"{_called(function)} has {len(names)} parameters, and gets {len(first)} values"
+        )
+    parts: list[tuple[str, Part]] = [
+        (name, ((given,), None)) for name, given in zip(names, first, strict=False)
+    ]
+    parts += [(name, _part(name, schema, function)) for name in names[len(first) :]]
+    takes, types, shape = _taken(function, [(name, part[1]) for name, part in parts])
+    given = tuple(one for _, (expressions, _) in parts for one in expressions)
+    result = result_of(function, returns)
+    return PythonCall(PythonFunction(function, types, result, takes, lookups, shape), given)
+
+
+def result_of(function: Function, returns: object = None) -> Type:
+    """Return the type of what a function gives: as `returns` says, or its annotation.
+
+    A tuple of two is a key and a value, as of `map`: STRUCT<key, value>.
+    """
+    declared = (
+        returns if returns is not None else _hints(function).get("return", inspect.Parameter.empty)
+    )
+    if typing.get_origin(declared) is typing.Annotated:
+        declared = typing.get_args(declared)[1]
+    if declared is inspect.Parameter.empty:
+        raise InvalidPlan(
+            f"{_called(function)} does not say what it returns",
+            hint="Annotate it, def f(n: int) -> float, or write call(f, …, returns=float).",
+        )
+    return _type_returned(declared)
+
+
+def _type_returned(declared: object) -> Type:
+    origin, args = typing.get_origin(declared), typing.get_args(declared)
+    if origin is tuple and len(args) == 2:
+        return Struct((Column("key", type_named(args[0])), Column("value", type_named(args[1]))))
+    if origin is list and typing.get_origin(args[0]) is tuple:
+        return Array(_type_returned(args[0]))
+    return type_named(declared)
+
+
+def _parameters(function: Function) -> list[str]:
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise InvalidPlan(
+            f"nobody knows the parameters of {_called(function)}",
+            hint="Write a function around it: lambda text: ….",
+        ) from error
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wrong = [one.name for one in found if one.kind not in positional]
+    if wrong:
+        raise InvalidPlan(f'{_called(function)} has the parameter "{wrong[0]}", which is no column')
+    return [one.name for one in found if one.default is inspect.Parameter.empty]
+
+
+def _hints(function: Function) -> dict[str, Any]:
+    try:
+        of = function if inspect.isroutine(function) else type(function).__call__
+        return typing.get_type_hints(of, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise TypeMismatch(
+            f"cannot read the annotations of {_called(function)}",
+            detail=f"{error}.",
+            hint="Define what they name at the top of its module.",
+        ) from error
+
+
+Part = tuple[tuple[Expression, ...], tuple[Column, ...] | None]
+"""The arguments of a parameter; and the columns, where it gathers several."""
+
+
+def _part(name: str, schema: Schema, function: Function) -> Part:
+    known = [column.name for column in schema.columns]
+    if name in known:
+        return (ColumnRef(name),), None
+    if name == "timestamp":
+        return (RowTime(),), None
+    if name in {"key", "value"}:
+        columns = schema.key if name == "key" else schema.value
+        if name == "key" and len(columns) == 1:
+            return (ColumnRef(columns[0].name),), None
+        return tuple(ColumnRef(column.name) for column in columns), columns
+    error = unknown_name(
+        f"column for the parameter of {_called(function)}", name, [*known, *_BESIDE]
+    )
+    error.hint = error.hint or (
+        "Call the parameter as a column, or `value`: a dict of the value's columns, lambda value: ...."
+    )
+    raise error
+
+
+def _taken(
+    function: Function, parts: Sequence[tuple[str, tuple[Column, ...] | None]]
+) -> tuple[Takes, tuple[Type | None, ...], tuple[Gathered | None, ...]]:
+    """Return how a function is called, the types of its arguments, and which of them its parameters gather."""
+    hints = _hints(function)
+    takes: Takes = "values"
+    types: list[Type | None] = []
+    shape: list[Gathered | None] = []
+    for name, gathered in parts:
+        declared = _without_none(hints.get(name))
+        made = declared if isinstance(declared, type) and is_dataclass(declared) else None
+        if gathered is not None:
+            types += [column.type for column in gathered]
+            shape.append(Gathered(tuple(column.name for column in gathered), made))
+        elif (vector := _vector(declared)) is not None:
+            takes = vector
+            types.append(None)
+            shape.append(None)
+        else:
+            types.append(None if declared in (None, Any, dict) else type_named(declared))
+            shape.append(None if made is None else Gathered(made=made))
+    plain = all(part is None for part in shape)
+    return takes, tuple(types), () if plain else tuple(shape)
+
+
+def _without_none(declared: Any) -> Any:
+    if typing.get_origin(declared) is typing.Annotated:
+        declared = typing.get_args(declared)[0]
+    args = [one for one in typing.get_args(declared) if one is not type(None)]
+    is_optional = len(args) == 1 and type(None) in typing.get_args(declared)
+    return args[0] if is_optional else declared
+
+
+def _vector(declared: Any) -> Takes | None:
+    if not isinstance(declared, type):
+        return None
+    names = [(base.__module__, base.__name__) for base in declared.__mro__]
+    return next((_VECTORS[name] for name in names if name in _VECTORS), None)
+
+
+def _called(function: Function) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+def is_function(given: object) -> TypeGuard[Function]:
+    """Tell a function from an expression, a name and a value."""
+    return callable(given) and not isinstance(given, Expr)
+
+
+def is_of_columns(function: Function, schema: Schema) -> bool:
+    """Tell whether a function says of each parameter which column it is and of which type, and what it returns.
+
+    One of a single parameter called `key`, or without annotations, is one of the key as a whole.
+    """
+    names = _parameters(function)
+    hints = _hints(function)
+    known = {column.name for column in schema.columns} | {"timestamp", "value"}
+    return (
+        bool(names) and "return" in hints and all(name in known and name in hints for name in names)
+    )
+
+
+def bound(given: Any, schema: Schema) -> Any:
+    """Return the call of what is a function, over records of this schema; anything else as it is."""
+    if not is_function(given):
+        return given
+    return Expr(call_with_columns(given, schema), name=getattr(given, "__name__", None))
+
+
+def predicate(function: Function, schema: Schema) -> PythonCall:
+    """Return the call of a function that says whether a record is kept; without an annotation it gives a bool."""
+    annotated = "return" in _hints(function)
+    found = call_with_columns(function, schema, None if annotated else bool)
+    if found.function.result != BOOLEAN:
+        raise TypeMismatch(
+            f"{_called(function)} returns {found.function.result}, and no BOOLEAN",
+            hint="A record is kept for which it returns True.",
+        )
+    return found
+
+
+def parts_of(whole: Expression, of: Type, alone: str) -> tuple[Named, ...]:
+    """Return the columns that a result makes: the fields of a STRUCT, or itself under the name `alone`."""
+    if isinstance(of, Struct):
+        return tuple((name, Item(whole, literal(name))) for name, _ in of.fields)
+    return ((alone, whole),)
+
+
+def pair_of(of: Type, function: Function) -> tuple[Type, Type]:
+    """Return the types of a key and a value that a function gives together.
+
+    Raises:
+        StatementError: it does not give them.
+    """
+    match of:
+        case Struct(fields=(Column("key", key), Column("value", value))):
+            return key, value
+        case _:
+            raise TypeMismatch(
+                f"{_called(function)} returns {of}, and not a key with a value",
+                hint="Annotate it: def f(…) -> tuple[str, Priced], the key first; of flat_map a list of these.",
+            )

@@ -1,0 +1,83 @@
+"""What a source reads, and from where on, as people write it: `pattern="orders-.*"`, `start="2 hours"`.
+
+Source: Kafka Streams `StreamsBuilder.stream(Pattern)`, `Consumed.withOffsetResetPolicy`, `AutoOffsetReset`.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from duolog.dsl.expressions.windows import instant_ms
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.starts import EARLIEST, Start
+
+Begin = Duration | dt.datetime | int
+"""`"earliest"`, `"latest"`, how long ago, or a time: a datetime, its ISO text, milliseconds since 1970."""
+
+_A_DATE: Final = re.compile(r"\d{4}-\d\d")
+
+
+def start_of(given: Begin | None) -> Start:
+    """Return where a source begins, as a user has said it.
+
+    Raises:
+        StatementError: it says no such place.
+
+    Example:
+        >>> print(start_of("2 hours"))
+        , from 7200000 ms before the first start
+    """
+    if given is None or given == "earliest":
+        return EARLIEST
+    if given == "latest":
+        return Start("latest")
+    try:
+        start = _in_time(given)
+    except InvalidPlan as error:
+        raise _no_place(given, error.detail or error.hint) from error
+    if start.ms < 0:
+        raise _no_place(given, "It is before 1970." if start.kind == "at" else "It has not come.")
+    return start
+
+
+def read_topics(topic: str | Sequence[str], pattern: str | None) -> list[str]:
+    """Return the names of the topics that a stream reads, or the pattern that they match.
+
+    Raises:
+        StatementError: there is neither or both, or no regular expression.
+    """
+    if pattern is None and topic:
+        return [topic] if isinstance(topic, str) else list(dict.fromkeys(topic))
+    if pattern is None or topic:
+        raise InvalidPlan(
+            "a stream reads topics by their names or by a pattern"
+            if topic
+            else "a stream needs a topic",
+            hint='Write stream("orders", ...), or stream(pattern="orders-.*", ...).',
+        )
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise InvalidPlan(f"{pattern!r} is no regular expression", detail=f"{error}.") from error
+    return [pattern]
+
+
+def _in_time(given: Duration | dt.datetime | int) -> Start:
+    if isinstance(given, bool):
+        raise _no_place(given)
+    if isinstance(given, int):
+        return Start("at", given)
+    if isinstance(given, dt.datetime) or (isinstance(given, str) and _A_DATE.match(given)):
+        return Start("at", instant_ms(given))
+    return Start("ago", milliseconds(given, "start"))
+
+
+def _no_place(given: object, why: str = "") -> InvalidPlan:
+    return InvalidPlan(
+        f"{given!r} is no place to start",
+        detail=why,
+        hint='Write "earliest", "latest", how long ago ("2 hours", a timedelta), or a time: a '
+        "datetime with its time zone, its text, or milliseconds since 1970.",
+    )

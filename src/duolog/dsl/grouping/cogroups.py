@@ -1,0 +1,120 @@
+"""Streams in common groups: `orders.group_by("customer").cogroup({...}).cogroup(refunds..., {...})`.
+
+Source: Kafka Streams `CogroupedKStream`, `TimeWindowedCogroupedKStream`,
+`SessionWindowedCogroupedKStream`.
+"""
+
+from typing import Generic, Protocol, Self, TypeVar
+
+from duolog.dsl.builder import Builder
+from duolog.dsl.expressions.columns import Columns, Expr, named
+from duolog.dsl.expressions.texts import ensure_not_kept
+from duolog.dsl.grouping.cogroup_nodes import (
+    Side,
+    cogrouping_fold,
+    common_group,
+    ensure_same_groups,
+)
+from duolog.dsl.handles.handles import Groups
+from duolog.plan.aggregates import Fold
+from duolog.plan.durations import Duration
+from duolog.plan.literals import PlainValue
+from duolog.plan.nodes import GroupBy
+from duolog.plan.nodes.aggregate import Emit
+from duolog.plan.windows import Windows
+
+TableT = TypeVar("TableT")
+TableT_co = TypeVar("TableT_co", covariant=True)
+
+
+class InGroups(Protocol[TableT_co]):
+    """What a cogroup asks of the groups of one stream, `Grouped`."""
+
+    _group: GroupBy
+
+    def materialized(
+        self, store: str | None, *, ttl: Duration | None, retention: Duration | None
+    ) -> Self: ...
+
+    def windowed_by(
+        self, windows: Windows, *, emit: Emit, idle: Duration | None = None
+    ) -> Self: ...
+
+    def _in(self, group: GroupBy) -> Self:
+        """Return what is aggregated in the same way in another group."""
+        ...
+
+    def _table(self, folded: Fold) -> TableT_co: ...
+
+
+class CoGrouped(Groups, Generic[TableT]):
+    """Groups of several streams: `aggregate` makes one table of all. Made by `Grouped.cogroup`."""
+
+    def __init__(self, builder: Builder, first: InGroups[TableT], sides: tuple[Side, ...]) -> None:
+        ensure_same_groups(sides)
+        self._builder = builder
+        self._first = first
+        self._sides = sides
+
+    def cogroup(self, grouped: InGroups[TableT], adder: Columns) -> "CoGrouped[TableT]":
+        """Add the groups of another stream, by a key of the same types.
+
+        Args:
+            grouped: the stream in groups.
+            adder: what becomes of what is kept, with one of its records; what it does not name stays.
+        """
+        side = Side.of(grouped._group, adder)  # noqa: SLF001 - as the Protocol says
+        return CoGrouped(self._builder, self._first, (*self._sides, side))
+
+    def materialized(
+        self,
+        store: str | None = None,
+        *,
+        ttl: Duration | None = None,
+        retention: Duration | None = None,
+    ) -> "CoGrouped[TableT]":
+        """Name the store of the table that follows, and say how long it keeps rows: as `Grouped.materialized`."""
+        kept = self._first.materialized(store, ttl=ttl, retention=retention)
+        return CoGrouped(self._builder, kept, self._sides)
+
+    def windowed_by(
+        self, windows: Windows, *, emit: Emit = "on update", idle: Duration | None = None
+    ) -> "CoGrouped[TableT]":
+        """Aggregate in windows, as `Grouped.windowed_by`. All streams have one stream time."""
+        windowed = self._first.windowed_by(windows, emit=emit, idle=idle)
+        return CoGrouped(self._builder, windowed, self._sides)
+
+    def aggregate(
+        self,
+        /,
+        *results: Expr,
+        initializer: Columns,
+        merger: Columns | None = None,
+        **named_results: Expr | PlainValue,
+    ) -> TableT:
+        """Aggregate the records of all streams into one row for each group.
+
+        Args:
+            results: expressions over what is kept, `acc(name)`; without any they are what is kept.
+            initializer: what is kept, and how it begins.
+            merger: for sessions: what becomes of two; `other(name)` is the later one's.
+            named_results: more of them, by name.
+
+        Raises:
+            StatementError: an adder names what is not kept, or types do not fit.
+
+        Example:
+            >>> from duolog import Topology, acc, col, lit
+            >>> shop = Topology("shop")
+            >>> orders = shop.stream("orders", key="id BIGINT", value="customer STRING, paid BIGINT")
+            >>> visits = shop.stream("visits", key="customer STRING", value="page STRING")
+            >>> both = orders.group_by("customer").cogroup({"paid": acc("paid") + col("paid")})
+            >>> both = both.cogroup(visits.group_by_key(), {"pages": acc("pages") + 1})
+            >>> print(both.aggregate(initializer={"paid": lit(0), "pages": lit(0)}).schema)
+            key (customer STRING) value (paid BIGINT, pages INT)
+        """
+        ensure_not_kept(named_results, initializer)
+        wanted = named(results, named_results, ())
+        group = common_group(self._builder, self._sides)
+        folded = cogrouping_fold(self._sides, group, wanted, initializer, merger)
+        return self._first._in(group)._table(folded)  # noqa: SLF001 - as the Protocol says

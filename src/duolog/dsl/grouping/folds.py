@@ -1,0 +1,123 @@
+"""What an aggregate keeps and gives, from what a user has said of it."""
+
+from collections.abc import Mapping, Sequence
+
+from duolog.dsl.expressions.columns import Columns, Expr, Steps, named
+from duolog.dsl.expressions.python_functions import is_function
+from duolog.dsl.expressions.texts import ambiguous, ensure_not_kept, texts_alone
+from duolog.dsl.grouping.python_folds import python_fold
+from duolog.plan.aggregates import Fold, custom_fold, fold
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import (
+    Aggregate,
+    ColumnRef,
+    Expression,
+    Named,
+    RowTime,
+    literal,
+    rewrite,
+    walk,
+)
+from duolog.plan.nodes import Filter, GroupBy, Project, Rename, TableJoin, scope_of
+
+
+def fold_of(
+    group: GroupBy,
+    wanted: tuple[Named, ...],
+    initializer: Steps | None,
+    adder: Steps | None,
+    *,
+    subtractor: Steps | None,
+    merger: Steps | None,
+) -> Fold:
+    """Return the fold of `wanted` results, by steps of the user's own if there are any."""
+    scope = scope_of(group)
+    if initializer is None and adder is None and subtractor is None and merger is None:
+        _ensure_aggregated(wanted, group)
+        found = fold(wanted, scope, undo=group.is_table)
+        if group.is_table:
+            _ensure_found_again(found, group)
+        return found
+    if initializer is None or adder is None:
+        raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
+    steps = (initializer, adder, subtractor, merger)
+    if any(map(is_function, steps)):
+        return python_fold(group, wanted, steps)
+    assert not callable(initializer)
+    assert not callable(adder)
+    assert not callable(subtractor)
+    assert not callable(merger)
+    for step in (adder, subtractor or {}, merger or {}):
+        ensure_not_kept(step, initializer)
+    known = group.schema.names
+    own = custom_fold(
+        dict(named((), initializer, ())),
+        dict(named((), adder, known)),
+        None if subtractor is None else dict(named((), subtractor, known)),
+        scope,
+        None if merger is None else dict(named((), merger, ())),
+    )
+    return Fold(own.accumulators, wanted or own.results)
+
+
+def _ensure_found_again(found: Fold, group: GroupBy) -> None:
+    """Raise a StatementError if values are kept by a time that they do not have when they are taken back."""
+    table = group.parent
+    while isinstance(table, Filter | Project | Rename):
+        table = table.parent
+    by_time = any(one.paged and RowTime() in walk(one.add) for one in found.accumulators)
+    if by_time and isinstance(table, TableJoin):
+        raise InvalidPlan(
+            f'cannot keep values of "{table}" by time',
+            detail="A row of a join has the later time of two rows, and no more when that one has gone.",
+            hint='Ask by a column of the row: top_k("changed_at", 1, "value").',
+        )
+
+
+def results_of(
+    group: GroupBy, results: Sequence[Expr], by_name: Columns, kept: Steps | None
+) -> tuple[Named, ...]:
+    """Return names and expressions of results; `kept` is the initializer, if the user has given one.
+
+    Raises:
+        StatementError: a text given alone is the name of a column, or of what is kept.
+    """
+    known = group.schema.names
+    if isinstance(kept, Mapping):
+        ensure_not_kept(by_name, kept)
+    for text in texts_alone(by_name) if kept is None else ():
+        if text not in known:
+            raise InvalidPlan(
+                f'result "{text}" is a constant text',
+                hint='Write an aggregate function, count() or sum_("amount"), which takes the column in brackets; '
+                f'or lit("{text}") for the text.',
+            )
+        if text in known:
+            raise ambiguous(text, f"{_some_aggregate(text)} or another aggregate", "the column")
+    return named(results, by_name, known)
+
+
+def _ensure_aggregated(wanted: tuple[Named, ...], group: GroupBy) -> None:
+    """Raise a StatementError where a result is a column of single records, which a group has many of."""
+    of_key = {column.name for column in group.schema.key}
+    for name, result in wanted:
+        alone = rewrite(result, lambda part: _NOTHING if isinstance(part, Aggregate) else None)
+        for part in walk(alone):
+            if (
+                isinstance(part, ColumnRef)
+                and part.name in group.schema.names
+                and part.name not in of_key
+            ):
+                raise InvalidPlan(
+                    f'result "{name}" reads column "{part.name}" without an aggregate function',
+                    detail="A group has one value of that column for each of its records.",
+                    hint=f"Say which: {name}={_some_aggregate(part.name)}, or name the column in group_by(...).",
+                )
+
+
+def _some_aggregate(column: str) -> str:
+    return f'sum_("{column}"), last("{column}")'
+
+
+_NOTHING: Expression = literal(None)
+"""Takes the place of an aggregate where only what is outside of one is looked at."""

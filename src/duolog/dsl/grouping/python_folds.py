@@ -1,0 +1,60 @@
+"""Aggregates whose steps are functions in Python.
+
+    aggregate(initializer=Basket, adder=put, subtractor=take, merger=both)
+
+    put(basket: Basket, item: str, n: int) -> Basket       what was kept, then columns of the record
+    both(basket: Basket, other: Basket) -> Basket          of two sessions, the earlier one first
+
+What is kept is what the adder returns: a dataclass, whose fields are the columns of the table, or a type for the column `value`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from duolog.dsl.expressions.python_functions import (
+    Function,
+    call_with_columns,
+    is_function,
+    parts_of,
+    result_of,
+)
+from duolog.plan.aggregates import Fold, custom_fold
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import AccumulatorRef, Expression, Named, PythonCall, TableColumnRef
+from duolog.plan.expressions.python_functions import PythonFunction
+from duolog.plan.nodes import GroupBy, scope_of
+from duolog.plan.schema import Schema
+
+KEPT: Final = "aggregate"
+"""What is kept, as stores and errors call it."""
+
+
+def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any]) -> Fold:
+    """Return the fold of a group by functions: initializer, adder, and subtractor and merger or None.
+
+    Raises:
+        StatementError: some steps are functions and others are not, or one does not fit the adder.
+    """
+    if not all(step is None or is_function(step) for step in steps):
+        raise InvalidPlan(
+            "some steps of the aggregate are functions, and others are not",
+            hint="Write them all as functions; call(function, acc(...), col(...)) is one as an expression.",
+        )
+    initializer, adder, subtractor, merger = steps
+    of = result_of(adder)
+    kept = AccumulatorRef(KEPT)
+    begin = PythonCall(PythonFunction(initializer, (), of), ())
+
+    def step(function: Function | None, schema: Schema, *first: Expression) -> Any:
+        if function is None:
+            return None
+        return {KEPT: call_with_columns(function, schema, first=first)}
+
+    own = custom_fold(
+        {KEPT: begin},
+        step(adder, group.schema, kept),
+        step(subtractor, group.schema, kept),
+        scope_of(group),
+        step(merger, Schema((), ()), kept, TableColumnRef(KEPT)),
+    )
+    return Fold(own.accumulators, wanted or parts_of(kept, of, "value"))

@@ -1,0 +1,59 @@
+"""Tables whose changes wait: what `Table.suppress` adds to the plan."""
+
+from typing import Final, TypeVar, get_args
+from typing import Literal as OneOf
+
+from duolog.dsl.steps.records import Records
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes import Suppress
+
+Until = OneOf["window close"]
+WhenFull = OneOf["emit", "shut down"]
+_WHEN_FULL: Final = get_args(WhenFull)
+
+TableT = TypeVar("TableT", bound=Records)
+
+
+def suppressed(
+    table: TableT,
+    time_limit: Duration | None,
+    *,
+    until: Until | None,
+    max_records: int | None,
+    max_bytes: int | None,
+    when_full: WhenFull | None,
+    store: str | None,
+) -> TableT:
+    """Add the node that holds changes back, and return the table behind it."""
+    if (time_limit is None) == (until is None):
+        raise InvalidPlan(
+            "changes are held back until their window closes, or for a time",
+            hint='Write suppress(until="window close"), or suppress("10 minutes").',
+        )
+    if until not in {None, "window close"}:
+        raise InvalidPlan(
+            f"changes cannot be held back until {until!r}",
+            hint='Write suppress(until="window close").',
+        )
+    if when_full not in {None, *_WHEN_FULL}:
+        raise InvalidPlan(
+            f"nothing is done when {when_full!r}",
+            hint='Write when_full="emit" or when_full="shut down".',
+        )
+    limit_ms = None if time_limit is None else milliseconds(time_limit, "time limit")
+    # A result of a window that leaves early would not be its last one.
+    shut_down = until is not None if when_full is None else when_full == "shut down"
+    node = table.builder.add(
+        "suppress",
+        lambda name: Suppress(
+            name,
+            table.node,
+            store or f"{name}-store",
+            limit_ms,
+            max_records,
+            max_bytes,
+            shut_down,
+        ),
+    )
+    return type(table)(table.builder, node)

@@ -1,0 +1,4 @@
+"""Methods of streams and tables, as base classes by topic.
+
+Start with `records`, the base of them all.
+"""

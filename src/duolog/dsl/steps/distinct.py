@@ -1,0 +1,149 @@
+"""Deduplication of a stream: the first record of each key within a time.
+
+    group by the key ─▶ fold: since when, and is this record fresh ─▶ changes ─▶ the fresh ones, as they were
+
+The fold forwards each update at once, so a record cache neither merges a fresh record with a duplicate nor drops it.
+"""
+
+from typing import Self
+
+from duolog.dsl.expressions.columns import Expr, named
+from duolog.dsl.expressions.elements import free_name
+from duolog.dsl.expressions.joined_names import On
+from duolog.dsl.steps.records import Records
+from duolog.plan.aggregates.accumulators import Accumulator
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    RowTime,
+    literal,
+)
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    GroupBy,
+    Node,
+    Project,
+    SelectKey,
+    SetTime,
+    ToStream,
+)
+from duolog.plan.nodes.node import ensure_some
+from duolog.plan.types import BIGINT, BOOLEAN, Type
+
+_LATE: int = 2
+"""A key is kept for so many times `within`: duplicates may come as late as that is long."""
+
+
+class Deduplicated(Records):
+    """A stream whose duplicates can be dropped: a base of `Stream`."""
+
+    def distinct(self, *, by: On | None = None, within: Duration, store: str | None = None) -> Self:
+        """Keep the first record of each key, and drop those that come within a time of it.
+
+        - The first is the one that comes first. A record is a duplicate if its timestamp is less than `within`
+          before or after that of the last record that was kept of its key. It does not prolong that time.
+        - State is bounded: a key is kept for twice as long as `within`, by stream time. A record that is later
+          than `within` may be kept although it is a duplicate.
+        - Records go on with their keys, values, timestamps and headers. A record without a value, or with a null among
+          the columns of `by`, has nothing to be compared by and is dropped.
+        - It is right with a record cache, after a restart and, with `exactly_once_v2`, over crashes.
+
+        Args:
+            by: columns, or expressions with a name, that make two records the same; else the key.
+            within: how far apart in time duplicates are at most.
+            store: the name of the store; else it is named after its place.
+
+        Raises:
+            StatementError: there is no key to compare by, or the key has a window.
+
+        Example:
+            >>> from duolog import Topology
+            >>> payments = Topology("p").stream("payments", key="user STRING", value="id STRING, cents BIGINT")
+            >>> print(payments.distinct(by="id", within="1 hour").schema)
+            key (user STRING) value (id STRING, cents BIGINT)
+        """
+        within_ms = milliseconds(within, "within")
+        if within_ms < 1:
+            raise InvalidPlan(
+                "duplicates within 0 ms are none",
+                hint='Say how far apart they may be: within="1 hour".',
+            )
+        if self.schema.window is not None:
+            raise InvalidPlan(
+                f'cannot deduplicate "{self.node}", whose key has a window',
+                hint="Make the window's bounds columns first: select_key(...).",
+            )
+        columns = [column.name for column in self.schema.key]
+        given = columns if by is None else [by] if isinstance(by, str | Expr) else by
+        keys = named(given, {}, self.schema.names)
+        ensure_some(keys, "a comparison of records")
+        group = self.builder.add("group-by", lambda name: GroupBy(name, self.node, keys))
+        assert isinstance(group, GroupBy)
+        return self._as_before(self._marked(group, within_ms, store))
+
+    def _marked(self, group: GroupBy, within_ms: int, store: str | None) -> Node:
+        """Return the changes of a row for each key: its last record, and whether that was fresh."""
+        value = group.schema.value if group.rekeys else self.schema.value
+        taken = (*group.schema.names, *self.schema.names)
+        since, fresh, time = (free_name(name, taken) for name in ("since", "fresh", "time"))
+        apart = Call("ABS", (Call("-", (RowTime(), AccumulatorRef(since))),))
+        is_fresh = Call(
+            "OR",
+            (
+                Call("IS_NULL", (AccumulatorRef(since),)),
+                Call(">=", (apart, literal(within_ms))),
+            ),
+        )
+        latest = Call("GREATEST", (RowTime(), Call("COALESCE", (AccumulatorRef(since), RowTime()))))
+        kept = [
+            _accumulator(since, BIGINT, Call("IF", (is_fresh, latest, AccumulatorRef(since)))),
+            _accumulator(fresh, BOOLEAN, is_fresh),
+            _accumulator(time, BIGINT, RowTime()),
+        ]
+        kept += [
+            _accumulator(
+                column.name,
+                column.type,
+                # A duplicate is dropped: nothing of it has to be kept.
+                Call("IF", (is_fresh, ColumnRef(column.name), Cast(literal(None), column.type))),
+            )
+            for column in value
+        ]
+        results = tuple((one.name, AccumulatorRef(one.name)) for one in kept if one.name != since)
+        table = self.builder.add(
+            "distinct",
+            lambda name: AggregateNode(
+                name,
+                group,
+                store or f"{name}-store",
+                tuple(kept),
+                results,
+                ttl_ms=_LATE * within_ms,
+                at_once=True,
+            ),
+        )
+        add = self.builder.add
+        changes = add("to-stream", lambda name: ToStream(name, table))
+        found = add("filter", lambda name: Filter(name, changes, ColumnRef(fresh)))
+        return add("with-time", lambda name: SetTime(name, found, ColumnRef(time)))
+
+    def _as_before(self, marked: Node) -> Self:
+        """Return records with the columns of this stream as key and value."""
+        before = self.schema
+        key = tuple((column.name, ColumnRef(column.name)) for column in before.key)
+        value = tuple((column.name, ColumnRef(column.name)) for column in before.value)
+        if [column.name for column in marked.schema.key] != [name for name, _ in key]:
+            marked_node = marked
+            marked = self.builder.add("select-key", lambda name: SelectKey(name, marked_node, key))
+        rekeyed = marked
+        return self._then("map-values", lambda name: Project(name, rekeyed, value))
+
+
+def _accumulator(name: str, of: Type, add: Expression) -> Accumulator:
+    return Accumulator(name, of, Cast(literal(None), of), add)

@@ -1,0 +1,234 @@
+"""Processors as steps of a topology, and the stores that they are given.
+
+    counts = key_value_store("counts", key="user STRING", value="n BIGINT")
+    visits.process(Counting, stores=[counts], value="n BIGINT").to("counted")
+
+Source: Kafka Streams `KStream.process`, `KStream.processValues` (KIP-820), `Stores`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from duolog.dsl.expressions.schemas import Declared, declared_schema
+from duolog.dsl.handles.short_tracebacks import short_traceback
+from duolog.dsl.steps.records import Records
+from duolog.functions.processors import FixedKeyProcessor, Processor
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions.awaiting import ensure_awaits_nothing
+from duolog.plan.nodes import Process, ProcessOutput
+from duolog.plan.processors import Definition, KeptStore, Output
+from duolog.plan.schema import Schema
+
+Makes = Callable[[], Any]
+"""A class that is a processor, or a function that returns a new one each time."""
+Columns = tuple[Declared | None, Declared]
+"""Key and value columns; a key of None: that of the stream."""
+
+
+@short_traceback
+def key_value_store(
+    name: str, *, key: Declared, value: Declared, timestamped: bool = False
+) -> KeptStore:
+    """Return a store of values by key, for processors (`KeyValueStore`).
+
+    Args:
+        name: what it is called, in the processor, on disk and for `application.store(name)`.
+        key: its columns; a key of one column is that value, of several a tuple.
+        value: its columns; a value of one column is that value, of several a dict.
+        timestamped: whether `get` gives a value with its timestamp.
+    """
+    schema = declared_schema(key, value)
+    return KeptStore(name, "key-value", schema.key, schema.value, timestamped=timestamped)
+
+
+@short_traceback
+def window_store(
+    name: str, *, key: Declared, value: Declared, size: Duration, retention: Duration
+) -> KeptStore:
+    """Return a store of values by key and window, for processors (`WindowStore`).
+
+    Args:
+        name: what it is called.
+        key: its columns, without the window.
+        value: its columns.
+        size: how long its windows are.
+        retention: how long they are found behind the latest start that was put: no shorter than they are.
+    """
+    schema = declared_schema(key, value)
+    kept_ms, size_ms = milliseconds(retention, "retention"), milliseconds(size, "size")
+    return KeptStore(name, "window", schema.key, schema.value, kept_ms, size_ms)
+
+
+@short_traceback
+def session_store(name: str, *, key: Declared, value: Declared, retention: Duration) -> KeptStore:
+    """Return a store of values by key and session, for processors (`SessionStore`); `retention` counts from their ends."""
+    schema = declared_schema(key, value)
+    return KeptStore(
+        name, "session", schema.key, schema.value, milliseconds(retention, "retention")
+    )
+
+
+@short_traceback
+def versioned_store(name: str, *, key: Declared, value: Declared, history: Duration) -> KeptStore:
+    """Return a store of values by key that knows what they were before, for processors (`VersionedStore`).
+
+    `history` is how long what a value was is known, behind the greatest time that was put.
+    """
+    schema = declared_schema(key, value)
+    return KeptStore(name, "versioned", schema.key, schema.value, milliseconds(history, "history"))
+
+
+class Processing(Records):
+    """A stream that processors take: a base of `Stream`."""
+
+    def process(
+        self,
+        processor: Makes,
+        *,
+        stores: Sequence[KeptStore] = (),
+        key: Declared | None = None,
+        value: Declared | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Have a `Processor` take each record, with stores and schedules of its own; what it forwards is the result.
+
+        Records are in the task of their key: where it was changed, they are shuffled in front of it, and as it may change it,
+        behind it too where that is needed. It may also end a stream: nothing has to read what it forwards.
+
+        Args:
+            processor: a class that is a `Processor`, or a function that returns a new one each time.
+            stores: what it keeps, by `context.store(name)`. Steps that are given the same store share it: their records must
+                not be shuffled between them.
+            key: the columns of the key of what it forwards; else those of this stream.
+            value: the columns of the value; else those of this stream.
+            name: what the step is called, and what it knows of its schedules is kept under.
+
+        Raises:
+            StatementError: it is no processor, or a store is of another topology's making.
+
+        Example:
+            >>> from duolog import Processor, Topology, key_value_store
+            >>> class Counting(Processor):
+            ...     def init(self, context):
+            ...         self.context, self.counts = context, context.store("counts")
+            ...     def process(self, record):
+            ...         n = (self.counts.get(record.key) or 0) + 1
+            ...         self.counts.put(record.key, n)
+            ...         self.context.forward(record.with_value({"n": n}))
+            >>> counts = key_value_store("counts", key="user STRING", value="n BIGINT")
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+            >>> print(visits.process(Counting, stores=[counts], value="n BIGINT").schema)
+            key (user STRING) value (n BIGINT)
+        """
+        outputs = (Output("", self._made(key, value)),)
+        return self._outputs(processor, Processor, outputs, stores, name)[0]
+
+    def process_values(
+        self,
+        processor: Makes,
+        *,
+        stores: Sequence[KeptStore] = (),
+        value: Declared | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Do as `process` does with a `FixedKeyProcessor`, which cannot change the key: nothing is shuffled behind it."""
+        outputs = (Output("", self._made(None, value)),)
+        return self._outputs(processor, FixedKeyProcessor, outputs, stores, name)[0]
+
+    def process_to(
+        self,
+        processor: Makes,
+        *,
+        children: Mapping[str, Columns | Declared | None],
+        stores: Sequence[KeptStore] = (),
+        name: str | None = None,
+    ) -> dict[str, Self]:
+        """Do as `process` does, with several children: return a stream for each, by its name.
+
+        `context.forward(record, "late")` hands a record to one, `forward(record)` to each.
+
+        Args:
+            processor: as for `process`.
+            children: their names, and the columns of the records that go there: those of the value, a pair of those of key
+                and value, or None for those of this stream.
+            stores: as for `process`.
+            name: as for `process`.
+
+        Example:
+            >>> from duolog import Processor, Topology
+            >>> class Parting(Processor):
+            ...     def process(self, record):
+            ...         self.context.forward(record, "late" if record.value["delay"] > 15 else "on time")
+            >>> flights = Topology("f").stream("flights", key="id BIGINT", value="delay BIGINT")
+            >>> sorted(flights.process_to(Parting, children={"late": None, "on time": None}))
+            ['late', 'on time']
+        """
+        if not children:
+            raise InvalidPlan(
+                "process_to needs the names of its children",
+                hint="process(...) has one without a name.",
+            )
+        outputs = tuple(
+            Output(called, self._made(*(of if isinstance(of, tuple) else (None, of))))
+            for called, of in children.items()
+        )
+        made = self._outputs(processor, Processor, outputs, stores, name)
+        return dict(zip(children, made, strict=True))
+
+    def _made(self, key: Declared | None, value: Declared | None) -> Schema:
+        here = self.schema
+        if key is None and value is None:
+            return here
+        of_value = here.value if value is None else declared_schema(None, value).value
+        if key is None:
+            return Schema(here.key, of_value, here.window)
+        return Schema(declared_schema(key, "unused INT").key, of_value)
+
+    def _outputs(
+        self,
+        processor: Makes,
+        kind: type[Any],
+        outputs: tuple[Output, ...],
+        stores: Sequence[KeptStore],
+        name: str | None,
+    ) -> list[Self]:
+        """Add the step and its outputs; return a stream of each."""
+        _ensure_makes(processor, kind)
+        fixed_key = kind is FixedKeyProcessor
+        definition = Definition(processor, self.schema, outputs, tuple(stores), fixed_key)
+        step = self.builder.add("process", lambda made: Process(made, self.node, definition), name)
+        return [self._output(step, number) for number in range(len(outputs))]
+
+    def _output(self, step: Process, number: int) -> Self:
+        return self._then("output", lambda made: ProcessOutput(made, step, number))
+
+
+def _ensure_makes(processor: object, kind: type[Any]) -> None:
+    """Raise a StatementError where this makes no processor of a kind."""
+    for step in ("init", "process", "close"):
+        if (of := getattr(processor, step, None)) is not None:
+            ensure_awaits_nothing(
+                of, f"A processor is called, and awaits nothing: write def {step}(self, …)."
+            )
+    if not isinstance(processor, type) and callable(processor):
+        ensure_awaits_nothing(processor, "Give the class, or a function that returns a new one.")
+    other = "process_values" if kind is Processor else "process"
+    wrong = FixedKeyProcessor if kind is Processor else Processor
+    if isinstance(processor, type):
+        if issubclass(processor, wrong):
+            raise InvalidPlan(
+                f"{processor.__name__} is a {wrong.__name__}", hint=f"Use {other}(...)."
+            )
+        if not issubclass(processor, kind):
+            raise InvalidPlan(
+                f"{processor.__name__} is no {kind.__name__}",
+                hint=f"class {processor.__name__}(duolog.{kind.__name__}): …",
+            )
+    elif isinstance(processor, kind | wrong):
+        raise InvalidPlan(
+            f"{type(processor).__name__} is given as one object, and each task needs its own",
+            hint=f"Give the class, or a function: lambda: {type(processor).__name__}(...).",
+        )
+    elif not callable(processor):
+        raise InvalidPlan(f"{processor!r} is no {kind.__name__}, and makes none")

@@ -1,0 +1,345 @@
+"""What streams and tables have in common: filter, new values, a topic to go to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, Self
+
+from duolog.core.errors import DuologError
+from duolog.dsl.builder import Builder
+from duolog.dsl.expressions.columns import Expr, find_fields, named
+from duolog.dsl.expressions.elements import free_name
+from duolog.dsl.expressions.python_functions import (
+    Function,
+    bound,
+    call_with_columns,
+    is_function,
+    is_of_columns,
+    parts_of,
+    predicate,
+)
+from duolog.dsl.handles.foreign_names import OF_RECORDS
+from duolog.dsl.handles.handles import Handle
+from duolog.dsl.handles.html import plan_html
+from duolog.dsl.running import Running
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Call, ColumnRef, Expression, Named, PythonCall
+from duolog.plan.expressions.awaiting import is_coroutine
+from duolog.plan.expressions.key_functions import key_function
+from duolog.plan.formats import Format, internal_key_format
+from duolog.plan.literals import PlainValue
+from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
+from duolog.plan.nodes.topics import FOR_EVER
+from duolog.plan.schema import Schema
+from duolog.plan.types import Struct
+from duolog.serde.called_record import CalledRecord
+
+Partitioner = Expr | Callable[..., int | None]
+"""What chooses a partition: an expression over a record, or a function of its key or of columns."""
+
+
+class Records(Handle):
+    """A handle on a node of the plan: the base of `Stream` and `Table`."""
+
+    _foreign = OF_RECORDS
+    __iter__ = None  # Because [...] alone would make it a sequence.
+
+    def __init__(self, builder: Builder, node: Node) -> None:
+        self.builder = builder
+        self.node = node
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that records have here."""
+        return self.node.schema
+
+    def filter(self, condition: Expr | Function) -> Self:
+        """Keep the records for which the condition is true (neither false nor null).
+
+        Or a function whose parameters are columns: `filter(lambda amount: amount > 3)`.
+        """
+        predicate = self._predicate(condition)
+        return self._then("filter", lambda name: Filter(name, self.node, predicate))
+
+    def filter_not(self, condition: Expr | Function) -> Self:
+        """Keep the records for which the condition is false (neither true nor null)."""
+        predicate = Call("NOT", (self._predicate(condition),))
+        return self._then("filter", lambda name: Filter(name, self.node, predicate))
+
+    def map_values(
+        self, /, *columns: str | Expr | Function, **named_columns: Expr | PlainValue | Function
+    ) -> Self:
+        """Replace the value by these columns: names to keep, or expressions by name.
+
+        Or by what a function gives, whose parameters are columns: `map_values(total=price)`. One alone
+        gives the whole value, `map_values(priced)`: the fields of a dataclass, or one column called `value`.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> flights = Topology("f").stream("f", key="dest STRING", value="dep_delay BIGINT")
+            >>> print(flights.map_values("dep_delay", hours=col("dep_delay") / 60).schema)
+            key (dest STRING) value (dep_delay BIGINT, hours DOUBLE)
+        """
+        if len(columns) == 1 and not named_columns and is_function(columns[0]):
+            return self._mapped(call_with_columns(columns[0], self.schema))
+        values = self._named(columns, named_columns)
+        return self._then("map-values", lambda name: Project(name, self.node, values))
+
+    def with_columns(
+        self, /, *columns: Expr | Function, **named_columns: Expr | PlainValue | Function
+    ) -> Self:
+        """Add columns to the value, or replace those of the same name."""
+        values = {column.name: ColumnRef(column.name) for column in self.schema.value}
+        new = self._named(columns, named_columns)
+        together = tuple((values | dict(new)).items())
+        return self._then("map-values", lambda name: Project(name, self.node, together))
+
+    def to(
+        self,
+        topic: str | Expr,
+        *,
+        topics: Sequence[str] = (),
+        key_format: str | None = None,
+        value_format: str = "JSON",
+        partitions: int | None = None,
+        retention: Duration | None = None,
+        loop: bool = False,
+        partitioner: Partitioner | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Write the records to a topic.
+
+        A table is written as its changelog, with a null value for a deleted row, into a topic
+        that is compacted. A windowed key is written as Kafka Streams does: the bytes of the
+        columns before the window, and the window's start in 8 bytes.
+
+        Args:
+            topic: the topic's name; it is created if it does not exist. Or an expression that names one of
+                `topics` for each record: `orders.to(concat(col("region"), "-orders"), topics=[...])`.
+            topics: all that the expression may name; each is created if it does not exist. A record
+                for another one is an error of its production.
+            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
+            value_format: the format of the value.
+            partitions: how many the topic gets where it is created; else one for each task.
+            retention: how long the topic keeps records, where it is created: "30 days", a timedelta, or
+                "for ever". Of a windowed table it counts from the end of the grace period, by the rows'
+                timestamps: rows of old data go at once. Unless given a table's rows stay, and a
+                stream's as long as the broker says.
+            loop: say that the topic is meant to feed itself: what is written to it is read by
+                this topology and leads to it again.
+            partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it
+                is null, the key chooses. Or a function of the key, a tuple where it has several columns: it is
+                called in the process that started the application, once for each of the last 100,000 keys, and
+                gives a partition or None. The same for the same key: each new one costs a way to Python. A function
+                whose parameters are annotated and called as columns, `def by(region: str, n: int) -> int | None`, is called
+                with these, as those of `map_values` are.
+            name: what the step is called, as by `named`.
+        """
+        chosen = self._chosen_topic(topic, topics)
+        first = topic if isinstance(topic, str) else chosen[1][0]
+        key = (
+            Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
+        )
+        value = Format(value_format.upper())
+        kept_ms = None if retention is None else _retention_ms(retention)
+        by = None if partitioner is None else self._partition(partitioner)
+        self.builder.add(
+            "sink",
+            lambda name: Sink(
+                name, self.node, first, key, value, partitions, kept_ms, *chosen, loop, by
+            ),
+            name,
+        )
+
+    def _chosen_topic(
+        self, topic: str | Expr, topics: Sequence[str]
+    ) -> tuple[Expression | None, tuple[str, ...]]:
+        """Return what chooses a topic for each record, and those that may be chosen."""
+        if isinstance(topic, str):
+            if topics:
+                raise InvalidPlan(
+                    "topics= is for a topic that an expression names",
+                    hint=f'Write to("{topic}"), once for each topic.',
+                )
+            return None, ()
+        if not isinstance(topic, Expr):
+            raise TypeMismatch(
+                f"{topic!r} is not a topic", hint='Write to("orders"), with the name of the topic.'
+            )
+        if isinstance(topics, str) or not topics:
+            raise InvalidPlan(
+                f"which topics may {topic.expression} name?",
+                detail="Each is created before the first record comes.",
+                hint='Name them: to(..., topics=["eu-orders", "us-orders"]).',
+            )
+        return find_fields(topic.expression, self.schema.names), tuple(dict.fromkeys(topics))
+
+    def named(self, name: str) -> Self:
+        """Call the step that has made this by a name, which does not change with steps before it.
+
+        It stands in `describe`, in errors and in counts; the store of a table that has no name of its own is
+        called after it, and keeps its state when the topology grows.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+            >>> counted = visits.filter(col("place") != "").named("somewhere").group_by_key().count()
+            >>> print(counted.named("by-user").node.stores[0])
+            by-user-store
+        """
+        return type(self)(self.builder, self.builder.rename(self.node, name))
+
+    def print(self, label: str | None = None, *, limit: int | None = None) -> None:
+        """Show records where the program was started, as they pass: time, key and value.
+
+        Of a table its new rows are shown, and `null` for a deleted one.
+
+        Args:
+            label: what stands in front of each; else the topic, or what `describe` calls this step.
+            limit: how many are shown; else all, as far as the terminal keeps up.
+        """
+        here = self.node
+        said = label or (here.topic if isinstance(here, Source) else here.name)
+        self.builder.add("print", lambda name: Print(name, self.node, said, limit))
+
+    def peek(
+        self,
+        label: str | Callable[[CalledRecord], object] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> Self:
+        """Show records as `print` does, or call a function as `for_each` does, and go on: `stream.peek().filter(...)`.
+
+        Who reads what goes on may see it before the function was called.
+        """
+        if callable(label):
+            self.for_each(label)
+        else:
+            self.print(label, limit=limit)
+        return self
+
+    def for_each(self, function: Callable[[CalledRecord], object]) -> None:
+        """Call a function with each record, in the process that started the application.
+
+        The function gets a record with `key`, `value` (a dict by column), `timestamp_ms` and `headers`, and with the
+        `topic`, `partition` and `offset` of the record that set it off; of a table its new rows, and None for a
+        deleted one. What it returns is not looked at.
+
+        - At least once: a micro-batch, or an epoch of real time, is committed when all its records were called, and
+          those of one that was not are called again. A function that must not do a thing twice looks whether it did.
+        - In order by key: one thread calls all functions of the application, one record after the other. A slow
+          function slows the application down, and a stop waits for it.
+        - One that raises ends the query, which names the record, before any other is called; or the record is
+          passed over and counted, as the setting `processing.exception.handler` says.
+        - It runs where the application was started, so the master must be local. Much work is better done by a
+          consumer of a topic (`to`).
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> orders = Topology("shop").stream("orders", key="id BIGINT", value="amount BIGINT")
+            >>> orders.filter(col("amount") > 100).for_each(lambda record: print(record.key))
+        """
+        self.builder.add("for-each", lambda name: ForEach(name, self.node, function))
+
+    def live(self, every_s: float = 1.0) -> Any:
+        """Show in a notebook what the running application writes here, until `stop()` of what is returned.
+
+        A table is shown with its present rows, a stream with its last records.
+
+        Raises:
+            StatementError: no application runs the topology, or no topic has these records.
+            ConfigError: IPython is not installed.
+        """
+        return self._running().view_of(self.node).live(every_s)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: its records where they can be read, else columns and plan."""
+        if self.builder.running is None:
+            return plan_html(self.node, "No application runs it.")
+        try:
+            return self.builder.running.view_of(self.node).to_html()
+        except DuologError as error:
+            return plan_html(self.node, error.render())
+
+    def _running(self) -> Running:
+        if self.builder.running is None:
+            raise InvalidPlan(
+                f'no application runs "{self.node}" in this process',
+                hint="Start one: Application(topology, …).start(). Its rows are read from its topic.",
+            )
+        return self.builder.running
+
+    def __getitem__(self, wanted: object) -> NoReturn:
+        """Refuse what pandas would take: a column, several, or a condition."""
+        if isinstance(wanted, str):
+            hint = f'Write col("{wanted}") for the column, as in filter(col("{wanted}").is_not_null()).'
+        elif isinstance(wanted, Expr):
+            hint = "Write filter(condition)."
+        elif isinstance(wanted, list | tuple):
+            hint = f"Write map_values({', '.join(map(repr, wanted))})."
+        else:
+            hint = "Write filter(condition), or print(limit=10) to see records as they pass."
+        raise InvalidPlan(f"{self._called()} has no [...]", hint=hint)
+
+    def _called(self) -> str:
+        return "a table" if self.node.is_table else "a stream"
+
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(self.node.schema.names)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.node}: {self.schema}>"
+
+    def _partition(self, partitioner: Partitioner) -> Expression:
+        if isinstance(partitioner, Expr):
+            return find_fields(partitioner.expression, self.schema.names)
+        if callable(partitioner):
+            if not is_coroutine(partitioner) and is_of_columns(partitioner, self.schema):
+                return call_with_columns(partitioner, self.schema)
+            return key_function(partitioner, self.schema)
+        raise TypeMismatch(
+            f"{partitioner!r} is no expression over columns, and no function of the key",
+            hint='Write partitioner=col("region") % 4, or partitioner=function.',
+        )
+
+    def _named(self, columns: Sequence[Any], by_name: Mapping[str, Any]) -> tuple[Named, ...]:
+        """Return what `named` does, of functions too."""
+        given = [bound(column, self.schema) for column in columns]
+        named_columns = {name: bound(value, self.schema) for name, value in by_name.items()}
+        return named(given, named_columns, self.schema.names)
+
+    def _mapped(self, call: PythonCall) -> Self:
+        """Return what has the result of a function as its value."""
+        of = call.function.result
+        if not isinstance(of, Struct):
+            return self._then(
+                "map-values", lambda name: Project(name, self.node, (("value", call),))
+            )
+        # Once for the record, and not for each of its columns.
+        whole = free_name("result", self.schema.names)
+        called = self._then("map-values", lambda name: Project(name, self.node, ((whole, call),)))
+        values = parts_of(ColumnRef(whole), of, "value")
+        return called._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, called.node, values)
+        )
+
+    def _predicate(self, condition: Expr | Function) -> Expression:
+        if not isinstance(condition, Expr) and callable(condition):
+            return predicate(condition, self.schema)
+        return find_fields(_condition(condition).expression, self.schema.names)
+
+    def _then(self, kind: str, make: Callable[[str], Node]) -> Self:
+        return type(self)(self.builder, self.builder.add(kind, make))
+
+
+def _condition(condition: Any) -> Expr:
+    # A comparison of two Python values is made before we see it: filter("a" == "b").
+    if not isinstance(condition, Expr):
+        raise TypeMismatch(
+            f"{condition!r} is no condition over columns",
+            hint='Write filter(col("dest") == "SFO").',
+        )
+    return condition
+
+
+def _retention_ms(retention: Duration) -> int:
+    return FOR_EVER if retention == "for ever" else milliseconds(retention, "retention")
