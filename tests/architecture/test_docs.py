@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 from typing import Final
+from xml.etree import ElementTree as ET
 
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 ADR: Final = ROOT / "docs/adr"
+PICTURE_BYTES_MAX: Final = 250_000
 SECTIONS: Final = (
     "Problem",
     "Success criteria",
@@ -68,3 +70,27 @@ def test_a_decision_has_its_six_parts_in_order(page: Path) -> None:
     parts = [bold or heading for bold, heading in found]
 
     assert [part for part in parts if part in SECTIONS] == list(SECTIONS)
+
+
+def test_the_site_has_all_pages() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    listed = {
+        entry
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.MULTILINE | re.DOTALL)
+        for entry in tree.split()
+        if not entry.startswith(":") and "*" not in entry
+    }
+    pages = {
+        str(page.relative_to(ROOT / "docs").with_suffix(""))
+        for page in (ROOT / "docs").rglob("*.md")
+        if not page.name.startswith("0")
+    }
+
+    assert {entry for entry in listed if "/" in entry or entry in pages} == pages - {"index"}
+
+
+def test_the_picture_of_the_demo_is_a_small_svg() -> None:
+    picture = ROOT / "docs/pictures/demo.svg"
+
+    assert ET.parse(picture).getroot().tag.endswith("svg")  # noqa: S314 - our own file
+    assert picture.stat().st_size < PICTURE_BYTES_MAX

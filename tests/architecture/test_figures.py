@@ -1,6 +1,7 @@
-"""The README's figures are those that bench/results keeps."""
+"""The figures in README.md and docs/reference/performance.md are those in bench/results."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,13 @@ def result(name: str) -> dict[str, Any]:
 
 
 def figures() -> str:
+    return (ROOT / "docs/reference/performance.md").read_text()
+
+
+def reasons() -> str:
+    """Return the README's reasons to use Duolog as one line."""
     readme = (ROOT / "README.md").read_text()
-    return readme.split("## Figures", 1)[1].split("\n## ", 1)[0]
+    return " ".join(readme.split("## Why Duolog", 1)[1].split("\n## ", 1)[0].split())
 
 
 def test_the_rate_and_its_ratio_are_those_of_the_last_measurement() -> None:
@@ -70,3 +76,40 @@ def test_the_broker_beside_kafka_is_that_of_the_last_measurement() -> None:
     slower = paced["ratios"]["delivery_p99_ms"]["median"]
     assert f"{delivered_ms:.2f} ms, {slower:.2f} times Kafka's" in figures()
     assert f"{ours:.0f} MB, Kafka {theirs:.0f} MB" in figures()
+
+
+def test_the_readme_gives_the_last_figures_of_speed_and_size() -> None:
+    fsync = result("broker")["rows"]["fsync_1x1"]["ratios"]["requests_per_s"]["median"]
+    memory = result("broker_life")["rows"]["memory"]
+    ours, theirs = (memory[side]["idle_mb"]["median"] for side in ("duolog", "kafka"))
+    start_s = result("start")["broker_first_acknowledged_produce_s"]["median"]
+
+    assert f"[{fsync:.2f} times the requests]" in reasons()
+    assert f"[{result('throughput')['ratio_median']} times the rate]" in reasons()
+    assert f"after {result('latency')['all']['p50_ms']:.0f} ms (p50)" in reasons()
+    assert f"starts in [{start_s:.2f} s]" in reasons()
+    assert f"takes {ours:.0f} MB with 1,000 idle partitions" in reasons()
+    assert f"Kafka takes {theirs:.0f} MB" in reasons()
+
+
+def test_the_readme_counts_the_kills_of_exactly_once_campaigns() -> None:
+    campaigns = [
+        campaign
+        for campaign in result("kills")["campaigns"]
+        if campaign["guarantee"] == "exactly_once_v2"
+    ]
+
+    assert f"[{sum(sum(c['kills'].values()) for c in campaigns)} kills]" in reasons()
+    assert [c["anomalies"] for c in campaigns if c["anomalies"]] == []
+
+
+def test_the_readme_counts_the_tests_of_clients() -> None:
+    page = (ROOT / "docs/reference/compatibility.md").read_text()
+    rows = re.findall(
+        r"^\| .+ \| (\d+) \| (\d+)(?: \(\d+ expected\))? \| \d+ \| `", page, re.MULTILINE
+    )
+    passed, failed = (sum(int(row[place]) for row in rows) for place in (0, 1))
+
+    assert f"[{passed} tests of seven clients pass]" in reasons()
+    assert len(rows) == 7
+    assert f"each of the {failed} that fail is explained" in reasons()
