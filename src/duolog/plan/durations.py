@@ -1,4 +1,4 @@
-"""How long, as people write it: "1 hour 30 minutes", or a timedelta."""
+"""Durations as text, such as "1 hour 30 minutes", or as a timedelta."""
 
 import datetime as dt
 import re
@@ -8,7 +8,7 @@ from duolog.core.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from duolog.plan.errors import InvalidPlan
 
 Duration = str | dt.timedelta
-"""How long: a timedelta, or a text such as "90 seconds" or "1 hour 30 minutes"."""
+"""A timedelta, or a text such as "90 seconds" or "1 hour 30 minutes"."""
 
 _PART: Final = re.compile(r"(\d+) *([a-z]+)[ ,]*")
 _UNITS: Final = {
@@ -22,7 +22,7 @@ _MILLISECONDS: Final = {name: unit for unit, names in _UNITS.items() for name in
 
 
 def milliseconds(duration: Duration, what: str) -> int:
-    """Return a duration in milliseconds; `what` it is for stands in the error.
+    """Return a duration in milliseconds; the error calls it `what`.
 
     Example:
         >>> milliseconds("1 hour 30 minutes", "size"), milliseconds(dt.timedelta(seconds=1.5), "size")

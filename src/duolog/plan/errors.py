@@ -1,4 +1,4 @@
-"""Errors of a plan that cannot be built, and the wording that they share."""
+"""Errors of plans that cannot be built, and their common wording."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ class UnknownName(StatementError):
 
 
 class TypeMismatch(StatementError):
-    """A value of one type where another is needed."""
+    """A value of one type where another type is needed."""
 
 
 class InvalidPlan(StatementError):

@@ -1,18 +1,17 @@
-"""Formats of keys and values on a topic, as names with options.
+"""Formats of keys and values in a topic, as names with options.
 
-How bytes are read and written is the business of `serde` and of the engine; the plan only knows
-which columns a format can carry.
+`serde` and the engine read and write the bytes. The plan only knows which columns a format supports.
 
-    JSON       any columns: an object; one key column alone is a bare JSON value
-    KAFKA      exactly one primitive column, in the byte form of Kafka's own serializers
+    JSON       any columns, as an object; a single key column is a bare JSON value
+    KAFKA      exactly one primitive column, in the format of Kafka's own serializers
     DELIMITED  columns of plain types, between delimiters
     NONE       no column: the key is null and is not read
 
-Options, each at its default where it is not among them:
+Options, each with a default:
 
     dialect    of JSON: "ksqldb" reads and writes as ksqlDB does (`KSQLDB`)
-    single     of JSON's values: "bare", one column alone stands without an object around it
-    delimiter  of DELIMITED: the one character between columns, a comma
+    single     of JSON values: "bare" writes a single column without an object around it
+    delimiter  of DELIMITED: the character between columns, by default a comma
 """
 
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from duolog.plan.types import (
 )
 
 KAFKA_TYPES: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES)
-"""The types with a serializer of Kafka's own that has a fixed meaning."""
+"""The types that one of Kafka's serializers writes with a fixed meaning."""
 
 NAMES: Final = ("JSON", "KAFKA", "DELIMITED", "NONE")
 
@@ -43,8 +42,9 @@ DIALECT: Final = "dialect"
 SINGLE: Final = "single"
 DELIMITER: Final = "delimiter"
 KSQLDB: Final = "ksqldb"
-"""A dialect of JSON: names of fields in any case, numbers in texts, times and days as numbers, and a
-key of several columns that are all null is a key."""
+"""The JSON dialect of ksqlDB: case-insensitive field names, numbers in texts, times and dates as numbers,
+and a key whose columns are all null is a key.
+"""
 BARE: Final = "bare"
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "JSON": (DIALECT, SINGLE),
@@ -78,7 +78,7 @@ class Format:
         return f"{self.name}({told})" if told else self.name
 
     def option(self, name: str) -> str | None:
-        """Return the value of an option, None where it has its default."""
+        """Return the value of an option; None for its default."""
         return dict(self.options).get(name)
 
     @property
@@ -86,10 +86,10 @@ class Format:
         return self.name == "DELIMITED" or self.option(DIALECT) == KSQLDB
 
     def check(self, columns: tuple[Column, ...], what: str) -> None:
-        """Check that this format can carry `columns`; `what` names their owner in the error.
+        """Check that this format supports `columns`; errors call their owner `what`.
 
         Raises:
-            StatementError: it cannot.
+            StatementError: it does not.
         """
         if self.name == "NONE" and columns:
             raise InvalidPlan(
@@ -116,7 +116,7 @@ NONE: Final = Format("NONE")
 
 
 def internal_key_format(columns: tuple[Column, ...]) -> Format:
-    """Return the format of keys inside a topology, where the partitioner reads their bytes."""
+    """Return the format of keys inside a topology, whose bytes the partitioner reads."""
     if not columns:
         return NONE
     return KAFKA if len(columns) == 1 and columns[0].type in KAFKA_TYPES else JSON

@@ -1,4 +1,4 @@
-"""Values of Python that stand in expressions as they are, and the types that they have."""
+"""Python values that can be literals in expressions, and their types."""
 
 import datetime as dt
 from decimal import Decimal as PythonDecimal
@@ -26,10 +26,10 @@ _BIGINT_MAX: Final = 2**63 - 1
 
 
 def type_of_value(value: PlainValue) -> Type:  # noqa: PLR0911 - a table of cases
-    """Return the type of a Python value, as Spark types it.
+    """Return the type of a Python value, as in Spark.
 
     Raises:
-        StatementError: it has none.
+        StatementError: the value has no type.
     """
     match value:
         case None:

@@ -1,7 +1,7 @@
-"""What an aggregation keeps for a group, as it is put together: accumulators by name.
+"""The accumulators of an aggregation, collected by name while its fold is built.
 
-A name says what is kept, so that functions which keep the same share it: `count(x)` is that of
-`count`, of `avg` and of `stddev`.
+The name of an accumulator describes its content, so that functions with the same accumulator share it:
+`count(x)` is used by `count`, `avg` and `stddev`.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from duolog.plan.types import BIGINT, NULL, Decimal, Type
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """One column of what an aggregation keeps for a key.
+    """One column of the state that an aggregation stores for a key.
 
-    `initial` reads nothing; `add` and `subtract` read the record's columns and the accumulators
-    as they were before it. `subtract` is None where the fold never takes back. `merge` makes one
-    accumulator of those of two sessions: the earlier one's, and the later one's by TableColumnRef.
+    `initial` reads nothing. `add` and `subtract` read the record's columns, and the accumulators as they were
+    before the record. `subtract` is None if the fold never removes rows. `merge` combines the accumulators of two
+    sessions: it reads the earlier session's by AccumulatorRef and the later one's by TableColumnRef.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Accumulator:
     subtract: Expression | None = None
     merge: Expression | None = None
     paged: bool = False
-    """Whether it may outgrow a row: the rest is in pages beside the store's rows."""
+    """True if the value may outgrow a row: the rest is then stored in pages next to the store's rows."""
 
 
 class Accumulators:
@@ -45,7 +45,7 @@ class Accumulators:
 
     Args:
         scope: the columns of the records.
-        undo: rows are taken back too, because a table is aggregated.
+        undo: rows are also subtracted, because a table is aggregated.
     """
 
     def __init__(self, scope: Scope, *, undo: bool) -> None:
@@ -54,10 +54,10 @@ class Accumulators:
         self.by_name: dict[str, Accumulator] = {}
 
     def type_of(self, arg: Expression, *, function: str = "") -> Type:
-        """Return the type of a value that is aggregated.
+        """Return the type of an aggregated value.
 
         Raises:
-            StatementError: a column is unknown, or it is the literal null, for a named `function`.
+            StatementError: a column is unknown, or `function` is given and the value is the literal null.
         """
         found = type_of(arg, self.scope)
         if function and found == NULL:
@@ -74,7 +74,7 @@ class Accumulators:
         subtract: Expression | None = None,
         merge: Expression,
     ) -> AccumulatorRef:
-        """Keep an accumulator by these steps; over a table it needs the one that takes back."""
+        """Add an accumulator with these steps; an aggregation of a table requires `subtract`."""
         assert subtract is not None or not self.undo, name
         back = subtract if self.undo else None
         self.by_name[name] = Accumulator(name, of, initial, add, back, merge)
@@ -83,7 +83,7 @@ class Accumulators:
     def keep_sum(
         self, name: str, of: Type, initial: Expression, *, add: Expression, subtract: Expression
     ) -> AccumulatorRef:
-        """Keep a sum of `add`, from which `subtract` is taken back."""
+        """Add an accumulator that sums `add`, and subtracts `subtract` when a row is removed."""
         kept = AccumulatorRef(name)
         return self.keep(
             name,
@@ -95,17 +95,17 @@ class Accumulators:
         )
 
     def count_rows(self) -> AccumulatorRef:
-        """Keep the number of records."""
+        """Count the records."""
         one = literal(1)
         return self.keep_sum("count(*)", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
 
     def count(self, arg: Expression) -> AccumulatorRef:
-        """Keep the number of records in which `arg` is not null."""
+        """Count the records in which `arg` is not null."""
         one = call("IF", call("IS_NULL", arg), literal(0), literal(1))
         return self.keep_sum(f"count({arg})", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
 
     def refuse_undo(self, aggregate: Expression, detail: str, hint: str) -> None:
-        """Raise a StatementError if rows are taken back, which this aggregate cannot do."""
+        """Raise a StatementError if rows are subtracted, which this aggregate does not support."""
         if self.undo:
             raise InvalidPlan(
                 f"cannot keep {aggregate} over a grouped table", detail=detail, hint=hint
@@ -121,7 +121,7 @@ def null_of(of: Type) -> Expression:
 
 
 def added(kept: Expression, add: Expression, of: Type) -> Expression:
-    """Return a sum that does not lose digits."""
+    """Return a sum that loses no digits."""
     return call("ADD_EXACT" if isinstance(of, Decimal) else "+", kept, add)
 
 

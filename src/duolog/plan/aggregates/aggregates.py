@@ -1,21 +1,20 @@
-"""Aggregate functions as folds: what each keeps, adds, takes back and gives.
+"""Aggregate functions as folds: the accumulators of each function, their steps, and the result.
 
-A fold over a stream adds records; over a grouped table it also takes old rows back. Functions
-share what they keep: `sum(x)`, `avg(x)` and `count(x)` of one aggregation hold one sum and one
-count.
+A fold over a stream only adds records. A fold over a grouped table also subtracts old rows. Functions
+share accumulators: `sum(x)`, `avg(x)` and `count(x)` of one aggregation use one sum and one count.
 
-    function   keeps over a stream        keeps over a table
+    function   state over a stream        state over a table
     count(*)   count(*)                   count(*)
     count(x)   count(x)                   count(x)
-    sum(x)     sum(x), null at first      sum(x), 0 at first, and count(x): null if that is 0
+    sum(x)     sum(x), initially null     sum(x), initially 0, and count(x): null if that is 0
     avg(x)     sum(x), count(x)           sum(x), count(x)
     min, max   the value                  all values with their counts, and the value
 
-The functions that keep lists, sets, sketches and the like are in `plan.collecting`, those of means in
-`plan.moments`; SQL's, which have other types and nulls, in `plan.sql_folds`.
+Functions that collect values (lists, sets, sketches) are in `collecting`, variance and correlation
+in `statistics`, and SQL's functions, which differ in types and nulls, in `sql_folds`.
 
-A sum of DECIMALs that is too wide for its type is an error of the record that brought it there.
-Integers wrap, as in Java: what a table takes back then still leads to the right sum.
+If a sum of DECIMALs does not fit its type, the record that caused it fails. Integers wrap, as in
+Java: after later subtractions the sum is correct again.
 
 Source: Kafka Streams `KGroupedStream` and `KGroupedTable`; the null rules are SQL's.
 """
@@ -58,12 +57,12 @@ from duolog.plan.types import (
 
 _OTHERS: Final = COLLECTING | MOMENTS
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg", *_OTHERS)
-_SUM_DIGITS: Final = 10  # A sum of DECIMALs gets room for 10**10 of them, as in Spark.
+_SUM_DIGITS: Final = 10  # room for 10**10 DECIMALs in a sum, as in Spark
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """An aggregation in its normal form: what is kept, and the results over it."""
+    """An aggregation in its normal form: accumulators, and results computed from them."""
 
     accumulators: tuple[Accumulator, ...]
     results: tuple[Named, ...]
@@ -73,13 +72,13 @@ def fold(results: tuple[Named, ...], scope: Scope, *, undo: bool) -> Fold:
     """Return the fold that computes `results` over records in `scope`.
 
     Args:
-        results: names, and expressions over aggregates: `sum(x) / count(*)`.
+        results: names with expressions over aggregates, such as `sum(x) / count(*)`.
         scope: the columns of the records.
-        undo: rows are taken back too, because a table is aggregated.
+        undo: rows are also subtracted, because a table is aggregated.
 
     Raises:
-        StatementError: an unknown function, an argument of a wrong type, or with `undo` a
-            function that cannot take back.
+        StatementError: a function is unknown, an argument has a wrong type, or `undo` is set and a
+            function cannot subtract.
     """
     builder = _FoldBuilder(scope, undo=undo)
     over_accumulators = tuple((name, rewrite(of, builder.replace)) for name, of in results)
@@ -93,13 +92,13 @@ def custom_fold(
     scope: Scope,
     merge: dict[str, Expression] | None = None,
 ) -> Fold:
-    """Return the fold that keeps what a user says, with what is kept as its results.
+    """Return the fold with the accumulators that a user declared, which are also its results.
 
-    An accumulator has the type that its initial value and its steps widen to. In the steps a sum, product
-    or quotient of DECIMALs that does not fit is an error of the record, as in `sum`, and not null.
+    The type of an accumulator is the common type of its initial value and its steps. If a sum, product or
+    quotient of DECIMALs in a step does not fit, the record fails, as in `sum`; the result is not null.
 
     Raises:
-        StatementError: the names of the steps differ, or their types do not fit.
+        StatementError: the steps have different names, or their types do not fit.
     """
     given_steps = (
         ("adder", add),
@@ -113,7 +112,7 @@ def custom_fold(
                 detail=f"The initializer has {_names(initial)}, the {step} {_names(given)}.",
             )
     types = {name: type_of(expression, Scope(())) for name, expression in initial.items()}
-    # The type of a step can depend on the accumulators' types: a second look sees the wider ones.
+    # The type of a step can depend on the accumulators' types: the second round uses the wider ones.
     for _ in range(2):
         seen = _seeing(scope, types)
         steps = [_exactly(add, seen)] + ([] if subtract is None else [_exactly(subtract, seen)])
@@ -213,17 +212,16 @@ def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
     if given == of:
         return expression
     if isinstance(of, Decimal) and isinstance(given, Decimal):
-        return call(
-            "ADD_EXACT", Cast(literal(0), of), expression
-        )  # A cast that does not give null.
+        # a cast that never results in null
+        return call("ADD_EXACT", Cast(literal(0), of), expression)
     cast = Cast(expression, of)
     return call("FITS", cast, expression) if isinstance(of, Decimal) and given != NULL else cast
 
 
 def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]:
-    """Return `step` with arithmetic of DECIMALs that does not become null where it does not fit.
+    """Return `step` with DECIMAL arithmetic that fails, instead of returning null, if a result does not fit.
 
-    Of `+` and `-` no digit is lost either. By zero a quotient is null, as everywhere.
+    `+` and `-` lose no digits either. Division by zero is null, as in all expressions.
     """
 
     def change(part: Expression) -> Expression | None:

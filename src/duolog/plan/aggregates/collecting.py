@@ -1,18 +1,18 @@
-"""Aggregate functions that keep values, and not one number: the first, the greatest, lists, sets, sketches.
+"""Aggregate functions that store values: first, min, lists, sets, sketches.
 
-    function                over a stream             over a table, where rows are taken back
+    function                state over a stream       state over a table (rows are also subtracted)
     min, max                the value                 all values, and the value
     first, last             the value (and its time)  all values by time, and the value
-    collect_list            a list                    the same: the last equal one is taken out
+    collect_list            a list                    the same; the last equal element is removed
     collect_set, _map       a list, a map             all values, and the list or map
     top_k, top_k_distinct   the k greatest            all values, and the k greatest
     count_distinct          all values                all values
     histogram               values with their counts  all values, and the counts
     percentile              counts of buckets         the same
-    approx_count_distinct   a sketch                  cannot be taken back: refused
+    approx_count_distinct   a sketch                  refused: a sketch cannot subtract
 
-"All values" stand once each with how often they are there, ascending; what outgrows the row goes to
-pages (but in windows). What is read from them is kept beside them, so that only the fold needs pages.
+"All values" is a sorted list of the different values with their counts. If it outgrows the row, the rest
+is stored in pages (except in windows). The result is stored next to it, so that only the fold reads pages.
 """
 
 from collections.abc import Callable
@@ -56,10 +56,10 @@ _DISTINCT: Final = literal(value=True)
 
 
 def extreme(kept: Accumulators, name: str, arg: Expression, *, greatest: bool) -> AccumulatorRef:
-    """Keep the least or the greatest value; where rows are taken back, beside all of them.
+    """Store the least or the greatest value; if rows are subtracted, next to all values.
 
     Raises:
-        StatementError: the type has no order.
+        StatementError: values of this type cannot be compared.
     """
     choose = "GREATEST" if greatest else "LEAST"
     of = kept.type_of(arg)
@@ -100,7 +100,7 @@ def _first_or_last(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def one_by_offset(
     kept: Accumulators, name: str, arg: Expression, *, first: bool, nulls: bool
 ) -> AccumulatorRef:
-    """Keep the first or last value by offset; with `nulls`, null is one."""
+    """Store the first or last value by offset; with `nulls`, null counts as a value."""
     before, other = AccumulatorRef(name), TableColumnRef(name)
     of, is_first = kept.type_of(arg), first
     add: Expression
@@ -148,7 +148,7 @@ def _by_time(kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type
 def some_by_offset(
     kept: Accumulators, name: str, arg: Expression, many: int, *, first: bool, nulls: bool
 ) -> AccumulatorRef:
-    """Keep the first or last values by offset, as a list of `many` at most."""
+    """Store the first or last values by offset, as a list of at most `many`."""
     of = kept.type_of(arg)
     before, other = AccumulatorRef(name), TableColumnRef(name)
     if first:
@@ -172,7 +172,7 @@ def _collect_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def list_of(
     kept: Accumulators, name: str, arg: Expression, limit: Expression, *, nulls: bool
 ) -> AccumulatorRef:
-    """Keep a list of the values, in the order in which they come; of equal ones the last is taken back."""
+    """Store a list of the values in arrival order; subtracting removes the last equal one."""
     of, before = kept.type_of(arg), AccumulatorRef(name)
     longer = call("LIST_ADD", before, arg, limit)
     return kept.keep(
@@ -204,7 +204,7 @@ def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def set_of(
     kept: Accumulators, name: str, arg: Expression, limit: Expression, *, nulls: bool
 ) -> AccumulatorRef:
-    """Keep a list of the different values, in the order in which they come; of a stream."""
+    """Store a list of the different values in arrival order; for streams only."""
     of, before = kept.type_of(arg), AccumulatorRef(name)
     larger = call("SET_ADD", before, arg, limit)
     return kept.keep(
@@ -271,9 +271,10 @@ def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
 
 def _field_names(aggregate: Aggregate) -> list[str]:
-    """Return the names of what stands together in a STRUCT: those that a user gave, else the columns' own.
+    """Return the field names of the STRUCT of a top_k with several columns.
 
-    What has neither is `sort_col`, and behind it `col0`, `col1`: as in ksqlDB's TOPK.
+    A field has the name that the user gave, else the column's own. Without either it is `sort_col` for the
+    first and `col0`, `col1` for the others, as in ksqlDB's TOPK.
     """
     given = dict(aggregate.options).get("names") or (None,) * (1 + len(aggregate.others))
     assert isinstance(given, tuple), given
@@ -292,7 +293,7 @@ def _field_names(aggregate: Aggregate) -> list[str]:
 
 
 def own_name(column: Expression) -> str | None:
-    """Return the name that a column, a field of one or a timestamp has by itself."""
+    """Return the name of a column, of a field, or of the timestamp; None for other expressions."""
     match column:
         case ColumnRef(name):
             return name
@@ -307,7 +308,7 @@ def own_name(column: Expression) -> str | None:
 def top_of(
     kept: Accumulators, name: str, value: Expression, many: Expression, *, distinct: bool
 ) -> Expression:
-    """Keep the `many` greatest values; where rows are taken back, all of them."""
+    """Store the `many` greatest values; if rows are subtracted, all of them."""
     if kept.undo:
         return read_of_all(
             kept, name, value, _as_it_is, "VALUES_GREATEST", limit=many, distinct=distinct
@@ -331,7 +332,7 @@ def _count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
 
 def distinct_of_all(kept: Accumulators, arg: Expression) -> Expression:
-    """Keep all values, and return how many different ones there are."""
+    """Store all values, and return the number of different ones."""
     return call("VALUES_DISTINCT", AccumulatorRef(_all_values(kept, arg)))
 
 
@@ -347,7 +348,7 @@ def _approx_count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expressi
 
 
 def distinct_nearly(kept: Accumulators, name: str, arg: Expression) -> Expression:
-    """Keep a sketch, and return how many different values it has seen; of a stream."""
+    """Store a sketch, and return the approximate number of different values; for streams only."""
     before = AccumulatorRef(name)
     kept.keep(
         name,
@@ -393,7 +394,7 @@ def read_of_all(
     limit: Expression = _ONE,
     distinct: bool = False,
 ) -> AccumulatorRef:
-    """Keep all values, and beside them what `of_found` makes of what `read` finds in them."""
+    """Store all values, and next to them `of_found` applied to the result of `read` over them."""
     of_value = type_of(value, kept.scope)
     like = null_of(of_value)
     flags = [_DISTINCT if distinct else _ANY] if read in {"VALUES_LEAST", "VALUES_GREATEST"} else []
@@ -415,7 +416,7 @@ def read_of_all(
 
 
 def _all_values(kept: Accumulators, value: Expression) -> str:
-    """Keep all values with how often each is there; return the accumulator's name."""
+    """Store all values with their counts; return the accumulator's name."""
     name = f"values({value})"
     if name in kept.by_name:
         return name
@@ -446,7 +447,7 @@ def _limit(aggregate: Aggregate) -> Expression:
 
 
 def unless_null(arg: Expression, value: Expression, nulls: object = None) -> Expression:
-    """Return `value` where `arg` is not null; with `nulls` always."""
+    """Return `value` if `arg` is not null; with `nulls` always."""
     return value if nulls else call("CASE", call("IS_NOT_NULL", arg), value)
 
 
@@ -479,4 +480,4 @@ COLLECTING: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = 
     "approx_count_distinct": _approx_count_distinct,
     "percentile": _percentile,
 }
-"""The functions by name."""
+"""The folds by function name."""

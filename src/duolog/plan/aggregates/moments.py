@@ -1,10 +1,10 @@
-"""Aggregate functions of means: variance, standard deviation, correlation.
+"""Aggregate functions over means: variance, standard deviation, correlation.
 
-What is kept is the mean and the sum of squares around it, not the sum of squares: that loses all its digits
-where values are large and lie close together. A value is taken back by the same formula backwards.
+The state is the mean and the sum of squares around it. A plain sum of squares would lose all its digits if
+values are large and close together. Subtracting a value applies the same formula in reverse.
 
 Source: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products" (1962);
-T. F. Chan, G. H. Golub, R. J. LeVeque for two parts that are joined (1979).
+T. F. Chan, G. H. Golub, R. J. LeVeque for merging two parts (1979).
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _variance(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def _corr(kept: Accumulators, aggregate: Aggregate) -> Expression:
     one = _number(kept, aggregate, aggregate.arg)
     other = _number(kept, aggregate, aggregate.others[0])
-    # Only records that have both.
+    # Only records in which both are not null count.
     x = call("CASE", call("IS_NOT_NULL", other), one)
     y = call("CASE", call("IS_NOT_NULL", one), other)
     around = _Around(kept, x)
@@ -54,7 +54,7 @@ def _corr(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
 
 class _Around:
-    """What is kept around means of columns that are null in the same records."""
+    """The means of columns that are null in the same records, and sums of products around the means."""
 
     def __init__(self, kept: Accumulators, x: Expression) -> None:
         self._kept = kept
@@ -80,7 +80,7 @@ class _Around:
         )
 
     def products(self, x: Expression, y: Expression, what: str) -> AccumulatorRef:
-        """Keep the sum of (x - its mean)(y - its mean)."""
+        """Add the sum of (x - mean of x)(y - mean of y)."""
         name = f"{what}({x})" if x == y else f"{what}({x}, {y})"
         kept, other = AccumulatorRef(name), TableColumnRef(name)
         away = [call("-", Cast(of, DOUBLE), AccumulatorRef(_mean_name(of))) for of in (x, y)]
@@ -111,7 +111,7 @@ class _Around:
         return call("IF", call("IS_NULL", self._x), otherwise, value)
 
     def _unless_last(self, value: Expression) -> Expression:
-        """Return 0 where nothing is left: no error stays behind an empty group."""
+        """Return 0 if the group becomes empty, so that no rounding error remains."""
         return call("IF", call("<=", self.count, _ONE), _ZERO, value)
 
     def _none(self) -> Expression:
@@ -140,4 +140,4 @@ MOMENTS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
     "stddev": _variance,
     "corr": _corr,
 }
-"""The functions by name."""
+"""The folds by function name."""

@@ -1,23 +1,23 @@
-"""The aggregate functions of SQL as folds: what each keeps, adds, takes back and gives.
+"""SQL's aggregate functions as folds: the state of each, and its result for an empty group.
 
-    function                  keeps                                     of nothing
-    SUM, SUM_LIST             the sum, in the type of what is summed    0
+    function                  state                                     empty group
+    SUM, SUM_LIST             the sum, in the type of the summed value  0
     COUNT                     the count                                 0
     AVG                       sum and count                             0.0
     STDDEV_SAMP, _SAMPLE      count, sum, sum of squares around it      0.0
     CORRELATION               count, sums, sums of products             NaN
     MIN, MAX                  the value                                 null
-    ATTR                      two different values; of a table all      null
-    COLLECT_LIST, _SET        the array; of a table's set all values    an empty array
-    TOPK, TOPKDISTINCT        the k greatest; of a table all values     an empty array
+    ATTR                      two different values; over a table all    null
+    COLLECT_LIST, _SET        the array; sets over a table: all values  an empty array
+    TOPK, TOPKDISTINCT        the k greatest; over a table all values   an empty array
     EARLIEST_, LATEST_…       the value, or an array                    null, or an empty array
     HISTOGRAM                 values with their counts                  an empty map
-    COUNT_DISTINCT            a sketch; of a table all values           0
+    COUNT_DISTINCT            a sketch; over a table all values         0
     SUM, COUNT, AVG           all values                                as without DISTINCT
       of DISTINCT values
 
-They share what they keep by its name. Sums of a DOUBLE lose digits where values are large and lie close together;
-`plan.moments` does not, but gives other last digits than ksqlDB.
+Functions with the same accumulator share it by its name. Sums of DOUBLEs lose digits if values are large and
+close together. `statistics` avoids that, but its last digits differ from ksqlDB's.
 
 Source: ksqlDB's documentation; E. A. Youngs, E. M. Cramer, "Some Results Relevant to Choice of Sum and
 Sum-of-Product Algorithms" (1971).
@@ -100,7 +100,7 @@ def _extreme(kept: Accumulators, aggregate: Aggregate, *, greatest: bool) -> Exp
 
 
 def _attr(kept: Accumulators, aggregate: Aggregate) -> Expression:
-    """Null is a value among others here: it is kept within a STRUCT."""
+    """Store null like any other value, by wrapping values in a STRUCT."""
     name, value = str(aggregate), call("SORTABLE", _arg(aggregate))
     of = type_of(value, kept.scope)
 
@@ -180,12 +180,12 @@ def _variance(kept: Accumulators, aggregate: Aggregate, *, root: bool) -> Expres
 
 
 def _squares_around(kept: Accumulators, arg: Expression, count: AccumulatorRef) -> AccumulatorRef:
-    """Keep the sum of squares around the mean, by Youngs and Cramer."""
+    """Add the sum of squares around the mean, by the method of Youngs and Cramer."""
     name, x = f"squares around {arg}", Cast(arg, DOUBLE)
     total = _total(kept, arg, DOUBLE)
     before, there = AccumulatorRef(name), TableColumnRef(count.name)
     n, more = Cast(count, DOUBLE), Cast(call("+", count, _ONE), DOUBLE)
-    # With one value more the sum is larger by it; with one less, it is the sum that is there.
+    # Adding uses the sum that includes the new value, subtracting the sum before the removal.
     added = call("-", call("*", more, x), call("+", total, x))
     taken = call("-", call("*", n, x), total)
     pairs = call("*", n, Cast(call("-", count, _ONE), DOUBLE))
@@ -229,7 +229,7 @@ def _quotient(root: Expression, divisor: Expression) -> Expression:
 
 def _correlation(kept: Accumulators, aggregate: Aggregate) -> Expression:
     one, other = _arg(aggregate), aggregate.others[0]
-    # Only records that have both.
+    # Only records in which both are not null count.
     x = Cast(call("CASE", call("IS_NOT_NULL", other), one), DOUBLE)
     y = Cast(call("CASE", call("IS_NOT_NULL", one), other), DOUBLE)
     n = Cast(kept.count(x), DOUBLE)
@@ -241,12 +241,12 @@ def _correlation(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
     spread = call("*", together(x, x, sum_x, sum_x), together(y, y, sum_y, sum_y))
     found = call("/", together(x, y, sum_x, sum_y), call("SQRT", spread))
-    # A quotient by zero is null in the plan.
+    # A division by zero is null in the plan.
     return call("COALESCE", found, _NAN)
 
 
 def _total(kept: Accumulators, arg: Expression, of: Type) -> AccumulatorRef:
-    """Keep the sum of the values that are not null, from 0 on."""
+    """Add the sum of the values that are not null, initially 0."""
     value = arg if kept.type_of(arg) == of else Cast(arg, of)
     zero = Cast(literal(0), of)
     part = call("COALESCE", value, zero)
@@ -254,7 +254,7 @@ def _total(kept: Accumulators, arg: Expression, of: Type) -> AccumulatorRef:
 
 
 def _distinct_total(kept: Accumulators, name: str, arg: Expression) -> AccumulatorRef:
-    """Keep all values, and the sum of those that differ, from 0 on."""
+    """Store all values, and the sum of the different ones, initially 0."""
     of = kept.type_of(arg)
 
     def total(found: Expression) -> Expression:
@@ -297,4 +297,4 @@ _FOLDS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
     "TOPKDISTINCT": partial(_top, distinct=True),
 }
 SQL_FOLDS: Final = {PREFIX + name: of for name, of in _FOLDS.items()}
-"""The functions by the names that plans know them by."""
+"""The folds by the names that plans use."""

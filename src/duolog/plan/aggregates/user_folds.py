@@ -1,8 +1,10 @@
-"""Aggregates of users' as folds: one accumulator, whose steps call Python.
+"""Users' aggregate functions as folds: one accumulator whose steps call Python.
 
-keeps      what `initialize` gives, in its type
-adds       `aggregate`          takes back    `undo`, where there is one
-merges     `merge`              gives         `map`, or what is kept
+initial value   `initialize`, whose result type is the accumulator's type
+add             `aggregate`
+subtract        `undo`, if there is one
+merge           `merge`, if there is one
+result          `map`, else the accumulator
 """
 
 from collections.abc import Callable
@@ -16,27 +18,27 @@ from duolog.plan.sql.user_functions import Routine, Step
 from duolog.plan.types import Type
 
 OF_USER: Final = "constants"
-"""The option of an aggregate that says what it calls."""
+"""The option of an aggregate that names the routine to call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an aggregate calls, and the type of what it keeps."""
+    """A user's aggregate function, and the type of its accumulator."""
 
     routine: Routine
-    """Its step `aggregate`, with the types of the columns alone."""
+    """The step `aggregate`, with the column types as its only argument types."""
     state: Type
 
     def __repr__(self) -> str:
-        # Part of the name of what is kept: replacing a function leaves it as it is.
+        # Part of the accumulator's name: it must not change when the function is replaced.
         return str(self.routine.constants)
 
 
 def user_fold(kept: Accumulators, aggregate: Aggregate, of: Kept) -> Expression:
-    """Keep what an aggregate keeps; return its result.
+    """Add the accumulator of a user's aggregate function; return its result.
 
     Raises:
-        StatementError: rows are taken back too, and it has no `undo`.
+        StatementError: rows are also subtracted, and the function has no `undo`.
     """
     columns = () if aggregate.arg is None else (aggregate.arg, *aggregate.others)
     steps, name = of.routine.overload.steps, str(aggregate)

@@ -1,38 +1,39 @@
-"""Where a plan is cut: which nodes stand behind an edge, and which nodes belong together.
+"""Cuts a plan into parts at its shuffles, and decides which nodes share a part.
 
-Nodes that look at keys must see all records of a key in one task, so records are shuffled on
-their way to them, unless they were since their key was last set. What no edge parts belongs
-together.
+A node that depends on keys must see all records of a key in one task. Records are therefore shuffled
+before it, unless they have been shuffled since their key was last set. A shuffle is an *edge*. Nodes
+that no edge separates belong to one part.
 
-**One edge for one key.** Consumers behind one and the same key share an edge where that shuffles
-no record more: it leaves the last node that their ways have in common, and what stands between it
-and them is done behind it. A consumer that reads only some records brings an edge of its own,
-unless another takes all of them anyway.
+**One edge per key.** Consumers of the same key share an edge if that shuffles no additional records. The
+edge then starts at the last node that their paths have in common, and the nodes between it and the
+consumers run after the shuffle. A consumer that reads only some of the records has its own edge, unless
+another consumer takes all records anyway.
 
     s ─┬─────────────────────► JOIN        s ══ edge ══►┬─────────────► JOIN
        └─ filter ─ edge ► AGGREGATE    ─▶               └─ filter ─► AGGREGATE
 
-**A join and its table** share a store, so they belong together, unless that would make a part of
-the plan read itself. Then
+**A join and its table** share a store, so they belong to one part, unless that part would then read
+itself. In that case
 
-- the table is kept once more where the join is, fed by its own changes (a `TableCopy`), if the
-  table does not need what the join's part computes;
-- else the join leaves its part: its records cross an edge under the key that they have.
+- the table is stored a second time in the join's part, as a `TableCopy` fed by the table's changes, if
+  the table does not depend on the join's part;
+- otherwise the join leaves its part: its records cross an edge with the key that they have.
 
-One of the two is always possible, as the plan itself has no circle.
+One of the two is always possible, because the plan has no cycle.
 
-**A merge** of streams that were not shuffled stands in the ingress of each. One of streams that were is a part of
-its own, which they come to over an edge each; but where one part makes all of them, under the keys by which their
-records were shuffled, the merge is there.
+**A merge** of streams that were not shuffled is in the ingress of each. If one of the streams was
+shuffled, the merge is a part of its own, with an edge from each stream. The exception: if one part
+produces all of the streams, with the keys by which their records were shuffled, the merge is in that part.
 
-**A join of two tables** changes
-when either does, so that both sides of it are in one part: there, or where the later one of the two is.
-**A join by a foreign key** asks where its right table is, or in a part of its own beside a copy of it.
+**A join of two tables** changes when either table does. Both of its sides are in one part: that of the
+tables, or of the table that depends on the other.
+**A foreign-key join** answers subscriptions in the part of its right table, or in another part next to a
+copy of that table.
 
-**A join of two streams** has a store on each side, which both read: where their parts cannot be one, both
-leave them, over an edge.
+**A join of two streams** has a store for each side, and both sides read both. If their parts cannot be
+merged, both sides leave them over an edge.
 
-Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
+Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its sub-topologies may read themselves
 through a repartition topic; a level cannot.
 """
 
@@ -61,14 +62,14 @@ from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.schema import Schema
 
 Part = int
-"""A connected part of the plan, by a number that means nothing."""
+"""A connected part of the plan, identified by an arbitrary number."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableCopy(Node):
-    """The rows of a table once more, in another sub-topology, for the joins there.
+    """A second copy of a table's rows in another sub-topology, for the joins there.
 
-    It is made by the cut. Joins read its store, and a join of tables hears of its changes.
+    Created when the plan is cut. Joins read its store, and a join of tables receives its changes.
     """
 
     name: str
@@ -111,34 +112,34 @@ class TableCopy(Node):
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A plan in parts. Nodes stand in the plan's order, copies behind them."""
+    """A plan divided into parts. `nodes` are in the plan's order, followed by copies."""
 
     plan: Plan
     nodes: tuple[Node, ...]
     crossing: frozenset[Node]
-    """The nodes whose records are shuffled right before them."""
+    """The nodes whose records are shuffled directly before them."""
     parts: Mapping[Node, Part]
     depths: Mapping[Part, int]
-    """The longest path of edges to each part with state. The others belong to ingress."""
+    """The longest path of edges to each part with state. All other parts are ingress."""
     copies: Mapping[tuple[Node, Node], TableCopy]
-    """Which copy a node reads, by the node and the table that it means."""
+    """The copy that a node reads instead of a table, by node and table."""
 
     @property
     def copied(self) -> frozenset[Node]:
-        """The nodes whose stores are kept once more: a copy knows only what it was told."""
+        """The nodes whose stores have a copy. A copy only knows the changes that were forwarded to it."""
         tables = {copy.table for copy in self.copies.values()}
         return frozenset(kept for table in tables for kept in _kept_above(table))
 
     def has_new_key(self, node: Node) -> bool:
-        """Tell if records of `node` have a key under which they were not shuffled yet.
+        """Return True if records of `node` have a key by which they have not been shuffled yet.
 
-        A filter behind a select_key hands on the new key as the select_key itself does.
+        A filter after a select_key forwards the new key like the select_key itself.
         """
         return _has_new_key(node, self.crossing)
 
 
 def cut_plan(plan: Plan) -> Cut:
-    """Find the parts of `plan`."""
+    """Divide `plan` into parts."""
     cutter = _Cutter(plan)
     for node in plan.nodes:
         if isinstance(node, TableJoin):
@@ -161,13 +162,13 @@ def cut_plan(plan: Plan) -> Cut:
 
 
 def path_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes that drive `node`, from the source on, and itself."""
+    """Return the nodes that drive `node`, from the source on, and the node itself."""
     above = node.driver
     return (node,) if above is None else (*path_of(above), node)
 
 
 class _Cutter:
-    """The parts while they grow. Which node leads a part tells nothing."""
+    """The parts while they are merged: a union-find structure whose leaders are arbitrary."""
 
     def __init__(self, plan: Plan) -> None:
         self.merges = _merges_apart(plan)
@@ -185,11 +186,11 @@ class _Cutter:
         return self._number[self._find(node)]
 
     def bring_together(self, reader: Node, table: Node) -> None:
-        """Let `reader` share a part with `table`, or with a copy of it."""
+        """Put `reader` into one part with `table`, or with a copy of it."""
         if self._unite(reader, table):
             return
         if self._reaches(reader, table) and not isinstance(table, Source):
-            # The table needs what the reader's part computes, but not the reader itself.
+            # The table depends on the reader's part, but not on the reader itself.
             self.crossing.add(reader)
             self._leader[reader] = reader
             united = self._unite(reader, table)
@@ -198,10 +199,10 @@ class _Cutter:
         self._copy_beside(reader, table)
 
     def bring_tables_together(self, left: JoinSide, right: JoinSide) -> None:
-        """Let both sides of a join share a part with their tables, or with a copy of one.
+        """Put both sides of a join into one part with their tables, or with a copy of one.
 
-        Where the one table needs what the other's part computes, the join is where the one is, and
-        the copy's changes are the other's.
+        If one table depends on the other's part, the join is in the part of the former, which gets a copy
+        of the other table.
         """
         if self._unite(left.own, right.own):
             return
@@ -211,14 +212,14 @@ class _Cutter:
         self._leader[away] = copy
 
     def bring_answers_together(self, subscriptions: Subscriptions, table: ForeignTable) -> None:
-        """Let both that answer share a part with the table whose rows they answer, or its copy."""
+        """Put both nodes that answer subscriptions into one part with their table, or with its copy."""
         if not self._unite(subscriptions, table):
             copy = self._copy_beside(subscriptions, table.right)
             self.copies[table, table.right] = copy
             self._leader[table] = copy
 
     def bring_sides_together(self, left: Node, right: Node) -> None:
-        """Let two nodes share a part: where one is, or in one that both come to over an edge."""
+        """Put two nodes into one part: that of either, or a new one that both reach over an edge."""
         leaving = iter((left, right))
         while not self._unite(left, right):
             side = next(leaving)
@@ -226,10 +227,10 @@ class _Cutter:
             self._leader[side] = side
 
     def bring_processors_together(self, one: Process, other: Process) -> None:
-        """Let two processors share a part, as they share a store.
+        """Put two processors into one part, because they share a store.
 
         Raises:
-            StatementError: records are shuffled between the one and the other.
+            StatementError: records are shuffled between the two.
         """
         if not self._unite(one, other):
             raise InvalidPlan(
@@ -239,7 +240,7 @@ class _Cutter:
             )
 
     def share_edges(self) -> None:
-        """Unite the readers of one node, where that closes no circle."""
+        """Unite the consumers of one node, unless that creates a cycle."""
         first: dict[Node, list[Node]] = {}
         for node in [node for node in self._leader if node in self.crossing]:
             for driver in node.drivers or (node,):
@@ -248,7 +249,7 @@ class _Cutter:
                     others.append(node)
 
     def bring_merges_home(self) -> None:
-        """Take back the edges to a merge where its streams are in one part with their keys as they were."""
+        """Remove the edges to a merge if one part produces its streams, with unchanged keys."""
         for merge in self.merges:
             home, *others = merge.drivers
             if any(self._find(other) is not self._find(home) for other in others) or any(
@@ -261,7 +262,7 @@ class _Cutter:
                 self.crossing.add(merge)
 
     def links(self) -> set[tuple[Part, Part]]:
-        """The edges from part to part. A copy of a source's table is fed by the source itself."""
+        """Return the edges from part to part. The copy of a source's table is fed by the source itself."""
         return {
             (self.part(driver), self.part(node))
             for node in self.crossing
@@ -293,7 +294,7 @@ class _Cutter:
         return node
 
     def _unite(self, one: Node, other: Node) -> bool:
-        """Make one part of two, unless one reads the other."""
+        """Unite two parts, unless one reads the other."""
         if self._find(one) is not self._find(other):
             if self._reaches(one, other) or self._reaches(other, one):
                 return False
@@ -301,7 +302,7 @@ class _Cutter:
         return True
 
     def _reaches(self, one: Node, other: Node) -> bool:
-        """Tell if records go from the part of `one` over edges to the part of `other`."""
+        """Return True if edges lead from the part of `one` to the part of `other`."""
         links = self.links()
         reached: set[Part] = set()
         fresh = {self.part(one)}
@@ -311,7 +312,7 @@ class _Cutter:
 
 
 def _sharing(plan: Plan) -> Iterable[tuple[Process, Process]]:
-    """Yield processors that share a store, with the first one that has it."""
+    """Yield processors that share a store, each with the first one that has it."""
     first: dict[str, Process] = {}
     for node in plan.nodes:
         if isinstance(node, Process):
@@ -321,7 +322,7 @@ def _sharing(plan: Plan) -> Iterable[tuple[Process, Process]]:
 
 
 def _kept_above(table: Node) -> frozenset[Node]:
-    """Return the nodes in whose stores the rows of `table` stand, or what they are computed from."""
+    """Return the nodes whose stores hold the rows of `table`, or the rows that it is computed from."""
     above = driving(table, lambda one: bool(one.stores) and not isinstance(one, Suppress))
     return frozenset(one for one in above if one.stores)
 
@@ -332,14 +333,14 @@ def _has_new_key(node: Node, crossing: Container[Node]) -> bool:
 
 
 def _left_its_task(node: Node) -> bool:
-    """Tell if records of `node` are in other tasks than those of their keys."""
+    """Return True if records of `node` are in other tasks than those of their keys."""
     if isinstance(node, Repartition) or node.rekeys:
         return isinstance(node, Repartition) and node.leaves_key_tasks
     return any(map(_left_its_task, node.drivers))
 
 
 def _merges_apart(plan: Plan) -> list[Merge]:
-    """Return the merges whose streams do not come together by themselves: one of them was shuffled."""
+    """Return the merges that are a part of their own, because one of their streams was shuffled."""
     homes: dict[Node, Node | None] = {}
     apart = []
     for node in plan.nodes:
@@ -355,7 +356,7 @@ def _merges_apart(plan: Plan) -> list[Merge]:
 
 
 def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
-    """Return the nodes right behind an edge, before it is known which parts they make."""
+    """Return the nodes directly after an edge, before the parts are known."""
     ways = {
         node: way
         for node in plan.nodes
@@ -378,21 +379,21 @@ def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
         for node in together:
             way = (node, *ways[node])
             behind = way[: way.index(leaving)]
-            # What stands behind an edge comes to no merge that is in the ingress.
+            # A node after an edge cannot feed a merge in the ingress.
             parted = any(_parts_streams(one, merges) for one in behind[1:])
             crossing.add(node if parted else behind[-1])
     return crossing
 
 
 def _parts_streams(node: Node, merges: Iterable[Merge]) -> bool:
-    """Tell if of the streams of a merge one comes over `node`, and another does not."""
+    """Return True if one stream of a merge comes through `node`, and another does not."""
     return any(len({node in ancestors(stream) for stream in merge.drivers}) > 1 for merge in merges)
 
 
 def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...] | None:
-    """Return `above` and what drives it, nearest first, up to where the key was set, or streams merged.
+    """Return `above` and its drivers, nearest first, up to the node that set the key or merged streams.
 
-    None where records were shuffled since.
+    Return None if records have been shuffled since.
     """
     way: list[Node] = []
     while above is not None:
@@ -408,7 +409,7 @@ def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...]
 
 
 def _is_unshuffled(node: Node, merges_apart: Collection[Node]) -> bool:
-    """Tell if a record of `node` may have come all the way without a shuffle since its key was set."""
+    """Return True if some records of `node` have not been shuffled since their key was set."""
 
     def ends(above: Node) -> bool:
         return above.rekeys or above.by_key or above in merges_apart
@@ -419,7 +420,7 @@ def _is_unshuffled(node: Node, merges_apart: Collection[Node]) -> bool:
 
 
 def _top(way: tuple[Node, ...]) -> Node:
-    """Return the furthest node of a way all of whose records come to its end."""
+    """Return the farthest node of a path from which all records reach its end."""
     return next((above for above in way if above.may_drop), way[-1])
 
 

@@ -1,10 +1,10 @@
-"""The nodes that a join of two streams or of two tables is made of, in the order in which they are added.
+"""Builds the nodes of a join of two streams or two tables, in the order in which they are added.
 
-    join_streams      two StreamJoinSides, a StreamJoin
-    join_tables       two JoinSides, a TableJoin
-    join_by_foreign_key    the way of a question and of its answers, a ForeignJoin: see `nodes.foreign_join`
+    join_streams           two StreamJoinSides, a StreamJoin
+    join_tables            two JoinSides, a TableJoin
+    join_by_foreign_key    subscriptions, answers and a ForeignJoin: see `nodes.foreign_join`
 
-Who adds nodes names them; every front end builds its joins here.
+The caller names the nodes. All front ends build their joins here.
 """
 
 from collections.abc import Callable
@@ -34,10 +34,10 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 class Adds(Protocol):
-    """Makes nodes under names of its own."""
+    """Creates nodes and names them."""
 
     def add(self, kind: str, make: Callable[[str], NodeT], /) -> NodeT:
-        """Return the node that `make` makes of the next name of a kind."""
+        """Return the node that `make` creates from the next name of a kind."""
 
 
 def join_streams(
@@ -50,7 +50,7 @@ def join_streams(
     eager: bool = False,
     store: str | None = None,
 ) -> StreamJoin:
-    """Add a join of two streams by their keys; `store` is what the names of its stores begin with."""
+    """Add a join of two streams by their keys; the names of its stores begin with `store`."""
     left, right = streams
     called = "stream" if kind == "inner" else f"stream-{kind}"
 
@@ -89,13 +89,13 @@ def join_by_foreign_key(
     keys: tuple[Named, ...],
     values: tuple[Named, ...],
 ) -> ForeignJoin:
-    """Add a join of two tables by `keys`, over the left one's columns, with the key of the right one."""
+    """Add a join of two tables: `keys`, over the left table's columns, match the right table's key."""
     left, right = tables
     called = "foreign-join" if kind == "inner" else "foreign-left-join"
     numbered = nodes.add(
         f"{called}-numbered", lambda name: Numbered(name, left, right, keys, f"{name}-store")
     )
-    # Announced first: at equal times it is heard of before the answer to an older row.
+    # Announce comes first: at equal times it must arrive before the answer to an older row.
     announce = nodes.add(f"{called}-announce", lambda name: Announce(name, numbered, kind))
     subscribe = nodes.add(f"{called}-subscribe", lambda name: Subscribe(name, numbered, kind))
     kept = nodes.add(

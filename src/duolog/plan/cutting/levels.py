@@ -8,19 +8,19 @@
                          └─────────────────────────────┘       level 1      by carrier ── sink
                                                                                  level 2
 
-`cuts` says where records are shuffled to the task of their key: at an *edge*. Nodes without state
-stay with their parent: before the first edge they are the *ingress* of their source, behind it
-they belong to the parent's sub-topology. What merges streams stands in the ingress of each. The connected parts are the *sub-topologies*; the level
-of each is the longest path of edges to it from another. Every node is in one place only, so
-nothing is computed twice.
+Records are shuffled to the task of their key at an *edge* (see `cuts`). A node without state stays with
+its parent: before the first edge it is part of the *ingress* of its source, after it part of the parent's
+sub-topology. A merge of streams is in the ingress of each. The connected parts are the *sub-topologies*.
+The level of a sub-topology is the longest path of edges to it from another one. Every node is in one
+place only, so nothing is computed twice.
 
-Within a level sub-topologies do not read each other, so that one operator can run a whole level.
+Sub-topologies of one level do not read each other, so one operator can run a whole level.
 
-**Order.** Edges from one topic, or from one sub-topology, into one sub-topology are one *queue*:
-what one record causes arrives together, in the order of the plan, and before what the next one
-causes. As in Kafka Streams, what goes on under a new key comes behind what keeps its key: it would
-go through a repartition topic, which is read when the record is done. So of two edges that goes first whose
-records have been through fewer of these.
+**Order.** Edges from one topic, or from one sub-topology, into one sub-topology form one *queue*: the
+results of one record arrive together, in the order of the plan, and before those of the next record. As
+in Kafka Streams, results with a new key arrive after results that kept their key: Kafka Streams writes
+the former to a repartition topic, which is read when the record has been processed. So of two edges,
+the one whose records would have passed fewer repartition topics comes first.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are edges.
 """
@@ -41,59 +41,59 @@ from duolog.plan.nodes import (
 from duolog.plan.types import Column
 
 _Way = tuple[Node, int, bool, Repartition | None]
-"""Records of one edge: what they leave, where they go, under a new key or not, and by whose choice."""
+"""The records of one edge: their last node, target, whether the key is new, and a Repartition if one chose the tasks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """Records on their way to the tasks of a sub-topology, by the key of `parent`.
+    """Records that are shuffled to the tasks of a sub-topology by the key of `parent`.
 
-    `parent` is the last node before the shuffle. For a table source it is the source itself, as
-    an upsert that its store has not seen; then `consumers` is that source again, which turns it
-    into a change, or a copy of it.
+    `parent` is the last node before the shuffle. For a table source it is the source itself: the edge carries
+    upserts that its store has not seen. `consumers` is then the same source, which turns each upsert into a
+    change, or a copy of it.
     """
 
     id: int
     parent: Node
     consumers: tuple[Node, ...]
     origin: int | None
-    """The sub-topology that the records leave; None if they come from a source's ingress."""
+    """The sub-topology that sends the records; None if they come from a source's ingress."""
     target: int
     queue: int
-    """The first edge of its queue: queues with equal timestamps go in this order."""
+    """The first edge of its queue. At equal timestamps queues are read in this order."""
     rekeyed: bool
-    """True if Kafka Streams would write records to a topic here: they have a new key, or are to be repartitioned."""
+    """True if Kafka Streams would write a repartition topic here: the key is new, or a repartition is requested."""
 
     @property
     def carries_changes(self) -> bool:
-        """True if records carry the old row beside the new one."""
+        """True if records carry the old row as well as the new one."""
         only_copies = all(isinstance(node, TableCopy) for node in self.consumers)
         return self.parent.is_table and not isinstance(self.parent, TableSource) and not only_copies
 
     @property
     def repartition(self) -> Repartition | None:
-        """What says to which tasks records go; None: to those of their keys."""
+        """The node that chooses the tasks; None if the key does."""
         (first, *_) = self.consumers
         return first if isinstance(first, Repartition) and first.leaves_key_tasks else None
 
     @property
     def everywhere(self) -> bool:
-        """True if every task gets each record: a row of a global table."""
+        """True if every task receives each record: a row of a global table."""
         return isinstance(self.parent, GlobalTableSource)
 
     @property
     def key(self) -> tuple[Column, ...]:
-        """The columns that choose a task: of a windowed key those before its window."""
+        """The columns that choose a task; for a windowed key without its window."""
         return self.parent.schema.inner_key
 
 
 @dataclass(frozen=True, eq=False)
 class Ingress:
-    """A source and the nodes without state that stand right behind it, before any edge."""
+    """A source, and the nodes without state directly after it, before any edge."""
 
     source: Source
     nodes: tuple[Node, ...]
-    """In the plan's order, sinks among them; without the source."""
+    """In the plan's order, including sinks, without the source."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class SubTopology:
     id: int
     level: int
     inputs: tuple[Edge, ...]
-    """In the order of their rank: at equal timestamps the first goes first."""
+    """By rank: at equal timestamps the first input is read first."""
     nodes: tuple[Node, ...]
-    """In the plan's order; a table source stands where its store is, and copies are last."""
+    """In the plan's order; a table source is in the sub-topology of its store, and copies are last."""
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
@@ -125,7 +125,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A plan, cut. `edges` and `sinks` stand at the index that is their id."""
+    """A plan, cut into levels. The index in `edges` and `sinks` is the id."""
 
     plan: Plan
     levels: tuple[Level, ...]
@@ -141,14 +141,14 @@ class Levels:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The plan's nodes, and the copies of tables."""
+        """The plan's nodes, then the copies of tables."""
         return self.cut.nodes
 
     def successors(self, node: Node) -> tuple[Node | Edge, ...]:
-        """Return where records of `node` go next, in order: nodes beside it, and edges.
+        """Return the next nodes and edges for records of `node`, in order.
 
-        An edge stands once, where its first consumer is. A join is no successor of its table.
-        For a table source this is what its store forwards; its own edges are not among it.
+        Each edge occurs once, at the position of its first consumer. A join is not a successor of its table.
+        For a table source, these are the successors of its store; the source's own edges are not included.
         """
         leaving = {
             consumer: edge
@@ -166,16 +166,16 @@ class Levels:
         return tuple(self.looked_up(node, above) for above in node.drivers)
 
     def feeds(self, node: Node) -> tuple[Edge, ...]:
-        """Return the edges that bring the upserts of a table's topic to its store and copies."""
+        """Return the edges that carry the upserts of a table's topic to its store and copies."""
         if not isinstance(node, TableSource):
             return ()
         return tuple(edge for edge in self.edges if edge.parent is node)
 
     def task_key(self, edge: Edge) -> tuple[Column, ...]:
-        """Return an edge's key as it chooses a task: under the names that the first edge there has.
+        """Return an edge's key as it chooses a task, with the column names of the first edge to its target.
 
-        What meets in a task has keys of the same types, and maybe of other names. Names are part of
-        a key's bytes where a format writes them, so that equal keys would go to different tasks.
+        Records that meet in a task have keys of the same types, but possibly with different names. Some formats
+        write names into a key's bytes, so that equal keys would be sent to different tasks.
         """
         types = [column.type for column in edge.key]
         return next(
@@ -185,12 +185,12 @@ class Levels:
         )
 
     def looked_up(self, reader: Node, table: Node) -> Node:
-        """Return where `reader` finds `table` and its rows: there, or in a copy."""
+        """Return the node with the rows of `table` for `reader`: the table, or a copy."""
         return self.cut.copies.get((reader, table), table)
 
 
 def find_levels(plan: Plan, tasks: int = 1) -> Levels:
-    """Cut `plan` for `tasks` tasks in each sub-topology."""
+    """Cut `plan` into levels, for `tasks` tasks in each sub-topology."""
     assert tasks >= 1, tasks
     cut = cut_plan(plan)
     in_order = dict.fromkeys(cut.parts[node] for node in cut.nodes if cut.parts[node] in cut.depths)
@@ -208,9 +208,9 @@ def find_levels(plan: Plan, tasks: int = 1) -> Levels:
 
 
 def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
-    """Return the edges. Their ids rank them: tables first, then as a record goes through the plan.
+    """Return the edges. Their ids are their rank: tables first, then in processing order.
 
-    At equal timestamps a table's row is there before a stream's record looks it up.
+    So at equal timestamps a table's row is stored before a stream's record looks it up.
     """
     consumers: dict[_Way, list[Node]] = {}
     for node in cut.nodes:
@@ -243,14 +243,14 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
 
 
 def _is_rekeyed(cut: Cut, node: Node) -> bool:
-    """Tell if Kafka Streams would write the records in front of a shuffle to a topic."""
+    """Return True if Kafka Streams would write the records before this shuffle to a topic."""
     return node.reshuffles or any(map(cut.has_new_key, node.drivers))
 
 
 def _first_topics(cut: Cut) -> dict[str, str]:
-    """Return, for each topic, the first of those that are merged with it in an ingress.
+    """Return, for each topic, the first of the topics that are merged with it in an ingress.
 
-    One edge brings records of them all, so that they are one queue.
+    One edge carries the records of all of them, so that they are one queue.
     """
     sources = cut.plan.sources
     topics = list(dict.fromkeys(source.topic for source in sources))
@@ -272,7 +272,7 @@ def _ingresses(cut: Cut) -> tuple[Ingress, ...]:
     def behind(source: Source) -> tuple[Node, ...]:
         part = cut.parts[source]
         if part in cut.depths:
-            return ()  # a table: all that follows it is in its sub-topology
+            return ()  # a table: everything downstream is in its sub-topology
         found: dict[Node, None] = {source: None}
         for node in cut.nodes:
             if cut.parts[node] == part and any(driver in found for driver in node.drivers):

@@ -1,11 +1,11 @@
-"""Where the values of a column come from: the columns of sources, found back through a plan.
+"""Traces the values of a column back through a plan to the columns of its sources.
 
     by_airline.flights   ◀─ count(…)                    nothing: it counts records
     by_airline.late      ◀─ sum(dep_delay)              flights.dep_delay
     joined.name          ◀─ airlines.name               airlines.name
 
-What only decides whether a record goes on (a condition, a window) is no origin of a value; the key that an aggregate
-groups by is one of the key's columns alone.
+Expressions that only decide whether a record is forwarded (a condition, a window) are not origins. An
+aggregate's group key is an origin of the key columns only.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ Places = Iterable[tuple[Node, str]]
 
 
 def origins_of(node: Node, column: str) -> frozenset[Origin]:
-    """Return the columns of sources that the values of a node's column are computed from."""
+    """Return the source columns from which the values of a node's column are computed."""
     found: set[Origin] = set()
     seen: set[tuple[Node, str]] = set()
     waiting = [(node, column)]
@@ -67,7 +67,7 @@ def origins_of(node: Node, column: str) -> frozenset[Origin]:
 
 @singledispatch
 def _before(node: Node, column: str) -> Places:
-    """Return the columns of its parents that a node's column is computed from; by default those of its name."""
+    """Return the parents' columns from which a node's column is computed; by default those of the same name."""
     return [(parent, column) for parent in node.parents if column in parent.schema.names]
 
 
@@ -91,7 +91,7 @@ def _of_rename(node: Rename, column: str) -> Places:
 def _of_explode(node: Explode, column: str) -> Places:
     if column not in node.into:
         return [(node.parent, column)]
-    # The columns of a MAP's entries are of one expression; of arrays side by side each has its own.
+    # The columns of a MAP's entries come from one expression; parallel arrays have one each.
     arrays = [node.arrays[node.into.index(column)]] if node.beside else node.arrays
     return [(node.parent, name) for array in arrays for name in column_names(array)]
 
@@ -138,7 +138,7 @@ def _of_foreign_join(node: ForeignJoin, column: str) -> Places:
 
 @_before.register
 def _of_process(node: ProcessOutput, _column: str) -> Places:
-    # Nobody knows what a processor makes of a record.
+    # A processor's output can depend on every column.
     parent = node.process.parent
     return [(parent, name) for name in parent.schema.names]
 

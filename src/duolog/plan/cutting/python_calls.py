@@ -1,9 +1,10 @@
-"""Which functions in Python a plan calls, where, and with how many records at once.
+"""Finds the Python functions that a plan calls, and how many records each call takes.
 
-    filter, map, flat_map, select_key of a stream, with nothing behind up to the next cut that keeps anything   many: nobody sees who waits
-    anywhere else                                                                                   one: records go on in their order
+    filter, map, flat_map, select_key of a stream, if no     many: the order in which calls
+    node up to the next cut keeps state                      finish cannot be observed
+    any other node                                           one: records are forwarded in order
 
-Pure: who lowers a plan and who explains it ask the same.
+Pure: the lowering and `explain` use the same functions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ from duolog.plan.nodes import (
 from duolog.plan.sql.user_functions import Routine
 
 MANY_MAX: Final = 1_000
-"""So many records wait for one call, as `Deferred` of the kernel has it."""
+"""The number of records that wait for one call, as in `Deferred` of the kernel."""
 _BESIDE: Final = "in a process beside each task"
 _APPLICATION: Final = "in the process of the application"
 _KEEP_NOTHING: Final = (
@@ -60,7 +61,7 @@ _KEEP_NOTHING: Final = (
     Sink,
     Split,
 )
-# Which of their arguments are asked for, each record says.
+# Functions that evaluate some of their arguments only for some records.
 _MAY_NOT_ASK: Final = frozenset({"CASE", "IF", "COALESCE", "AND", "OR", "FITS"})
 
 
@@ -72,13 +73,13 @@ class FunctionCall:
     """A function at a node of a plan, and how it is called, in the words of `explain`."""
 
     called: str
-    """The function, and where it is written: `price (shop.py:12)`."""
+    """The function and its source line: `price (shop.py:12)`."""
     node: Node
     kind: Kind
     where: str
     """The processes that it runs in."""
     how: str
-    """With how many records at once, in each mode; where with one alone, why."""
+    """The number of records per call, in each mode; for one, also the reason."""
     modes: str = "both modes"
 
     def __str__(self) -> str:
@@ -86,7 +87,7 @@ class FunctionCall:
 
 
 def function_calls(levels: Levels) -> tuple[FunctionCall, ...]:
-    """Return which functions are called where, in the order of the plan; each once for a node."""
+    """Return the function calls of a plan, in its order; each once per node."""
     found: list[FunctionCall] = []
     read = {node for ingress in levels.ingresses for node in ingress.nodes}
     for node in levels.nodes:
@@ -106,7 +107,7 @@ def function_calls(levels: Levels) -> tuple[FunctionCall, ...]:
 
 
 def lookups_of(plan: Plan) -> Iterator[tuple[Node, PythonFunction, Lookups]]:
-    """Yield the functions of a plan that look something up, each once for a node."""
+    """Yield the functions of a plan that perform look-ups, each once per node."""
     for node in plan.nodes:
         for call in dict.fromkeys(_within(node)):
             if isinstance(call, PythonCall) and call.function.lookups is not None:
@@ -140,7 +141,7 @@ def _told(
 def calls_of_many(
     expressions: Sequence[Expression], node: Node, levels: Levels
 ) -> tuple[PythonCall, ...]:
-    """Return the calls in expressions of a node for which its records may wait, inner ones first."""
+    """Return the calls in a node's expressions for which its records may wait, inner calls first."""
     calls = dict.fromkeys(call for one in expressions for call in _asked(one))
     stream = bool(node.parents) and not node.parents[0].is_table
     return tuple(calls) if calls and stream and may_wait(node, levels) else ()
@@ -161,7 +162,7 @@ def _expressions(node: Node) -> tuple[Expression, ...]:
 
 
 def _asked(expression: Expression) -> Iterator[PythonCall]:
-    """Yield the calls that each record asks for, inner ones first."""
+    """Yield the calls that are evaluated for every record, inner calls first."""
     parts: Sequence[Expression] = ()
     match expression:
         case Call(function, args) if function not in _MAY_NOT_ASK:
@@ -181,8 +182,8 @@ def _asked(expression: Expression) -> Iterator[PythonCall]:
 
 
 def may_wait(node: Node, levels: Levels) -> bool:
-    """Tell whether nothing behind a node sees who has waited."""
-    # Ways may part and merge again: each node is looked at once.
+    """Return True if no node downstream can observe that records have waited."""
+    # Paths can split and merge again: visit each node once.
     seen: set[str] = set()
     ahead = [node]
     while ahead:
@@ -217,7 +218,7 @@ def _why(node: Node) -> str:
 
 
 def _within(part: Any) -> Iterator[PythonCall | KeyFunction]:
-    """Yield all calls in what a node is made of, other nodes aside."""
+    """Yield all calls in the parts of a node, without those of other nodes."""
     if isinstance(part, KeyFunction):
         yield part
     elif isinstance(part, PythonCall):

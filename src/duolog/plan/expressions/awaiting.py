@@ -1,4 +1,4 @@
-"""Functions that nobody would wait for: coroutines and generators, where a step needs a result."""
+"""Detects coroutines and generators, whose call returns no result yet."""
 
 import functools
 import inspect
@@ -9,25 +9,25 @@ from duolog.plan.errors import InvalidPlan
 
 
 def is_coroutine(function: Any) -> bool:
-    """Tell whether a call of it gives a coroutine: `async def`, a partial of one, or an object with such a `__call__`."""
+    """Return True for `async def`, a partial of one, or an object with such a `__call__`."""
     return any(map(inspect.iscoroutinefunction, _forms(function)))
 
 
 def is_generator(function: Any) -> bool:
-    """Tell whether a call of it gives a generator: `yield` stands in it."""
+    """Return True if a call returns a generator: the function contains `yield`."""
     return any(map(inspect.isgeneratorfunction, _forms(function)))
 
 
 def is_async_generator(function: Any) -> bool:
-    """Tell whether a call of it gives an asynchronous generator."""
+    """Return True if a call returns an asynchronous generator."""
     return any(map(inspect.isasyncgenfunction, _forms(function)))
 
 
 def ensure_awaits_nothing(function: Callable[..., Any], hint: str) -> None:
-    """Refuse a function whose call does nothing yet: a coroutine, or a generator.
+    """Check that a call of a function returns its result, and not a coroutine or generator.
 
     Raises:
-        StatementError: it is one.
+        StatementError: it returns a coroutine or generator.
     """
     called = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
     if is_coroutine(function) or is_async_generator(function):

@@ -1,17 +1,17 @@
-"""Expressions over the columns of a record: frozen, compared by value, free of any engine.
+"""Expressions over the columns of a record: frozen, compared by value, independent of any engine.
 
-    ColumnRef("dep_delay")                     a column of the record, of its key or its value
+    ColumnRef("dep_delay")                     a column of the record's key or value
     TableColumnRef("name")                     in a join: a value column of the table's side
-    AccumulatorRef("sum(dep_delay)")           in an aggregate: what was accumulated so far
+    AccumulatorRef("sum(dep_delay)")           in an aggregate: the accumulator before the record
     RowTime()                                  the record's timestamp, BIGINT milliseconds
-    Metadata("offset")                         what else stands beside key and value of a stream's record
+    Metadata("offset")                         topic, partition, offset, headers of a stream's record
     Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
     Item(ColumnRef("page"), literal("url"))    a part of a STRUCT, ARRAY or MAP
-    PythonCall(function, (ColumnRef("a"),))    what a user's function gives
+    PythonCall(function, (ColumnRef("a"),))    the result of a user's function
     Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
 
-Conditions follow SQL's three-valued logic. People write expressions with the operators of
-`duolog.dsl.expressions.columns`; `type_of` says what type one has over the columns in scope.
+Conditions follow SQL's three-valued logic. Users write expressions with the operators of
+`duolog.dsl.expressions.columns`. `type_of` returns an expression's type for the columns in scope.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,12 +54,12 @@ _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND"
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The base of all expressions. `str` gives them as people write SQL."""
+    """The base class of all expressions. `str` renders them as SQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef(Expression):
-    """A column of the record at hand, of its key or its value."""
+    """A column of the current record's key or value."""
 
     name: str
 
@@ -84,7 +84,7 @@ class AccumulatorRef(Expression):
     name: str
 
     def __str__(self) -> str:
-        # What an aggregate function keeps is named by its call, `sum(dep_delay)`.
+        # The accumulator of an aggregate function is named after its call, `sum(dep_delay)`.
         return f"acc.{self.name}" if quote(self.name) == self.name else self.name
 
 
@@ -98,14 +98,14 @@ class RowTime(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Metadata(Expression):
-    """What stands beside key and value of the source's record that set off the one at hand.
+    """Metadata of the source record that caused the current record.
 
-    Its place is that in the source's topic; headers are those that nodes on the way have left.
+    Topic, partition and offset are the source record's. Headers are those left by the nodes in between.
     """
 
     part: OneOf["topic", "partition", "offset", "header", "headers"]
     header: str = ""
-    """The name of the one header that is meant, the last of it."""
+    """The header's name. If a record has several headers of this name, the last one is read."""
 
     def __str__(self) -> str:
         if self.part == "header":
@@ -144,7 +144,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A scalar function of the registry `functions.FUNCTIONS`, or a step of an aggregate, applied."""
+    """A call of a scalar function of `functions.FUNCTIONS`, of a step of an aggregate, or of an SQL function."""
 
     function: str
     args: tuple[Expression, ...]
@@ -162,7 +162,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expression):
-    """A value as another type; null where it cannot be."""
+    """A value converted to another type; null if the conversion fails."""
 
     arg: Expression
     type: Type
@@ -173,10 +173,9 @@ class Cast(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Item(Expression):
-    """A part of a value that has some; null where there is none, or no whole.
+    """A part of a composite value; null if the value is null or has no such part.
 
-    Of a STRUCT the field of this name; of an ARRAY the element at this place, counted from 0, or
-    from -1 backwards; of a MAP the value of this key.
+    The key is the name of a field (STRUCT), an index from 0, or from -1 backwards (ARRAY), or a key (MAP).
     """
 
     arg: Expression
@@ -188,7 +187,7 @@ class Item(Expression):
 
 @dataclass(frozen=True, slots=True)
 class PythonCall(Expression):
-    """What a function in Python gives for these values; its record fails where it raises."""
+    """The result of a Python function for these arguments; if it raises, the record fails."""
 
     function: PythonFunction
     args: tuple[Expression, ...]
@@ -210,7 +209,7 @@ class Variable(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Expression):
-    """A function that is an argument of another one: of each element, of each entry."""
+    """A function as an argument of another function, applied to each element or entry."""
 
     parameters: tuple[Variable, ...]
     body: Expression
@@ -221,10 +220,10 @@ class Lambda(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """An aggregate function of `plan.aggregates`. `arg` None is `count(*)`.
+    """A call of an aggregate function of `plan.aggregates`. `arg` None is `count(*)`.
 
-    It passes nulls over: the sum of nothing is null, and so is its mean; the count is 0. `others` are more
-    columns that it reads, `options` what else is said of it.
+    Nulls are ignored: the sum and the mean of no values are null, the count is 0. `others` are further columns
+    that it reads, `options` its named parameters.
     """
 
     function: str
@@ -239,26 +238,26 @@ class Aggregate(Expression):
 
 
 Named = tuple[str, Expression]
-"""A result column: its name and what it is."""
+"""A result column: its name and expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns that an expression may name, and whether a record is there to have metadata."""
+    """The columns that an expression may name, and whether it may read a record's metadata."""
 
     columns: tuple[Column, ...]
     table_columns: tuple[Column, ...] = ()
     accumulators: tuple[Column, ...] = ()
     of_record: bool = False
     of_source: bool = False
-    """Whether the record is just being read."""
+    """True while the record is being read."""
 
 
 def literal(value: PlainValue) -> Literal:
-    """Return the literal of a Python value, typed as Spark types it.
+    """Return the literal of a Python value, typed as in Spark.
 
     Raises:
-        StatementError: an integer beyond 64 bits, or a value of a type that has no literal.
+        StatementError: an integer exceeds 64 bits, or values of this type have no literal.
 
     Example:
         >>> literal(15).type, literal(2**40).type, literal(None).type
@@ -322,7 +321,7 @@ def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Yield the expression and all that it is made of, itself first."""
+    """Yield the expression and all of its parts, itself first."""
     yield expression
     match expression:
         case Cast(arg, _):
@@ -345,9 +344,9 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def rewrite(  # noqa: PLR0911 - a table of cases
     expression: Expression, change: Callable[[Expression], Expression | None]
 ) -> Expression:
-    """Return the expression with each part for which `change` gives another one replaced by it.
+    """Return the expression after replacing each part for which `change` returns another one.
 
-    Parts of a replacement are not looked at again.
+    The parts of a replacement are not visited.
     """
     changed = change(expression)
     if changed is not None:

@@ -1,11 +1,10 @@
-"""The closed registry of scalar functions: names, arity and the type of the result.
+"""The closed registry of scalar functions: name, arity and result type.
 
-Operators are functions with signs for names. What a function computes is Spark SQL's, with ansi
-off: integers wrap at their width, a division by zero and a failed cast are null, and null goes
-through every function that does not say otherwise. `/` on integers gives a DOUBLE.
+Operators are functions named by their sign. Functions compute the same as in Spark SQL with ansi off:
+integers wrap at their width, a division by zero and a failed cast are null, and a null argument makes the
+result null unless a function's comment says otherwise. `/` on integers returns a DOUBLE.
 
-How each is written in Spark SQL is known to the engine, how it is computed in plain Python to
-`duolog.testing.reference`.
+The engine has the Spark SQL of each function, `duolog.testing.reference` its form in plain Python.
 
 Source: Spark SQL `org.apache.spark.sql.catalyst.expressions` (`DecimalPrecision` for decimals).
 """
@@ -38,7 +37,7 @@ ResultType = Callable[[str, Types], Type]
 """Returns the type of a call by the function's name and its arguments' types, or raises."""
 
 BLANKS: Final = " \t\n\x0b\f\r"
-"""Where SPLIT parts words."""
+"""The characters at which SPLIT separates words."""
 
 _DECIMAL_OF: Final = {INT: Decimal(10), BIGINT: Decimal(20)}
 _SCALE_KEPT: Final = 6  # Spark's `MINIMUM_ADJUSTED_SCALE`
@@ -46,7 +45,7 @@ _SCALE_KEPT: Final = 6  # Spark's `MINIMUM_ADJUSTED_SCALE`
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function: how many arguments it takes and what type it gives."""
+    """A scalar function: its number of arguments and result type."""
 
     name: str
     arguments_min: int
@@ -76,7 +75,7 @@ class Function:
 
 
 def common_type(types: Types, name: str) -> Type:
-    """Return the type that values of all `types` widen to; `name` names the place in the error.
+    """Return the type to which values of all `types` can be widened; the error mentions `name`.
 
     Example:
         >>> print(common_type((INT, NULL, BIGINT), "COALESCE"))
@@ -103,12 +102,12 @@ def _wider(left: Type, right: Type, name: str) -> Type:
 
 
 def decimal_of(of: Type) -> Decimal:
-    """Return the DECIMAL that holds all values of a number's type that is not DOUBLE."""
+    """Return the DECIMAL that holds all values of a numeric type other than DOUBLE."""
     return of if isinstance(of, Decimal) else _DECIMAL_OF[of]
 
 
 def _adjusted(precision: int, scale: int) -> Decimal:
-    """Spark's `DecimalType.adjustPrecisionScale`: too wide a result gives up digits of its scale."""
+    """Reduce the scale of a result that is too wide, like Spark's `DecimalType.adjustPrecisionScale`."""
     if precision <= DECIMAL_PRECISION_MAX:
         return Decimal(precision, scale)
     whole = precision - scale
@@ -140,7 +139,7 @@ def _arithmetic(name: str, types: Types) -> Type:
         return DOUBLE if types[0] == NULL else types[0]
     known = [of for of in types if of != NULL]
     if len(known) < 2:
-        # Spark takes a null in arithmetic for a value of the other side's type.
+        # Spark treats a null in arithmetic as a value of the other side's type.
         known = [known[0] if known else DOUBLE] * 2
     if DOUBLE in known:
         return DOUBLE
@@ -223,7 +222,7 @@ def _substring(name: str, types: Types) -> Type:
 def _round(name: str, types: Types) -> Type:
     if types[1:] and types[1] != INT:
         raise _mismatch(name, types, "a number, and the digits to keep as INT")
-    # How many digits of a DECIMAL are kept is a value, and a type cannot depend on it.
+    # The number of digits is a value, and the result type cannot depend on it.
     return _arithmetic(name, types[:1])
 
 
@@ -254,9 +253,9 @@ FUNCTIONS: Final = {
         Function("*", 2, 2, _arithmetic),
         Function("/", 2, 2, _arithmetic),
         Function("%", 2, 2, _arithmetic),
-        # A sum of the first one's type; no value at all, and so an error, where it does not fit.
+        # A sum in the type of the first argument; the record fails if it does not fit.
         Function("ADD_EXACT", 2, 2, _added_exactly),
-        # The first one; an error where it is null though no other is: it did not fit its type.
+        # The first argument; the record fails if it is null although no other argument is.
         Function("FITS", 2, None, _first),
         Function("=", 2, 2, _comparison),
         Function("<>", 2, 2, _comparison),
@@ -271,12 +270,12 @@ FUNCTIONS: Final = {
         Function("IS_NOT_NULL", 1, 1, _always(BOOLEAN)),  # never null
         Function("IN", 2, None, _comparison),  # the value, then the list
         Function("BETWEEN", 3, 3, _comparison),  # the value, then the bounds, both inside
-        Function("LIKE", 2, 2, _like),  # % any text, _ one character, \ takes the next as it is
+        Function("LIKE", 2, 2, _like),  # % any text, _ one character, \ escapes the next character
         Function("CASE", 2, None, _case),  # condition, value, condition, value, ..., [else]
         Function("IF", 3, 3, _case),
         Function("COALESCE", 1, None, _coalesce),
-        Function("GREATEST", 2, None, _ordered),  # passes nulls over
-        Function("LEAST", 2, None, _ordered),  # passes nulls over
+        Function("GREATEST", 2, None, _ordered),  # ignores nulls
+        Function("LEAST", 2, None, _ordered),  # ignores nulls
         Function("ABS", 1, 1, _arithmetic),
         Function("ROUND", 1, 2, _round),  # half away from zero
         Function("FLOOR", 1, 1, _whole),
@@ -285,15 +284,17 @@ FUNCTIONS: Final = {
         Function("UPPER", 1, 1, _text),
         Function("LOWER", 1, 1, _text),
         Function("TRIM", 1, 1, _text),  # spaces only
-        Function("SUBSTRING", 2, 3, _substring),  # from 1; negative: from the end
+        Function("SUBSTRING", 2, 3, _substring),  # 1-based; a negative position counts from the end
         Function("LENGTH", 1, 1, _length),  # characters of a text, bytes of BYTES
         Function("CONTAINS", 2, 2, _like),
         Function("STARTS_WITH", 2, 2, _like),
         Function("ENDS_WITH", 2, 2, _like),
-        Function("REPLACE", 3, 3, _text),  # each occurrence; an empty text occurs nowhere
-        Function("SPLIT", 1, 2, _texts),  # at a separator; without one at blanks, without empties
-        Function("FIND_ALL", 2, 2, _texts),  # what fits a regular expression of Java's
-        Function("ARRAY", 1, None, _array),  # its elements may be null
+        Function("REPLACE", 3, 3, _text),  # all occurrences; an empty text never occurs
+        Function(
+            "SPLIT", 1, 2, _texts
+        ),  # at a separator; without one at blanks, without empty texts
+        Function("FIND_ALL", 2, 2, _texts),  # all matches of a Java regular expression
+        Function("ARRAY", 1, None, _array),  # elements may be null
     )
 }
-"""The functions by name. Only these exist."""
+"""The functions by name."""

@@ -1,6 +1,6 @@
-"""Functions of Python's that choose a partition by the key of a record: `to("out", partitioner=by_region)`.
+"""Python functions that choose a partition by a record's key: `to("out", partitioner=by_region)`.
 
-A user's function is called in the process that started the application, never where records are processed.
+They are called in the process that started the application, never in the tasks.
 """
 
 import operator
@@ -19,9 +19,9 @@ PARTITIONS_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class KeyFunction(Expression):
-    """What a function gives for the key of a record: a partition, or None where the key chooses.
+    """The result of a function for a record's key: a partition, or None for the partition of the key.
 
-    It stands where a partitioner does, and in no other expression.
+    Allowed only as a partitioner.
     """
 
     function: Callable[[Any], int | None]
@@ -32,14 +32,14 @@ class KeyFunction(Expression):
 
     @property
     def called(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
     def partition(self, row: Sequence[object] | None) -> int | None:
-        """Return what the function gives for the columns of a key; a key of nulls only is None.
+        """Return the function's result for the columns of a key; it receives None if all are null.
 
         Raises:
-            ValueError: it is no partition; and whatever the function raises.
+            ValueError: the result is not a partition. Errors of the function are passed on.
         """
         key: Any = None
         if row is not None and any(value is not None for value in row):
@@ -56,10 +56,10 @@ class KeyFunction(Expression):
 
 
 def key_function(function: Callable[[Any], int | None], schema: Schema) -> KeyFunction:
-    """Return what calls `function` with the key of records of this schema.
+    """Return a partitioner that calls `function` with the key of records of this schema.
 
     Raises:
-        StatementError: records have no key, or nobody would wait for the function.
+        StatementError: records have no key, or the function returns a coroutine or generator.
     """
     found = KeyFunction(function, schema.key)
     ensure_awaits_nothing(function, "Give a function that returns the partition.")

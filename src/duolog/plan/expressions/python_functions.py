@@ -1,13 +1,13 @@
-"""Functions of users, in Python, that expressions call: `map_values(price=price)`.
+"""Users' Python functions, called by expressions: `map_values(price=price)`.
 
-    PythonFunction(price, (BIGINT, STRING), DOUBLE)        what a topology says of it
-    expressions.PythonCall(function, (ColumnRef("n"), …))  where it is called
+    PythonFunction(price, (BIGINT, STRING), DOUBLE)        the declaration in a topology
+    expressions.PythonCall(function, (ColumnRef("n"), …))  the call
 
-Another front end takes the same two: it says which types a function takes and gives, and puts the call where an
-expression stands. How the function is called, and what becomes of a record for which it fails, is then the engine's.
+Another front end needs only these two: it declares the types of arguments and result, and places the call in
+an expression. The engine calls the function and handles records for which it fails.
 
-A function is called in processes of its own, at least once for each record, and again where a micro-batch is done
-again. It gives the same for the same arguments, or its results differ after a failure.
+A function runs in its own processes. It is called at least once per record, and again if a micro-batch is
+repeated. It must return the same result for the same arguments, or results differ after a failure.
 """
 
 import functools
@@ -22,53 +22,53 @@ from duolog.plan.expressions.awaiting import is_async_generator, is_coroutine, i
 from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Array, Type
 
 Takes = Literal["values", "arrow", "pandas"]
-"""What a function takes: the values of one record; or of many, as `pyarrow.Array`s or `pandas.Series`."""
+"""The arguments of a function: the values of one record, or `pyarrow.Array`s or `pandas.Series` of many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """How a function is called that waits for others: many calls at once, and each again if it fails."""
+    """How an asynchronous look-up is called: many calls at a time, with retries."""
 
     limit: int = 100
     timeout_ms: int = 10_000
-    """How long one call may take."""
+    """The timeout of one call."""
     retries: int = 3
     pause_ms: int = 100
-    """Before the first retry; twice as long before each next one."""
+    """The pause before the first retry. It doubles before each further one."""
 
     @property
     def tries_ms(self) -> int:
-        """How long one may take with all its tries and the pauses between them."""
+        """The longest duration of a look-up, with all retries and pauses."""
         pauses = (1 << self.retries) - 1
         return (self.retries + 1) * self.timeout_ms + self.pause_ms * pauses
 
     @property
     def lasts_ms(self) -> int:
-        """How long one may take, and a moment more."""
+        """The longest duration of a look-up, with a margin."""
         return self.tries_ms + 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A parameter that is an object: a dict, or one of a class, of several arguments or of a STRUCT."""
+    """A parameter that takes an object: a dict or class instance, made from several arguments or a STRUCT."""
 
     names: tuple[str, ...] = ()
-    """Of the arguments that it gathers; none: it is one STRUCT."""
+    """The names of the arguments in it; empty for a single STRUCT."""
     made: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """A function, the types of the arguments that it is called with, and the one that it gives."""
+    """A function, the types of its arguments, and the type of its result."""
 
     function: Callable[..., Any]
     parameters: tuple[Type | None, ...]
-    """None: that of the argument, whatever it is."""
+    """None accepts an argument of any type."""
     result: Type
     takes: Takes = "values"
     lookups: Lookups | None = None
     shape: tuple[Gathered | None, ...] = ()
-    """Its parameters, where they are not each one argument as it is."""
+    """Its parameters, unless each is one argument as it is."""
 
     def __post_init__(self) -> None:
         if self.lookups is None and is_coroutine(self.function):
@@ -90,21 +90,21 @@ class PythonFunction:
 
     @property
     def called(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return getattr(self.function, "__qualname__", type(self.function).__name__).rpartition(
             "<locals>."
         )[2]
 
     @property
     def place(self) -> str:
-        """The file and line where it is written, `shop.py:12`; empty where nobody knows."""
+        """The file and line of its definition, `shop.py:12`; empty if unknown."""
         code = code_of(self.function)
         if code is None:
             return ""
         return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
 
     def ensure_takes(self, given: tuple[Type, ...]) -> None:
-        """Raise a StatementError where arguments of these types are not what it takes."""
+        """Raise a StatementError if it does not accept arguments of these types."""
         fits = len(given) == len(self.parameters) and all(
             wanted is None or _fits(one, wanted)
             for one, wanted in zip(given, self.parameters, strict=True)
@@ -117,13 +117,13 @@ class PythonFunction:
             )
 
     def over(self, given: tuple[Type, ...]) -> "PythonFunction":
-        """Return the function with all types of its arguments, which are then known."""
+        """Return the function with the types of all its parameters filled in from the arguments."""
         known = tuple(wanted or one for one, wanted in zip(given, self.parameters, strict=True))
         return self if known == self.parameters else replace(self, parameters=known)
 
 
 def code_of(function: Any) -> CodeType | None:
-    """Return the code of a function, of what a partial calls, or of an object that can be called."""
+    """Return the code of a function, of a partial's function, or of a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)

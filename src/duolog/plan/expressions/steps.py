@@ -1,12 +1,12 @@
-"""The steps of aggregates that keep more than a number: functions that no user writes.
+"""The steps of aggregates whose state is more than a number: functions that users cannot call.
 
-    list        an ARRAY in the order in which values came, at most `limit` of them
-    map         a MAP, at most `limit` keys
-    values      BYTES: values with how often each is there, ascending; null holds nothing
-    sketch      BYTES: how many different values there are, nearly; null holds nothing
+    list        an ARRAY in arrival order, with at most `limit` elements
+    map         a MAP with at most `limit` keys
+    values      BYTES: sorted values with their counts; null is empty
+    sketch      BYTES: an approximate count of different values; null is empty
 
-`like` is a null of a type, and says which one. Nulls reach these functions: an accumulator may be one.
-How they are written in Spark SQL is known to `engine.steps`, what they give to `testing.steps`.
+`like` is a null whose type is the type of the values. Steps receive nulls, because an accumulator may be null.
+The engine has the Spark SQL of each step, `duolog.testing.reference` its form in plain Python.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ def _sortable(_name: str, types: Types) -> Type:
 
 
 def _wanted(_name: str, types: Types) -> Type:
-    """Return the type of the first argument, a null that says which STRUCT the others make."""
+    """Return the type of the first argument, a null of the STRUCT that the other arguments form."""
     return types[0]
 
 
@@ -67,35 +67,34 @@ def _double(_name: str, _types: Types) -> Type:
 STEPS: Final = {
     function.name: function
     for function in (
-        Function("EMPTY", 1, 1, _first),  # like: the list or map of nothing
-        Function("LIST_ADD", 3, 3, _first),  # list, value, limit: beyond it the list stays
-        Function("LIST_REMOVE", 2, 2, _first),  # list, value: the last that is equal to it
+        Function("EMPTY", 1, 1, _first),  # like: an empty list or map
+        Function("LIST_ADD", 3, 3, _first),  # list, value, limit; unchanged if the list is full
+        Function("LIST_REMOVE", 2, 2, _first),  # list, value: removes the last equal one
         Function("LIST_CONCAT", 3, 3, _first),  # list, other list, limit
-        Function("LIST_LAST", 2, 2, _first),  # list, how many
-        Function("LIST_SUM", 1, 1, _element),  # list of numbers; null of no list
-        Function("SET_ADD", 3, 3, _first),  # list, value, limit: where it is not there yet
+        Function("LIST_LAST", 2, 2, _first),  # list, number of elements
+        Function("LIST_SUM", 1, 1, _element),  # list of numbers; null for null
+        Function("SET_ADD", 3, 3, _first),  # list, value, limit: adds it unless present
         Function("SET_CONCAT", 3, 3, _first),  # list, other list, limit
-        Function("MAP_PUT", 4, 4, _first),  # map, key, value, limit of keys; no null key
+        Function("MAP_PUT", 4, 4, _first),  # map, key, value, limit of keys; ignores a null key
         Function("MAP_CONCAT", 3, 3, _first),  # map, other map (whose values win), limit
-        Function("SORTABLE", 1, None, _sortable),  # a STRUCT that is ordered by its first field
-        Function(
-            "SORTABLE_AS", 2, None, _wanted
-        ),  # the same with names: a null of the STRUCT first
-        Function("VALUES_ADD", 3, 3, _bytes),  # values, value, slot of its pages; 0: it has none
+        Function("SORTABLE", 1, None, _sortable),  # a STRUCT, ordered by its first field
+        # The same with field names; the first argument is a null of the STRUCT.
+        Function("SORTABLE_AS", 2, None, _wanted),
+        Function("VALUES_ADD", 3, 3, _bytes),  # values, value, slot of its pages, 0 for none
         Function("VALUES_SUBTRACT", 2, 2, _bytes),  # values, value
-        Function("VALUES_MERGE", 3, 3, _bytes),  # values, others, limit of different ones
+        Function("VALUES_MERGE", 3, 3, _bytes),  # values, other values, limit of different ones
         Function("VALUES_ADD_WITHIN", 3, 3, _bytes),  # values, value, limit of different ones
-        Function("VALUES_ADD_TOP", 4, 4, _bytes),  # values, value, how many to keep, distinct
-        Function("VALUES_MERGE_TOP", 4, 4, _bytes),  # values, others, how many, distinct
-        Function("VALUES_LEAST", 4, 4, _list_of_like),  # values, like, how many, distinct
-        Function("VALUES_GREATEST", 4, 4, _list_of_like),  # the same, from the greatest on
-        Function("VALUES_DISTINCT", 1, 1, _bigint),  # how many different ones there are
+        Function("VALUES_ADD_TOP", 4, 4, _bytes),  # values, value, size of the top, distinct
+        Function("VALUES_MERGE_TOP", 4, 4, _bytes),  # values, other values, size, distinct
+        Function("VALUES_LEAST", 4, 4, _list_of_like),  # values, like, number of values, distinct
+        Function("VALUES_GREATEST", 4, 4, _list_of_like),  # the same, in descending order
+        Function("VALUES_DISTINCT", 1, 1, _bigint),  # the number of different values
         Function("VALUES_COUNTS", 3, 3, _counts_of_like),  # values, like, limit: the least ones
         Function("VALUES_PAIRS", 3, 3, _map_of_pairs),  # values that are pairs, like, limit of keys
         Function("SKETCH_ADD", 2, 2, _bytes),  # sketch, value
         Function("SKETCH_MERGE", 2, 2, _bytes),  # sketch, other sketch
         Function("SKETCH_DISTINCT", 1, 1, _bigint),
-        Function("BUCKET", 1, 1, _int),  # of a DOUBLE: of all that are within 1 % of it
+        Function("BUCKET", 1, 1, _int),  # of a DOUBLE: shared by values within 1 %
         Function("QUANTILE", 2, 2, _double),  # values that are buckets, fraction
         Function("SQRT", 1, 1, _double),
     )

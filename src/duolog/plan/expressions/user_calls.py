@@ -1,4 +1,4 @@
-"""Calls of users' functions as expressions."""
+"""Calls of users' SQL functions as expressions."""
 
 from collections.abc import Sequence
 
@@ -8,5 +8,5 @@ from duolog.plan.sql.user_functions import Routine
 
 
 def user_call(routine: Routine, args: Sequence[Expression]) -> Expression:
-    """Return the call of a routine; its arguments are of the routine's types."""
+    """Return the call of a routine with arguments of the routine's types."""
     return PythonCall(PythonFunction(routine, routine.arguments, routine.result), tuple(args))
