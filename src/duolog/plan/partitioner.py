@@ -1,4 +1,4 @@
-"""Kafka's default partitioner: which partition, and so which task, a key belongs to.
+"""Kafka's default partitioner: maps a key to its partition, and so to its task.
 
 Source: Kafka `org.apache.kafka.common.utils.Utils.murmur2` and `BuiltInPartitioner`.
 """

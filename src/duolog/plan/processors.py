@@ -1,9 +1,9 @@
-"""Processors of users, in Python, as a plan knows them: what makes one, what goes in and out, what is kept.
+"""Users' processors in Python, as declared in a plan: constructor, input, outputs and stores.
 
     KeptStore("counts", "key-value", key, value)                 a store that processors name
-    Definition(CountVisits, schema, (Output("", schema),), …)    what a step of a topology calls
+    Definition(CountVisits, schema, (Output("", schema),), …)    the processor of a step
 
-How a processor is called, and what its stores do, is said by `duolog.functions.processors`.
+`duolog.functions.processors` calls processors and implements their stores.
 """
 
 import inspect
@@ -21,19 +21,19 @@ from duolog.plan.types import Column, Struct, map_in, render_columns
 StoreKind = Literal["key-value", "window", "session", "versioned"]
 
 _SEGMENTS: Final = 2
-"""Into how many parts the time is cut for which rows are kept, as in Kafka Streams."""
+"""The number of segments into which the retention is divided, as in Kafka Streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptStore:
-    """A store of processors. Two steps that name an equal one share it."""
+    """A store of processors. Two steps that declare an equal store share it."""
 
     name: str
     kind: StoreKind
     key: tuple[Column, ...]
     value: tuple[Column, ...]
     retention_ms: int = 0
-    """Of windows and sessions: how long one is found behind the latest; of versions: how long an old one is."""
+    """For windows and sessions: for how long they can be found; for versions: for how long old ones can."""
     window_ms: int = 0
     timestamped: bool = False
 
@@ -56,12 +56,12 @@ class KeptStore:
 
     @property
     def segment_ms(self) -> int:
-        """The span of time whose rows go together. Source: Kafka Streams `Stores.defaultSegmentInterval`."""
+        """The span of a segment, whose rows expire together. Source: Kafka Streams `Stores.defaultSegmentInterval`."""
         return max(self.retention_ms // _SEGMENTS, MINUTE_MS)
 
     @property
     def schema(self) -> Schema:
-        """The columns of its rows as people see them: a window's, or a session's, bounds end the key."""
+        """The columns of its rows, as shown to users: window or session bounds are at the end of the key."""
         if self.kind == "window":
             return Schema((*self.key, *BOUNDS), self.value, WindowedKey(size_ms=self.window_ms))
         if self.kind == "session":
@@ -69,13 +69,13 @@ class KeptStore:
         return Schema(self.key, self.value)
 
     def __str__(self) -> str:
-        """What is bound by a checkpoint: its rows must be read as they were written."""
+        """The text that a checkpoint records: a later start must read the rows as they were written."""
         return f"{self.kind} ({render_columns(self.key)}) -> ({render_columns(self.value)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A child of a processor, by its name, and the columns of the records that go there."""
+    """A child of a processor by name, and the columns of the records that are forwarded to it."""
 
     name: str
     schema: Schema
@@ -83,26 +83,26 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A processor: what makes one for each task, and all that it works with."""
+    """A processor: the function that creates an instance for each task, its input, outputs and stores."""
 
     make: Callable[[], Any]
     input: Schema
     outputs: tuple[Output, ...]
     stores: tuple[KeptStore, ...]
     fixed_key: bool
-    """Whether records leave under the key that they came with."""
+    """True if records keep the key with which they arrived."""
     node: str = ""
-    """The step that has it: two steps are two, even if they say the same."""
+    """The step that it belongs to: equal definitions of two steps are distinct."""
 
     @property
     def called(self) -> str:
-        """What the processor is called."""
+        """The name of the processor."""
         made = self._made
         return getattr(made, "__qualname__", type(made).__name__).rpartition("<locals>.")[2]
 
     @property
     def place(self) -> str:
-        """The file and line where it is written, `shop.py:12`; empty where nobody knows."""
+        """The file and line of its definition, `shop.py:12`; empty if unknown."""
         return _written_at(self._made)
 
     @property
@@ -118,10 +118,10 @@ def _written_at(of: Any) -> str:
         _, line = inspect.getsourcelines(of)
         return f"{(inspect.getsourcefile(of) or '').rpartition('/')[2]}:{line}"
     except (OSError, TypeError):
-        # Of a prompt, say.
+        # Defined in an interactive session, for example.
         return ""
 
 
 def struct_of(columns: tuple[Column, ...]) -> Struct:
-    """Return columns as one type."""
+    """Return the columns as fields of one STRUCT."""
     return Struct(columns)

@@ -1,11 +1,11 @@
 """The columns of a record: those of its key and those of its value.
 
-Names are distinct across both, so an expression needs only a name. A key is null when all of its
-columns are null, which for one column is what one expects; a schema without key columns has null
-keys only. A value is null or it is a row, and a row of nulls is not a null value.
+Names are distinct across both, so an expression needs only a name. A key is null if all of its columns are
+null; a schema without key columns has only null keys. A value is either null or a row, and a row whose
+columns are all null is not a null value.
 
-The key of a windowed table ends with the bounds of its window. Its bytes are those of the columns
-before them, and then of the window: tasks and partitions are chosen by the former alone.
+The key of a windowed table ends with the bounds of its window. Its bytes are those of the preceding columns,
+followed by the window. Only the preceding columns choose the task and the partition.
 """
 
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from duolog.core.windowed_key import WindowedKey
 from duolog.plan.types import BIGINT, Column, ensure_distinct, parse_columns, render_columns
 
 BOUNDS: Final = (Column("window_start", BIGINT), Column("window_end", BIGINT))
-"""The last columns of a windowed key: milliseconds since 1970, as `row_time()` has them."""
+"""The last columns of a windowed key: milliseconds since 1970, like `row_time()`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The columns of a record's key and value.
 
-    `window` says what kind of window is in the key, if any.
+    `window` is the kind of window in the key, if any.
     """
 
     key: tuple[Column, ...]
@@ -54,7 +54,7 @@ class Schema:
 
 
 def parse_schema(key: str, value: str) -> Schema:
-    """Return the schema declared by two lists of columns.
+    """Return the schema declared by two column lists.
 
     Example:
         >>> print(parse_schema("carrier STRING", "dest STRING, dep_delay BIGINT"))

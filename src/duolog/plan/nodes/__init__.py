@@ -3,42 +3,42 @@
     StreamSource ──► Filter ──► SelectKey ──► StreamTableJoin ──► GroupBy ──► AggregateNode ──► Sink
     TableSource ─────────────────────────────────┘                                  └► ToStream ──► Sink
 
-A node checks itself when it is made, so a plan cannot be built wrong. Nodes compare by identity:
-one node that two others read is computed once, two equal nodes are two.
+A node validates itself when it is built, so a plan cannot be invalid. Nodes compare by identity: a node
+with two children is computed once, two equal nodes are computed twice.
 
     node             records                  key, value
     StreamSource     stream                   as declared
-    TableSource      table (keeps a store)    as declared; null key ignored, null value deletes
+    TableSource      table (has a store)      as declared; null key ignored, null value deletes
     Filter           as its parent            as its parent
-    Project          as its parent            key as its parent's, value anew; null value stays null
-    SelectKey        stream                   key anew; the other columns are the value
-    StreamTableJoin  stream                   key of the stream, value anew
+    Project          as its parent            parent's key, new value; a null value stays null
+    SelectKey        stream                   new key; the other columns are the value
+    StreamTableJoin  stream                   key of the stream, new value
     GlobalTableSource, GlobalTableJoin: as TableSource and StreamTableJoin, by any key
-    JoinSide         table                    key of the left table, value anew
+    JoinSide         table                    key of the left table, new value
     TableJoin        table                    as its sides
-    ForeignJoin      table (keeps a store)    key of the left table, value anew; `foreign_join` says
-                                              which nodes stand before it
-    StreamJoinSide   stream (keeps a store)   key of the left stream, value anew
+    ForeignJoin      table (has a store)      key of the left table, new value; see `foreign_join`
+                                              for the nodes before it
+    StreamJoinSide   stream (has a store)     key of the left stream, new value
     StreamJoin       stream                   as its sides
-    GroupBy          as its parent            key anew; the other columns are the value
-    AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
-    Explode          stream                   key as its parent's; the elements are value columns
+    GroupBy          as its parent            new key; the other columns are the value
+    AggregateNode    table (has a store)      the group and its window; value = results
+    Explode          stream                   parent's key; the elements are value columns
     Split, Branch    stream                   as its parent
     SetHeaders, SetTime  stream               as its parent; other headers, another timestamp
     Merge            stream                   as its parents
-    Rename           as its parent            as its parent, under other names
+    Rename           as its parent            as its parent, with other names
     Repartition      stream                   as its parent
     ToStream         stream                   as its parent
-    ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
-    Suppress         table (keeps a store)    as its parent
-    Process          stream (keeps stores)    as its parent; a ProcessOutput as it was declared
+    ToTable          table (has a store)      as its parent; null key ignored, null value deletes
+    Suppress         table (has a store)      as its parent
+    Process          stream (has stores)      as its parent; a ProcessOutput as declared
     Sink, Print, ForEach: as its parent
 
-A table's records are changes: the old row and the new one, either of them null.
+A table's records are changes: the old row and the new row, either of which may be null.
 
-Start with `node`, which says what every node tells of itself: a new kind of node is a class with
-these traits, a row in `engine/lower.py` and one in `testing/reference/operators.py`; cutting, describing and
-finding the needed columns follow from the traits.
+Start with `node`, which defines the traits of a node. A new kind of node is a class with these traits, a
+row in `engine/lower.py` and one in `testing/reference/operators.py`. Cutting, describing and the search
+for needed columns use only the traits.
 
 Source: Kafka Streams `kstream/internals/graph`.
 """

@@ -1,4 +1,4 @@
-"""The aggregate: records of a group folded into a row of a table."""
+"""The aggregate: folds the records of a group into a row of a table."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,23 +30,23 @@ from duolog.plan.windows import (
 )
 
 Emit = OneOf["on update", "on close"]
-"""When a result of a window leaves: with each update, or once, when the window has closed."""
+"""When the result of a window is emitted: with each update, or once, when the window has closed."""
 EMITS: Final[tuple[Emit, ...]] = get_args(Emit)
 
 
 @dataclass(frozen=True, eq=False)
 class AggregateNode(Node):
-    """Folds the records of each group into a row: a table.
+    """Folds the records of each group into a row of a table.
 
-    For a record, `add` of every accumulator (over a table also `subtract`, for the old row)
-    gives the new accumulators; all read the ones before. `results` read the new accumulators by
-    `AccumulatorRef` and the group's key by `ColumnRef`. Its scope of columns is the group's
-    schema. The row's timestamp is the greatest of all records that went into it.
+    A record updates every accumulator by its `add`. If a table is aggregated, the old row first updates them by
+    `subtract`. All steps read the accumulators as they were before. `results` read the new accumulators by
+    `AccumulatorRef` and the group's key by `ColumnRef`. The columns in scope are those of the group's schema.
+    The row's timestamp is the greatest one of its records.
 
-    With `windows` each record of a stream goes into the rows of the windows that it is in and that
-    are open; the key is the group's and then the window's bounds. With `emit` on close a row leaves
-    when its window has closed, in the order of time and then of the group's key. Rows of windows that have
-    closed are found for as long as the windows, or `retention_ms`, say.
+    With `windows`, each record of a stream updates the rows of all open windows that contain it. The key is the
+    group's key followed by the window's bounds. With `emit` on close, a row is emitted when its window has
+    closed, ordered by time and then by group key. Rows of closed windows can be looked up until the retention
+    of the windows, or `retention_ms`, has passed.
     """
 
     name: str
@@ -57,16 +57,17 @@ class AggregateNode(Node):
     windows: Windows | None = None
     emit: Emit = "on update"
     ttl_ms: int | None = None
-    """How long a row lives that is not updated; None: for good, or as long as its window."""
+    """The lifetime of a row that is not updated; None: unlimited, or that of its window."""
     retention_ms: int | None = None
-    """How long a window's row is kept from its start on, a session's from its end; None: as its windows say."""
+    """How long a row is stored after the window's start, or the session's end; None: the windows decide."""
     loses: bool = False
-    """Whether a result on close is lost where stream time has jumped: its window begins by more than `kept_ms` before the
-    last one. Kafka Streams and so ksqlDB do so, which read such rows from a store that has let them go."""
+    """True if results on close are lost when stream time jumps: if their window starts more than `kept_ms`
+    before the last one. Kafka Streams, and so ksqlDB, reads them from a store that has already evicted them.
+    """
     idle_ms: int | None = None
-    """How long no record comes until stream time goes on with the wall clock, up to the close of the last window; None: it never does."""
+    """If no record arrives for this long, stream time follows the wall clock until the last window closes; None: never."""
     at_once: bool = False
-    """Whether each update is forwarded at once: no record cache merges two."""
+    """True if each update is forwarded immediately, without a record cache that merges updates."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -169,28 +170,28 @@ class AggregateNode(Node):
 
     @property
     def kept_ms(self) -> int | None:
-        """How long a window's row is kept at least, as the windows count it; None: for good."""
+        """The minimum time for which a window's row is stored, counted as in `windows`; None: unlimited."""
         assert self.windows is not None
         kept_ms = self.windows.kept_ms
         return None if kept_ms is None else max(kept_ms, self.retention_ms or 0)
 
     @property
     def lost_ms(self) -> int | None:
-        """How far the window of a result may begin before the last one; None: as far as one likes."""
+        """How much earlier than the last window the window of a result may start; None: unlimited."""
         by_time = isinstance(self.windows, FixedWindows)
         return self.kept_ms if self.loses and self.emits_on_close and by_time else None
 
     @property
     def longer_ms(self) -> int:
-        """How much longer rows of windows are kept than others need them."""
+        """How much longer rows of windows are stored than required."""
         if self.windows is None or self.retention_ms is None:
             return 0
-        # What is open of sessions are those up to the last millisecond: Streams keeps one less.
+        # Open sessions include the last millisecond: Kafka Streams stores one millisecond less.
         own = isinstance(self.windows, SessionWindows)
         return max(0, self.retention_ms - (self.windows.kept_ms or 0) - own)
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the end up to which rows of windows are kept no more."""
+        """Return the window end up to which rows are evicted."""
         assert self.windows is not None
         return self.windows.let_go_until(stream_time) - self.longer_ms
 
@@ -210,7 +211,7 @@ class AggregateNode(Node):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

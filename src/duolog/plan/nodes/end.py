@@ -1,4 +1,4 @@
-"""Nodes that nothing reads: where records leave a plan."""
+"""Nodes without children: the ends of a plan."""
 
 from duolog.plan.formats import JSON
 from duolog.plan.nodes.node import Node
@@ -6,7 +6,7 @@ from duolog.plan.schema import Schema
 
 
 class End(Node):
-    """What sinks, prints and calls share: records leave as their parent has made them, whole."""
+    """The base of sinks, prints and calls: records leave the plan unchanged, with all columns."""
 
     parent: Node
 
@@ -28,7 +28,7 @@ class End(Node):
 
 
 def ensure_json(end: End, purpose: str) -> None:
-    """Raise a StatementError where records have columns that JSON cannot carry to the process."""
+    """Raise a StatementError if JSON, which carries records to the process, cannot encode a column."""
     for columns in (end.schema.key, end.schema.value):
         if columns:
             JSON.check(columns, f'records of "{end.parent}", {purpose},')

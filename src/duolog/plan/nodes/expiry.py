@@ -1,7 +1,7 @@
-"""Tables whose rows go when they were not updated for a time: time to live, by stream time.
+"""Tables with a time to live: rows expire, by stream time, if they are not updated.
 
-A row is there as long as its timestamp is less than `ttl_ms` behind the greatest that its store's task has
-seen. It goes without a word: nobody is told, and what was made of it stays.
+A row exists while its timestamp is less than `ttl_ms` below the greatest timestamp that its store's task has
+seen. It expires silently: no change is emitted, and results computed from it stay.
 """
 
 from duolog.plan.errors import InvalidPlan
@@ -9,7 +9,7 @@ from duolog.plan.nodes.node import Node
 
 
 def ttl_of(table: Node) -> int | None:
-    """Return how long rows of a table live, or of what they are computed from; None: for good."""
+    """Return the time to live of a table's rows, or of the rows that they are computed from; None: unlimited."""
     if table.stores:
         return table.ttl_ms
     found = [ttl for above in table.drivers if (ttl := ttl_of(above)) is not None]
@@ -22,7 +22,7 @@ def ensure_ttl(ttl_ms: int | None) -> None:
 
 
 def ensure_stays(table: Node, action: str) -> None:
-    """Raise a StatementError where rows of a table go and `action` would not hear of it."""
+    """Raise a StatementError if rows of a table expire, because `action` would not be notified."""
     if ttl_of(table) is not None:
         raise InvalidPlan(
             f'cannot {action} table "{table}"',

@@ -1,4 +1,4 @@
-"""Several records for one: the elements of an ARRAY, or the entries of a MAP."""
+"""Explode: a record becomes several, one for each element of an ARRAY or entry of a MAP."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,14 +12,14 @@ from duolog.plan.types import Array, Column, Map, Type, quote
 
 @dataclass(frozen=True, eq=False)
 class Explode(Node):
-    """Hands on a record for each element of `of`, in their order, under the key that was there.
+    """Emits a record for each element of `of`, in order, with the key of the input record.
 
-    The element becomes a column `into`, of a MAP key and value become two: where a column of that
-    name stands, or behind the others. A record without elements, or without a value, ends here;
-    with `outer` it goes on once, with nulls for them (and a null value as it is).
+    The element becomes a column called `into`; a MAP entry becomes two columns, key and value. A column that
+    exists is replaced, a new one is appended. A record without elements, or without a value, is dropped;
+    with `outer` it is emitted once, with nulls for the elements (and a null value as it is).
 
-    More ARRAYs may be walked `beside` the first, each into a column of its own: there are as many records as the longest has
-    elements, with nulls where another has no more.
+    ARRAYs in `beside` are exploded in parallel, each into a column of its own: the number of records is the
+    length of the longest, and the columns of shorter ones are filled with nulls.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Records for a function of the process that runs a plan."""
+"""Calls of a function in the process that runs a plan."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from duolog.plan.nodes.node import Node
 
 @dataclass(frozen=True, eq=False)
 class ForEach(End):
-    """Calls `function` with each record, at least once. Nothing reads it."""
+    """Calls `function` with each record, at least once. Has no children."""
 
     name: str
     parent: Node
@@ -30,7 +30,7 @@ class ForEach(End):
 
     @property
     def called(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
     @property

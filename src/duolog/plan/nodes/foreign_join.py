@@ -1,14 +1,15 @@
-"""The join of two tables by a column of the left one: rows that ask, and answers that come back.
+"""The join of two tables by a column of the left one, built from subscriptions and answers.
 
     left ─► Numbered ─┬─► Subscribe ══ edge ══► Subscriptions ─┐
                       │   to the foreign key's task            ├─► Answers ══ edge ══► ForeignJoin
                       │              right ─► ForeignTable ────┘   back to the key's       ▲ asks
                       └─► Announce ══ edge ════════════════════════════════════════════► Newest
 
-Each row of the left table subscribes to a row of the right one, where that is kept. It is answered at
-once, and again whenever the right row changes. An answer carries the row that asked, with its number:
-when a newer row of its key is known where answers come back, it is stale and dropped. The row is
-announced there too, as a table's row may change on both sides at once (a table joined with itself).
+Each row of the left table subscribes to a row of the right one, in the task of the right row. The
+subscription is answered immediately, and again whenever the right row changes. An answer carries the
+subscribing row and its number. If a newer row of the same key is known in the task of the left key, the
+answer is stale and dropped. New rows are announced to that task directly, because a row may change on both
+sides at once (a table joined with itself).
 
 Source: Kafka Streams `foreignkeyjoin`, KIP-213, KIP-1104; it compares a hash of the row with a copy of it.
 """
@@ -35,7 +36,7 @@ from duolog.plan.types import BIGINT, BOOLEAN, INT, Column, render_columns
 
 ForeignJoinKind = OneOf["inner", "left"]
 
-# Columns that no user sees. What stands for a user's has its name in it.
+# Internal columns. A column that represents a user's has its name in it.
 NUMBER: Final = Column("(number)", BIGINT)
 INSTRUCTION: Final = Column("(instruction)", INT)
 OUTCOME: Final = Column("(outcome)", INT)
@@ -52,9 +53,9 @@ def right_column(column: Column) -> Column:
 
 @dataclass(frozen=True, eq=False)
 class Numbered(Node):
-    """The changes of the left table, each with a number that rises, and the foreign key of its row.
+    """The changes of the left table, each with an increasing number and the foreign key of its row.
 
-    `keys` are the foreign key, over the left table's columns; with a null in it there is none.
+    `keys` are the foreign key, over the left table's columns; a foreign key with a null is absent.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Numbered(Node):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # Whether a row has changed is a question to all of it.
+        return True  # Detecting a change requires the whole row.
 
     @property
     def expiry(self) -> str:
@@ -114,7 +115,7 @@ class Numbered(Node):
 
 @dataclass(frozen=True, eq=False)
 class Subscribe(Node):
-    """Sends for each change of the left table what the right one's keeper must know of it."""
+    """Sends each change of the left table to the task of the right row."""
 
     name: str
     numbered: Numbered
@@ -153,7 +154,7 @@ class Subscribe(Node):
 
 @dataclass(frozen=True, eq=False)
 class _Answering(Node):
-    """What the nodes share whose records are answers: of the left key, the left row, the right row."""
+    """The base of nodes that emit answers: the left key, the left row and the right row."""
 
     name: str
     numbered: Numbered
@@ -191,7 +192,7 @@ class _Answering(Node):
 
 @dataclass(frozen=True, eq=False)
 class Subscriptions(_Answering):
-    """Keeps who has subscribed to each row of the right table, and answers at once."""
+    """Stores the subscriptions to each row of the right table, and answers new ones immediately."""
 
     subscribe: Subscribe
     store: str
@@ -221,7 +222,7 @@ class Subscriptions(_Answering):
 
 @dataclass(frozen=True, eq=False)
 class ForeignTable(_Answering):
-    """Answers a change of the right table to all that have subscribed to its row."""
+    """Sends each change of the right table as an answer to all subscribers of its row."""
 
     subscriptions: Subscriptions
 
@@ -236,7 +237,7 @@ class ForeignTable(_Answering):
 
 @dataclass(frozen=True, eq=False)
 class Answers(_Answering):
-    """The answers of both, on their way back."""
+    """The answers of both nodes, on their way back to the left key."""
 
     subscriptions: Subscriptions
     foreign_table: ForeignTable
@@ -263,7 +264,7 @@ class Answers(_Answering):
 
 @dataclass(frozen=True, eq=False)
 class Announce(Node):
-    """Tells where answers come back of each row of the left table that is new."""
+    """Announces each new row of the left table in the task to which answers return."""
 
     name: str
     numbered: Numbered
@@ -276,9 +277,7 @@ class Announce(Node):
 
     @property
     def rekeys(self) -> bool:
-        return (
-            True  # The key is the same, but those who hear of it are in another part of the plan.
-        )
+        return True  # The key is the same, but the readers are in another part of the plan.
 
     @property
     def may_drop(self) -> bool:
@@ -298,7 +297,7 @@ class Announce(Node):
 
 @dataclass(frozen=True, eq=False)
 class Newest(Node):
-    """Keeps the number of the newest left row of each key."""
+    """Stores the number of the newest left row of each key."""
 
     name: str
     announce: Announce
@@ -336,7 +335,7 @@ class Newest(Node):
 
 @dataclass(frozen=True, eq=False)
 class ForeignJoin(Node):
-    """Makes each answer a row of the join, unless the left row is another one by now.
+    """Turns each answer into a row of the join, unless it is stale: the left row has changed since.
 
     `values` read the left table's columns by `ColumnRef` and the right one's value columns by
     `TableColumnRef`. Without a right row, "inner" has no row and "left" sees nulls.
@@ -353,7 +352,7 @@ class ForeignJoin(Node):
     def __post_init__(self) -> None:
         for table in (self.left, self.right):
             ensure_stays(table, "join by a foreign key")
-        assert self.schema is not None  # Types are checked here, where the user made the mistake.
+        assert self.schema is not None  # Check types here, where the user made the mistake.
 
     @property
     def left(self) -> Node:
@@ -402,7 +401,7 @@ class ForeignJoin(Node):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def expiry(self) -> str:

@@ -1,11 +1,11 @@
-"""Global tables: every task has all rows, so that a stream finds them by any key.
+"""Global tables: every task stores all rows, so that a stream can look them up by any key.
 
     topic ── GlobalTableSource ══ to every task ══►┐
                                                    ▼
     stream ─────────────────────────────── GlobalTableJoin
 
-Only streams look them up, and a change by itself causes nothing. Between the table and a join there may be projections and new
-names, which are computed when a row is looked up: that source has this join alone.
+Only streams look them up; a change of a global table triggers nothing. Projections and renames between
+the table and a join are computed when a row is looked up, because the source has no other children.
 
 Source: Kafka Streams `GlobalKTable`, `KStreamGlobalKTableJoin`.
 """
@@ -37,9 +37,9 @@ from duolog.plan.types import render_columns
 
 @dataclass(frozen=True, eq=False)
 class GlobalTableSource(TableSource):
-    """A table that each task has whole: each record of a topic is the new row of its key.
+    """A table of which each task stores all rows: each record of a topic is the new row of its key.
 
-    What its topic holds at a start is there before any stream is read.
+    The rows that are in its topic at a start are loaded before any stream is read.
     """
 
     @property
@@ -49,12 +49,11 @@ class GlobalTableSource(TableSource):
 
 @dataclass(frozen=True, eq=False)
 class GlobalTableJoin(Node):
-    """Looks each record of a stream up in a global table, by any key; the record keeps its own.
+    """Looks up each record of a stream in a global table, by any key; the record keeps its own key.
 
-    `keys` are matched with the table's key columns, in their order, and read the stream's columns.
-    `values` read these too, and the table's value columns by `TableColumnRef`. A null stream value
-    is dropped. Without a match, or where all of `keys` are null, "inner" drops the record and "left"
-    sees nulls.
+    `keys` are matched with the table's key columns in order, and read the stream's columns. `values` read these
+    too, and the table's value columns by `TableColumnRef`. A record with a null value is dropped. Without a
+    match, or if all of `keys` are null, "inner" drops the record and "left" sees nulls.
     """
 
     name: str
@@ -90,7 +89,7 @@ class GlobalTableJoin(Node):
 
     @property
     def by_key(self) -> bool:
-        """Any task will do. In front of the first edge there is none: there, that of the key."""
+        """True if the record is not in a task yet, before the first edge. Otherwise any task has the rows."""
         return not _is_in_task(self.stream)
 
     @property
@@ -116,14 +115,14 @@ class GlobalTableJoin(Node):
 
 
 def global_source(table: Node) -> GlobalTableSource | None:
-    """Return the global table that `table` is, or is a projection of; None of any other."""
+    """Return the global table that `table` is, or is projected from; None for other tables."""
     while isinstance(table, Project | Rename):
         table = table.parent
     return table if isinstance(table, GlobalTableSource) else None
 
 
 def ensure_read_once(sources: Iterable[Source]) -> None:
-    """Raise a StatementError where the topic of a global table is read as something else too."""
+    """Raise a StatementError if the topic of a global table is also read in another way."""
     kinds: dict[str, set[bool]] = {}
     for source in sources:
         kinds.setdefault(source.topic, set()).add(isinstance(source, GlobalTableSource))
@@ -136,6 +135,6 @@ def ensure_read_once(sources: Iterable[Source]) -> None:
 
 
 def _is_in_task(node: Node) -> bool:
-    """Tell if records of `node` are in a task of a sub-topology, whichever."""
+    """Return True if records of `node` are in some task of a sub-topology."""
     above = driving(node, lambda one: one.by_key)
     return all(one.by_key or one.drivers for one in above)

@@ -1,4 +1,4 @@
-"""Joins: a stream's records, each looked up in a table."""
+"""Joins of a stream with a table, and checks shared by all joins."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ from duolog.plan.types import Column, render_columns
 
 @dataclass(frozen=True, eq=False)
 class StreamTableJoin(Node):
-    """Looks each record of a stream up in a table by its key; a table's changes emit nothing.
+    """Looks up each record of a stream in a table by its key; changes of the table emit nothing.
 
-    Keys are matched by position, whatever their columns are called. `values` read the stream's
-    columns by `ColumnRef` and the table's value columns by `TableColumnRef`. A null stream value
-    is dropped. Without a match, "inner" drops the record and "left" sees nulls; "left" also lets
-    a null key through, with nulls. In a versioned table the row of the record's time is found.
+    Keys are matched by position, regardless of their names. `values` read the stream's columns by `ColumnRef`
+    and the table's value columns by `TableColumnRef`. A record with a null value is dropped. Without a match,
+    "inner" drops the record and "left" sees nulls; "left" also emits records with a null key, with nulls. In a
+    versioned table, the row at the record's time is found.
 
-    With `grace_ms` records wait, in a store, until stream time is beyond them by so much, and are then
-    joined in the order of their times. One that comes later than that is joined at once.
+    With `grace_ms`, records are buffered in a store until stream time exceeds theirs by that much, and then
+    joined in timestamp order. A record that arrives later than that is joined immediately.
     """
 
     name: str
@@ -109,7 +109,7 @@ def table_names_in(expressions: Iterable[Expression]) -> Names:
 
 
 def key_hint(left: tuple[Column, ...], right: tuple[Column, ...]) -> str:
-    """Return how the left side of a join gets a key of the right side's types.
+    """Return the hint how to give the left side of a join a key of the right side's types.
 
     Example:
         >>> from duolog.plan.types import BIGINT, STRING
@@ -127,7 +127,7 @@ def key_hint(left: tuple[Column, ...], right: tuple[Column, ...]) -> str:
 
 
 def ensure_same_windows(left: Node, right: Node) -> None:
-    """Raise a StatementError where the keys of two nodes do not end with bounds of the same windows."""
+    """Raise a StatementError unless the keys of two nodes end with bounds of the same windows, or neither does."""
     if left.schema.window == right.schema.window:
         return
     windowed = left if left.schema.window is not None else right
@@ -165,7 +165,7 @@ def _size(window: WindowedKey) -> str:
 
 
 def ensure_history(table: Node, grace_ms: int) -> None:
-    """Raise a StatementError where a table does not know its rows for as long as records wait."""
+    """Raise a StatementError if a table's history is shorter than the time for which records are buffered."""
     history_ms = table.history_ms
     if history_ms is None or history_ms < grace_ms:
         kept = "the last ones" if history_ms is None else f"those of the last {history_ms} ms"

@@ -1,4 +1,4 @@
-"""Records under a new key: select_key, and group_by before an aggregate."""
+"""Nodes that set a new key: select_key, and group_by before an aggregate."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ from duolog.plan.schema import Schema
 
 
 class _Keyed(Node):
-    """What `SelectKey` and `GroupBy` share: a new key, and the columns that are left as value."""
+    """The base of `SelectKey` and `GroupBy`: a new key, and the remaining columns as value."""
 
     parent: Node
     keys: tuple[Named, ...]
@@ -40,14 +40,14 @@ class _Keyed(Node):
 
     @cached_property
     def values(self) -> tuple[Named, ...]:
-        """The parent's columns, old key first, without those whose names the new key takes."""
+        """The parent's columns, old key first, without those whose names are in the new key."""
         taken = {name for name, _ in self.keys}
         names = self.parent.schema.names
         return tuple((name, ColumnRef(name)) for name in names if name not in taken)
 
     @property
     def rekeys(self) -> bool:
-        """False if the new key has the same bytes as the old one: a windowed key never has."""
+        """False if the new key has the same bytes as the old one, which a windowed key never has."""
         if self.parent.schema.window is not None:
             return True
         same = [ColumnRef(column.name) for column in self.parent.schema.key]
@@ -64,11 +64,11 @@ class _Keyed(Node):
 
 @dataclass(frozen=True, eq=False)
 class SelectKey(_Keyed):
-    """Gives each record of a stream a new key. The old key's columns move into the value.
+    """Sets a new key for each record of a stream. The columns of the old key move into the value.
 
-    Without `keys` records have none from here on. With `window` its last columns are the bounds of one, as in
-    the key of a windowed table. A key that is null in all columns is no key; with `keeps_nulls` that is so of one
-    column alone, as in ksqlDB.
+    Without `keys`, records have no key from here on. With `window`, the last columns of the key are the bounds of
+    a window, as in the key of a windowed table. A key whose columns are all null counts as no key; with
+    `keeps_nulls` this holds only for keys of one column, as in ksqlDB.
     """
 
     name: str
@@ -85,13 +85,13 @@ class SelectKey(_Keyed):
 
 @dataclass(frozen=True, eq=False)
 class GroupBy(_Keyed):
-    """Groups by `keys`, for an aggregate. A record with a null among its group keys is dropped.
+    """Groups records by `keys`, for an aggregate. A record with a null in its group key is dropped.
 
-    A table's change leaves as one change if old and new have the same group key, else as two:
-    the old row taken back from its group, then the new row added to its own (KIP-904).
+    If old and new row have the same group key, a table's change is emitted as one change, else as two: the
+    old row is removed from its group, then the new row is added to its group (KIP-904).
 
-    A group on the key that records have already is no step of a plan: its aggregate reads the
-    group's parent, and the group only tells it how columns are called.
+    A group on the existing key is not a step of the plan: its aggregate reads the group's parent, and only
+    takes the column names from the group.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Topics that feed themselves: what is read from one leads to what is written to it."""
+"""Detects topics that feed themselves: records read from them cause records written to them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from duolog.plan.nodes.topics import Sink, Source
 
 
 def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
-    """Raise a StatementError where a topic feeds itself and no sink on the way says that this is meant.
+    """Raise a StatementError if a topic feeds itself and no sink on the way permits it.
 
     A table that is only looked up feeds nothing: its records cause no others.
     """
@@ -31,7 +31,7 @@ def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
 
 
 def _way_back(topic: str, fed_by: Mapping[str, set[str]]) -> list[str] | None:
-    """Return the topics from `topic` to itself, nearest way first; None where there is none."""
+    """Return the shortest path of topics from `topic` back to itself; None if there is none."""
     ways = [[topic]]
     seen: set[str] = set()
     for way in ways:
@@ -45,7 +45,7 @@ def _way_back(topic: str, fed_by: Mapping[str, set[str]]) -> list[str] | None:
 
 
 def _topics_above(sink: Sink, written: Iterable[str]) -> set[str]:
-    """Return the topics whose records cause those that a sink writes; of a pattern those of `written` that match."""
+    """Return the topics whose records cause those that a sink writes; for patterns, the matching ones of `written`."""
     above = list(sink.drivers)
     for node in above:
         above += [driver for driver in node.drivers if driver not in above]

@@ -1,4 +1,4 @@
-"""Several streams as one."""
+"""The merge of several streams into one."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,9 @@ from duolog.plan.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Merge(Node):
-    """The records of all its streams, which have the same columns in the same order.
+    """The records of several streams that have the same columns in the same order.
 
-    Records of one stream stay in their order. A stream that is named twice brings each record once.
+    The records of each stream stay in order. A stream that occurs twice contributes each record once.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What stands beside key and value of a stream's records, written anew: headers and timestamp."""
+"""Nodes that set the headers or the timestamp of a stream's records."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from duolog.plan.types import BYTES, NULL, STRING
 
 
 class _Beside(Node):
-    """What both share: key and value stay as they are."""
+    """The base of both: key and value stay unchanged."""
 
     parent: Node
 
@@ -33,9 +33,9 @@ class _Beside(Node):
 
 @dataclass(frozen=True, eq=False)
 class SetHeaders(_Beside):
-    """Takes headers away, and puts others behind those that are left.
+    """Removes headers, then appends headers.
 
-    A header that is written takes the place of all of its name; a text is written in UTF-8.
+    A header replaces all existing headers of its name. A text is written in UTF-8.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SetHeaders(_Beside):
     headers: tuple[Named, ...] = ()
     removed: tuple[str, ...] = ()
     clears: bool = False
-    """Whether none of those that are there stays."""
+    """True if all existing headers are removed."""
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class SetHeaders(_Beside):
 
 @dataclass(frozen=True, eq=False)
 class SetTime(_Beside):
-    """Gives each record another timestamp. One without a value, or below 0, fails the record."""
+    """Sets the timestamp of each record. The record fails if it is null or negative."""
 
     name: str
     parent: Node
@@ -91,7 +91,7 @@ class SetTime(_Beside):
 
 
 def ensure_header_names(names: tuple[str, ...]) -> None:
-    """Raise a StatementError where a name is written twice, or is none."""
+    """Raise a StatementError if a name is empty or occurs twice."""
     for name in names:
         if not name or names.count(name) > 1:
             raise InvalidPlan(

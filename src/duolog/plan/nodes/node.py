@@ -1,17 +1,18 @@
-"""The base of all nodes: what each says of itself, so that nobody asks for its class.
+"""The base of all nodes. Its traits describe a node, so that no code depends on its class.
 
-drivers            whose records make it do something       levels: what belongs together
-tables             which tables it looks up by key          levels: what shares a store
-rekeys, by_key     whether an edge is needed before it      levels: where the plan is cut
-reshuffles         whether there is one in any case         levels: where the plan is cut
-may_drop           whether records may end here             levels: where one edge serves many
-stores             what it keeps                            levels, checkpoint
-parts              what was made with it                    names
-expiry, modes      until when, and where it runs            explain
-history_ms         whether its rows are found by time       joins, levels
-reads              the columns that it needs                what is shuffled
-keeps_whole_rows   whether it needs all of its own columns  what is shuffled
-action             what it does, in a few words             describe
+trait              meaning                                  used by
+drivers            parents whose records trigger it         levels: nodes of one part
+tables             tables that it looks up by key           levels: nodes that share a store
+rekeys, by_key     if an edge is needed before it           levels: position of the cuts
+reshuffles         if there is an edge in any case          levels: position of the cuts
+may_drop           if it may drop records                   levels: consumers that share an edge
+stores             the stores that it fills                 levels, checkpoint
+parts              internal nodes created with it           names
+expiry, modes      lifetime of state, supported modes       explain
+history_ms         if its rows can be found by time         joins, levels
+reads              the columns that it needs                columns to shuffle
+keeps_whole_rows   if it needs all of its own columns       columns to shuffle
+action             a short description                      describe
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,11 +33,11 @@ class Node:
     schema: Schema
     is_table: bool
     ttl_ms: int | None = None
-    """How long a row of its store lives that is not updated; None: for good."""
+    """The lifetime of a row in its store that is not updated; None: unlimited."""
 
     @property
     def parents(self) -> tuple["Node", ...]:
-        """The nodes whose records this node reads, the one that drives it first."""
+        """The nodes whose records this node reads, starting with the one that triggers it."""
         return ()
 
     @property
@@ -46,7 +47,7 @@ class Node:
 
     @property
     def drivers(self) -> tuple["Node", ...]:
-        """The parents whose records make this node do something."""
+        """The parents whose records trigger this node."""
         return self.parents[:1]
 
     @property
@@ -56,22 +57,22 @@ class Node:
 
     @property
     def rekeys(self) -> bool:
-        """Whether records leave under a key that need not be the one that they came with."""
+        """True if records may leave with another key than they arrived with."""
         return False
 
     @property
     def by_key(self) -> bool:
-        """Whether all records of one key must be seen by one task."""
+        """True if one task must see all records of a key."""
         return False
 
     @property
     def reshuffles(self) -> bool:
-        """Whether records are shuffled before it wherever they have been."""
+        """True if records are always shuffled before it."""
         return False
 
     @property
     def may_drop(self) -> bool:
-        """Whether a record may come in and none go out."""
+        """True if a record may arrive without any being emitted."""
         return False
 
     @property
@@ -81,36 +82,36 @@ class Node:
 
     @property
     def expiry(self) -> str:
-        """When what it keeps goes, and why, in the words of `explain`."""
+        """The lifetime of its state, and the reason, in the words of `explain`."""
         return "until it is deleted" if self.stores else ""
 
     @property
     def modes(self) -> str:
-        """In which modes it runs, and why not in another, in the words of `explain`."""
+        """The modes that it supports, with a reason, in the words of `explain`."""
         return "both modes"
 
     @property
     def parts(self) -> tuple["Node", ...]:
-        """The nodes that were made with this one, for it alone, parents first."""
+        """The internal nodes that were created with this one, parents first."""
         return ()
 
     @property
     def history_ms(self) -> int | None:
-        """Of a versioned table: how long it knows what its rows were before."""
+        """For a versioned table: the time for which it stores earlier versions of its rows."""
         return None
 
     @property
     def keeps_whole_rows(self) -> bool:
-        """Whether all of its columns are needed, whoever reads them."""
+        """True if all of its columns are needed, regardless of its readers."""
         return False
 
     @property
     def action(self) -> str:
-        """What it does, in the words of `describe`."""
+        """A description of the node, in the words of `describe`."""
         raise NotImplementedError(type(self).__name__)
 
     def reads(self, parent: "Node", behind: Names) -> Names:
-        """Return the columns of `parent` that are read, where of its own `behind` are needed."""
+        """Return the columns of `parent` that this node reads if its own columns `behind` are needed."""
         return behind
 
     def __str__(self) -> str:
@@ -118,12 +119,12 @@ class Node:
 
 
 def scope_of(node: Node) -> Scope:
-    """Return what expressions over the records of `node` may name."""
+    """Return the scope of expressions over the records of `node`."""
     return Scope(node.schema.columns, of_record=not node.is_table)
 
 
 def ancestors(node: Node) -> Iterator[Node]:
-    """Yield `node` and all that it reads, nearest first."""
+    """Yield `node` and all of its ancestors, nearest first."""
     seen = {node}
     waiting = [node]
     for current in waiting:
@@ -133,9 +134,9 @@ def ancestors(node: Node) -> Iterator[Node]:
 
 
 def driving(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
-    """Yield `node` and what drives it, each way up to where it `ends`; each node once.
+    """Yield `node` and the nodes that drive it, up to those for which `ends` is true; each node once.
 
-    Ways that part and merge again are many: chained, more than could be gone one by one.
+    Paths may split and merge many times, so walking each path separately could take exponential time.
     """
     seen: set[Node] = set()
     waiting = [node]
@@ -149,7 +150,7 @@ def driving(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
 
 
 def typed_columns(named: tuple[Named, ...], scope: Scope) -> tuple[Column, ...]:
-    """Return the columns that expressions make.
+    """Return the columns that expressions produce.
 
     Raises:
         StatementError: an expression does not fit, or has no type.
@@ -166,7 +167,7 @@ def typed_columns(named: tuple[Named, ...], scope: Scope) -> tuple[Column, ...]:
 
 
 def needed_of(values: tuple[Named, ...], behind: Names) -> list[Expression]:
-    """Return the expressions of those columns that are needed behind."""
+    """Return the expressions of the columns that are needed downstream."""
     return [expression for name, expression in values if name in behind]
 
 
@@ -175,7 +176,7 @@ def names_in(expressions: Iterable[Expression]) -> Names:
 
 
 def key_behind(node: Node, behind: Names) -> Names:
-    """Return the key columns among `behind`; a key goes through most nodes as it is."""
+    """Return the key columns among `behind`; most nodes keep the key as it is."""
     return behind & {column.name for column in node.schema.key}
 
 
@@ -199,7 +200,7 @@ def ensure_table(node: Node, action: str) -> None:
 
 
 def ensure_time(time: Expression, scope: Scope) -> None:
-    """Raise a StatementError where an expression is no timestamp."""
+    """Raise a StatementError if an expression is not a timestamp."""
     found = type_of(time, scope)
     if found not in {INT, BIGINT, TIMESTAMP}:
         raise TypeMismatch(
@@ -210,7 +211,7 @@ def ensure_time(time: Expression, scope: Scope) -> None:
 
 
 def ensure_partition(partitioner: Expression, of: Node) -> None:
-    """Raise a StatementError where an expression over records of a node is no partition."""
+    """Raise a StatementError if an expression over records of a node is not a partition."""
     if isinstance(partitioner, KeyFunction):
         return
     found = type_of(partitioner, scope_of(of))

@@ -1,4 +1,4 @@
-"""A plan: sinks, and all that they read, in order."""
+"""A plan: its sinks and all nodes upstream of them, in order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ from duolog.plan.nodes.topics import Sink, Source
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Sinks, what is printed or called, and all that these read.
+    """Sinks, prints and calls, and all nodes upstream of them.
 
-    `nodes` stand in the order in which they were made: parents before children. Where a record
-    goes to several children, it goes to them in this order, each time all the way down.
+    `nodes` are in the order in which they were created: parents before children. If a node has several children,
+    a record is passed to them in this order, each time all the way down.
     """
 
     sinks: tuple[Sink, ...]
     nodes: tuple[Node, ...]
     places: Mapping[str, str] = field(default_factory=dict)
-    """Where a user wrote each node, by its name: `topology.py:12`."""
+    """The source line of each node, by name: `topology.py:12`."""
     place: str = ""
-    """Where a user began the topology."""
+    """The source line that created the topology."""
 
     def __post_init__(self) -> None:
         if not any(isinstance(node, End | Process) for node in self.nodes):
@@ -63,16 +63,16 @@ class Plan:
 
     @property
     def calls(self) -> tuple[ForEach, ...]:
-        """What is called with records."""
+        """The functions that are called with records."""
         return tuple(node for node in self.nodes if isinstance(node, ForEach))
 
     @property
     def key_functions(self) -> dict[str, KeyFunction]:
-        """The functions that choose partitions, by the names of the nodes that ask them."""
+        """The functions that choose partitions, by the names of their nodes."""
         return key_functions_of(self.nodes)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Return the nodes that read `node`, in order."""
+        """Return the children of `node`, in order."""
         return tuple(child for child in self.nodes if node in child.parents)
 
     def _ensure_distinct(self, kind: str, named: Iterable[tuple[str, Node]]) -> None:
@@ -90,7 +90,7 @@ class Plan:
 
 
 def key_functions_of(nodes: Iterable[Node]) -> dict[str, KeyFunction]:
-    """Return the functions that choose partitions, by the names of the nodes that ask them."""
+    """Return the functions that choose partitions, by the names of their nodes."""
     asking = (node for node in nodes if isinstance(node, Sink | Repartition))
     return {
         node.name: node.partitioner for node in asking if isinstance(node.partitioner, KeyFunction)
@@ -98,7 +98,7 @@ def key_functions_of(nodes: Iterable[Node]) -> dict[str, KeyFunction]:
 
 
 def _is_shared(store: str, of: Node, nodes: tuple[Node, ...]) -> bool:
-    """Tell whether a processor names a store, alike, that one before it has."""
+    """Return True if an earlier processor declares an equal store."""
     if not isinstance(of, Process):
         return False
     processors = [node for node in nodes if isinstance(node, Process)]
@@ -108,7 +108,7 @@ def _is_shared(store: str, of: Node, nodes: tuple[Node, ...]) -> bool:
 
 
 def plan_of(*ends: End) -> Plan:
-    """Return the plan of `ends`, its nodes ordered as a walk from them finds them."""
+    """Return the plan of `ends`, with its nodes in depth-first order."""
     found: dict[Node, None] = {}
 
     def visit(node: Node) -> None:

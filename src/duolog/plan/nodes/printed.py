@@ -1,4 +1,4 @@
-"""Records for the eyes of whoever runs a plan."""
+"""Prints records in the terminal of the process that runs a plan."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from duolog.plan.nodes.node import Node
 
 @dataclass(frozen=True, eq=False)
 class Print(End):
-    """Shows the first `limit` records at the terminal; None: all. Nothing reads it."""
+    """Prints the first `limit` records; None: all. Has no children."""
 
     name: str
     parent: Node

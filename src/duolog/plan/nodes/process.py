@@ -1,4 +1,4 @@
-"""A processor of a user's as a node, and what it hands to its children."""
+"""A user's processor as a node, and its outputs."""
 
 from dataclasses import dataclass, field
 
@@ -10,9 +10,9 @@ from duolog.plan.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Process(Node):
-    """Calls a processor with each record of a stream, and by time; only its outputs read it.
+    """Calls a processor with each record of a stream, and by time. Its only children are its outputs.
 
-    A record is in the task of its key. Stores that several of them name are shared: these are in one part of the plan.
+    A record is in the task of its key. Processors that name the same store share it, and are in one part of the plan.
     """
 
     name: str
@@ -29,12 +29,12 @@ class Process(Node):
 
     @property
     def own_store(self) -> str:
-        """The name of the store of what it knows of itself: stream time and schedules."""
+        """The name of the store of its internal state: stream time and schedules."""
         return f"{self.name}-schedules"
 
     @property
     def kept(self) -> tuple[KeptStore, ...]:
-        """The stores that the processor sees."""
+        """The stores that the processor uses."""
         return self.definition.stores
 
     @property
@@ -80,7 +80,7 @@ class Process(Node):
 
 @dataclass(frozen=True, eq=False)
 class ProcessOutput(Node):
-    """What a processor forwards to one of its children, by its number."""
+    """The records that a processor forwards to one of its children, by number."""
 
     name: str
     process: Process
@@ -114,7 +114,7 @@ class ProcessOutput(Node):
 
 @dataclass(frozen=True, eq=False)
 class ProcessorRows(Node):
-    """The rows of a processor's store, for who looks into it: no node of a plan."""
+    """The rows of a processor's store, for queries. Not a node of a plan."""
 
     process: Process
     kept: KeptStore

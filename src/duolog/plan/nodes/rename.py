@@ -1,4 +1,4 @@
-"""Other names for the columns of records, which stay as they are."""
+"""Renames columns; the records stay as they are."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +12,9 @@ from duolog.plan.types import Column
 
 @dataclass(frozen=True, eq=False)
 class Rename(Node):
-    """Gives the columns of a stream or a table other names: `keys` and `values`, one for each, in their order.
+    """Gives the columns of a stream or a table other names: `keys` and `values`, one per column, in order.
 
-    The bounds of a window, at the end of a windowed key, keep theirs. Records are not touched, so nothing is run for it.
+    The window's bounds at the end of a windowed key keep their names. Records are unchanged, so nothing runs for it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Rename(Node):
 
     @cached_property
     def before(self) -> dict[str, str]:
-        """What each column was called, by the name that it has now."""
+        """The old name of each column, by its new name."""
         return dict(zip(self.schema.names, self.parent.schema.names, strict=True))
 
     @property

@@ -1,4 +1,4 @@
-"""Records sent to other tasks because a user says so, and what can stand behind them."""
+"""Sends records to other tasks at the user's request, and checks the nodes downstream."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,17 +16,16 @@ from duolog.plan.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Repartition(Node):
-    """Sends each record to the task of its key, wherever it has been; records stay as they are.
+    """Sends each record to the task of its key, regardless of its current task; records are unchanged.
 
-    Or to the task that `partitioner` says, and to no more than `partitions` tasks: to task p modulo
-    `partitions` modulo the number of tasks. As through a repartition topic, a record goes on when the
-    one that caused it is done.
+    With `partitioner` or `partitions` the target is task p modulo `partitions` modulo the number of tasks. As with a
+    repartition topic, a record is processed after the record that caused it.
     """
 
     name: str
     parent: Node
     partitioner: Expression | None = None
-    """A number from 0 on; where it is null, the key chooses."""
+    """A number from 0; if it is null, the key decides."""
     partitions: int | None = None
     is_table: bool = field(default=False, init=False)
 
@@ -57,12 +56,12 @@ class Repartition(Node):
 
     @property
     def leaves_key_tasks(self) -> bool:
-        """Whether records come to other tasks than those of their keys."""
+        """True if records may be sent to other tasks than those of their keys."""
         return self.partitioner is not None or self.partitions is not None
 
     @property
     def splits_keys(self) -> bool:
-        """Whether records of one key may come to several tasks."""
+        """True if records of one key may be sent to several tasks."""
         keys = {column.name for column in self.schema.key}
         return self.partitioner is not None and (
             not column_names(self.partitioner) <= keys
@@ -81,10 +80,10 @@ class Repartition(Node):
 
 
 def ensure_keys_meet(nodes: Iterable[Node], places: Mapping[str, str]) -> None:
-    """Raise a StatementError where keys are to meet that were sent to other tasks than theirs.
+    """Raise a StatementError if a node needs all records of a key, which were sent to other tasks.
 
-    `nodes` come parents first. A join finds nothing there: the other side is in the task of its key. An
-    aggregate is right as long as all records of a key are in one task, whichever.
+    `nodes` are ordered parents first. A join would find nothing, because the other side is in the task of its key. An
+    aggregate is correct if all records of a key are in one task, whichever it is.
     """
     sent_by: dict[Node, Repartition] = {}
     for node in nodes:
@@ -93,7 +92,7 @@ def ensure_keys_meet(nodes: Iterable[Node], places: Mapping[str, str]) -> None:
             if node.leaves_key_tasks:
                 sent_by[node] = node
         elif isinstance(node, Merge) and len({sent_by.get(one) for one in node.parents}) > 1:
-            continue  # What comes from several tasks meets in that of its key.
+            continue  # Records from several tasks are shuffled to the task of their key.
         elif above and not node.rekeys:
             _ensure_meet(node, above[0], places)
             sent_by[node] = above[0]

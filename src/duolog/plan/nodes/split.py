@@ -1,4 +1,4 @@
-"""A stream in branches: each record goes into the first one whose condition it meets."""
+"""Splits a stream: each record goes into the first branch whose condition it meets."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ class Split(Node):
 
 @dataclass(frozen=True, eq=False)
 class Branch(Node):
-    """The records of one branch of a split, by its number."""
+    """The records of one branch of a split, by number."""
 
     name: str
     split: Split

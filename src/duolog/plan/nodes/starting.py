@@ -1,4 +1,4 @@
-"""A topic is read once, however many sources read it: so it has one place to start, and one name."""
+"""Checks of sources that share a topic: a topic is read once, so it has one start and one subscription."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from duolog.plan.nodes.topics import Source
 
 
 def ensure_one_start(sources: Iterable[Source], places: Mapping[str, str]) -> None:
-    """Raise a StatementError where two sources of one topic begin at different places."""
+    """Raise a StatementError if two sources of one topic have different start positions."""
     first: dict[str, Source] = {}
     for source in sources:
         other = first.setdefault(source.topic, source)
@@ -22,7 +22,7 @@ def ensure_one_start(sources: Iterable[Source], places: Mapping[str, str]) -> No
 
 
 def ensure_one_name(sources: Iterable[Source], places: Mapping[str, str]) -> None:
-    """Raise a StatementError where a topic is read by its name and by a pattern that matches it."""
+    """Raise a StatementError if a topic is read both by its name and by a pattern that matches it."""
     known = list(sources)
     for pattern in (source for source in known if source.is_pattern):
         for source in known:

@@ -1,4 +1,4 @@
-"""Nodes that look at one record at a time and keep its key: filter, project, to_stream."""
+"""Nodes that process one record at a time and keep its key: filter, project, to_stream."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,7 @@ from duolog.plan.types import BOOLEAN, NULL
 class Filter(Node):
     """Keeps the records for which `predicate` is true; null counts as false.
 
-    Of a table's change, old and new are filtered each; nothing goes on if neither is left.
+    The old and the new row of a table's change are filtered separately; if neither is left, nothing is emitted.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Project(Node):
     values: tuple[Named, ...]
 
     def __post_init__(self) -> None:
-        assert self.schema is not None  # Types are checked here, where the user made the mistake.
+        assert self.schema is not None  # Check types here, where the user made the mistake.
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -94,7 +94,7 @@ class Project(Node):
         return render_named(self.values) or "no columns"
 
     def reads(self, parent: Node, behind: Names) -> Names:
-        # A project never reads a key for its own sake, but what is behind it may.
+        # A project never reads a key itself, but nodes downstream may.
         return names_in(needed_of(self.values, behind)) | key_behind(self, behind)
 
 
@@ -124,7 +124,7 @@ class ToStream(Node):
 
 
 def ensure_condition(predicate: Expression, node: Node) -> None:
-    """Raise a StatementError where an expression over the records of `node` is no condition."""
+    """Raise a StatementError if an expression over the records of `node` is not a condition."""
     found = type_of(predicate, scope_of(node))
     if found not in {BOOLEAN, NULL}:
         raise TypeMismatch(f"{predicate} is no condition", detail=f"It is a {found}.")

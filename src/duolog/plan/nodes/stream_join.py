@@ -1,14 +1,14 @@
-"""The join of two streams by their keys, within a difference of time: two sides and what both make.
+"""The join of two streams by their keys, within a time difference: two sides and their union.
 
-    left ──► StreamJoinSide ──┐  keeps its records, looks among those of the right
+    left ──► StreamJoinSide ──┐  stores its records, searches those of the right
                               ├──► StreamJoin
-    right ─► StreamJoinSide ──┘  keeps its records, looks among those of the left
+    right ─► StreamJoinSide ──┘  stores its records, searches those of the left
 
-A record is joined when it comes, with those of the other stream that came before it: so each pair is
-made once, by the later of the two. A record without a partner is told, of a left or outer join, when
-its window has closed; eagerly, as soon as it comes.
+A record is joined when it arrives, with records of the other stream that arrived before it, so the later
+record of a pair emits it once. In a left or outer join, a record without a partner is emitted when its
+window has closed; if the join is eager, as soon as it arrives.
 
-Of a stream joined with itself the left side alone keeps records, before the right one looks.
+If a stream is joined with itself, only the left side stores records, before the right side searches them.
 
 Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`.
 """
@@ -26,7 +26,7 @@ from duolog.plan.windows.join_window import JoinWindow
 
 @dataclass(frozen=True, eq=False)
 class StreamJoinSide(SideOfJoin):
-    """Joins each record of one stream with the records of the other that came before it."""
+    """Joins each record of one stream with the records of the other that arrived before it."""
 
     name: str
     left: Node
@@ -35,11 +35,11 @@ class StreamJoinSide(SideOfJoin):
     values: tuple[Named, ...]
     of_left: bool
     window: JoinWindow
-    """As a left record sees it."""
+    """The window as seen from a left record."""
     eager: bool
-    """Whether a record without a partner is told at once, partners to come or not."""
+    """True if a record without a partner is emitted immediately, even if partners may follow."""
     called: str
-    """What the names of the join's stores begin with."""
+    """The prefix of the names of the join's stores."""
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class StreamJoinSide(SideOfJoin):
 
     @property
     def own_window(self) -> JoinWindow:
-        """The window as a record of its own stream sees it."""
+        """The window as seen from a record of its own stream."""
         return self.window if self.of_left else self.window.reversed
 
     @property
@@ -66,41 +66,41 @@ class StreamJoinSide(SideOfJoin):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def of_itself(self) -> bool:
-        """Whether a stream is joined with itself."""
+        """True if a stream is joined with itself."""
         return self.left is self.right
 
     @property
     def fills(self) -> bool:
-        """Whether it keeps the records of its stream, or the left side has done so."""
+        """True if it stores the records of its stream; False if the left side has stored them already."""
         return self.of_left or not self.of_itself
 
     @property
     def store(self) -> str:
-        """Where the records of its own stream are."""
+        """The store of the records of its own stream."""
         return self._store(self.of_left)
 
     @property
     def other_store(self) -> str:
-        """Where the records of the other stream are."""
+        """The store of the records of the other stream."""
         return self._store(not self.of_left)
 
     @property
     def tells_unmatched(self) -> bool:
-        """Whether a record of its own stream without a partner makes a result."""
+        """True if records of its own stream without a partner are emitted."""
         return self._tells_unmatched(self.of_left)
 
     @property
     def unmatched(self) -> str | None:
-        """The store of its own stream's records that have no partner yet, if they wait for one."""
+        """The store of its own stream's records that have no partner yet; None if they are not buffered."""
         return self._unmatched(self.of_left)
 
     @property
     def other_unmatched(self) -> str | None:
-        """The same of the other stream."""
+        """The same for the other stream."""
         return self._unmatched(not self.of_left)
 
     @property
@@ -116,7 +116,7 @@ class StreamJoinSide(SideOfJoin):
         return f"records of the last {self.window.kept_ms} ms of its stream{waits}"
 
     def kept_columns(self, *, of_left: bool) -> tuple[Column, ...]:
-        """Return the value columns that are kept of the left stream's records, or of the right's."""
+        """Return the stored value columns of the left stream's records, or of the right's."""
         stream = self.left if of_left else self.right
         read = self.reads(stream, frozenset(self.schema.names))
         return tuple(column for column in stream.schema.value if column.name in read)
@@ -140,7 +140,7 @@ class StreamJoinSide(SideOfJoin):
 
 @dataclass(frozen=True, eq=False)
 class StreamJoin(JoinOfSides[StreamJoinSide]):
-    """The stream that both sides of a join make."""
+    """The stream that contains the results of both sides."""
 
     name: str
     sides: tuple[StreamJoinSide, StreamJoinSide]

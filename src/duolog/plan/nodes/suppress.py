@@ -1,4 +1,4 @@
-"""Suppress: changes of a table that are held back."""
+"""Suppress: buffers the changes of a table."""
 
 from dataclasses import dataclass, field
 
@@ -18,15 +18,15 @@ from duolog.plan.windows import (
 from duolog.plan.windows.calendar_windows import CalendarWindows
 
 _BUCKETS: int = 4
-"""Into how many buckets the time that rows wait is cut."""
+"""The number of buckets into which the buffering time is divided."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suppress(Node):
-    """Holds the changes of a table back: until their window closes, or for `time_limit_ms`.
+    """Buffers the changes of a table until their window closes, or for `time_limit_ms`.
 
-    Of each key the last change waits, in the place of the first one. Beyond `max_records` or `max_bytes`
-    in one task what waits for longest leaves early, or with `shut_down` the query ends.
+    Only the last change of each key is buffered, at the position of the first one. If a task exceeds
+    `max_records` or `max_bytes`, the oldest changes are emitted early; with `shut_down` the query fails.
     """
 
     name: str
@@ -64,21 +64,21 @@ class Suppress(Node):
 
     @property
     def delay_ms(self) -> int:
-        """How long a row waits, or how long after the end of its window it leaves."""
+        """How long a row is buffered, or how long after the end of its window it is emitted."""
         if self.time_limit_ms is not None:
             return self.time_limit_ms
         return max(windows.closes_after_ms for windows in self.windows)
 
     @property
     def bucket_ms(self) -> int:
-        """How long the buckets are in which rows wait. Must not depend on the grace period."""
+        """The length of the buckets of buffered rows. Must not depend on the grace period."""
         if self.time_limit_ms is not None:
             return max(1, self.time_limit_ms // _BUCKETS)
         return min(max(1, _length_ms(windows) // _BUCKETS) for windows in self.windows)
 
     @property
     def windows(self) -> tuple[Windows, ...]:
-        """The windows in which the rows were made."""
+        """The windows in which the rows were aggregated."""
         return _windows_of(self.parent)
 
     @property
@@ -107,7 +107,7 @@ class Suppress(Node):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:
@@ -136,10 +136,10 @@ def _length_ms(windows: Windows) -> int:
 
 
 def _windows_of(table: Node) -> tuple[Windows, ...]:
-    """Return the windows in which the rows of `table` were made.
+    """Return the windows in which the rows of `table` were aggregated.
 
     Raises:
-        StatementError: there are none, or nobody knows them.
+        StatementError: there are none, or they are unknown.
     """
     if table.schema.window is None:
         raise InvalidPlan(

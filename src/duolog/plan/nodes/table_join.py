@@ -1,11 +1,11 @@
-"""The join of two tables by their keys: two sides and what both of them make.
+"""The join of two tables by their keys: two sides and their union.
 
     left ──► JoinSide ──┐  looks up right
                         ├──► TableJoin
     right ─► JoinSide ──┘  looks up left
 
-A change of either table is a change of the join. It keeps no rows of its own: a row of it is computed
-from a row of each.
+A change of either table is a change of the join. The join stores no rows of its own: each row is computed
+from one row of each table.
 
 Source: Kafka Streams `KTableKTableInnerJoin`, `KTableKTableLeftJoin`, `KTableKTableRightJoin`,
 `KTableKTableOuterJoin`.
@@ -51,12 +51,12 @@ class JoinSide(SideOfJoin):
 
     @property
     def needs_own(self) -> bool:
-        """Whether there is no result without a row of its own table."""
+        """True if there is no result without a row of its own table."""
         return self.kind == "inner" or (self.kind == "left" and self.of_left)
 
     @property
     def needs_other(self) -> bool:
-        """Whether there is no result without a row of the other table."""
+        """True if there is no result without a row of the other table."""
         return self.kind == "inner" or (self.kind == "left" and not self.of_left)
 
     @property
@@ -74,7 +74,7 @@ class JoinSide(SideOfJoin):
 
 @dataclass(frozen=True, eq=False)
 class TableJoin(JoinOfSides[JoinSide]):
-    """The table that both sides of a join make."""
+    """The table that contains the results of both sides."""
 
     name: str
     sides: tuple[JoinSide, JoinSide]

@@ -1,4 +1,4 @@
-"""A stream taken for the changes of a table."""
+"""Interprets a stream as the changes of a table."""
 
 from dataclasses import dataclass, field
 
@@ -12,14 +12,14 @@ from duolog.plan.schema import Schema
 class ToTable(Node):
     """Each record of a stream is the new row of its key; a null value deletes it.
 
-    Records with a null key are ignored. `store` keeps the rows.
+    Records with a null key are ignored. `store` holds the rows.
     """
 
     name: str
     stream: Node
     store: str
     ttl_ms: int | None = None
-    """How long a row lives that is not updated; None: until it is deleted."""
+    """The lifetime of a row that is not updated; None: until it is deleted."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class ToTable(Node):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

@@ -1,4 +1,4 @@
-"""Where records come from and where they go: sources and sinks."""
+"""Sources and sinks: the nodes that read and write topics."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ from duolog.plan.times import OWN_TIMES, SourceTimes
 from duolog.plan.types import STRING, quote, render_columns
 
 FOR_EVER: Final = -1
-"""A retention without an end, as Kafka writes it."""
+"""An unlimited retention, as in Kafka."""
 
 
 class _Topic(Node):
-    """What sources and sinks share: a topic and its formats."""
+    """The base of sources and sinks: a topic and its formats."""
 
     topic: str
     key_format: Format
@@ -49,10 +49,10 @@ class Source(_Topic):
     times: SourceTimes
     start: Start = EARLIEST
     is_pattern: bool = False
-    """Whether `topic` is a regular expression, and all topics that it matches as a whole are read."""
+    """True if `topic` is a regular expression: every topic whose whole name matches is read."""
 
     def reads_topic(self, topic: str) -> bool:
-        """Tell whether it reads the topic of this name."""
+        """Return True if it reads this topic."""
         return (
             re.fullmatch(self.topic, topic) is not None if self.is_pattern else self.topic == topic
         )
@@ -66,7 +66,7 @@ class Source(_Topic):
 
 @dataclass(frozen=True, eq=False)
 class StreamSource(Source):
-    """A stream: each record of a topic is an event of its own."""
+    """A stream: each record of a topic is an independent event."""
 
     name: str
     topic: str
@@ -88,8 +88,8 @@ class StreamSource(Source):
 class TableSource(Source):
     """A table: each record of a topic is the new row of its key; a null value deletes it.
 
-    Records with a null key are ignored. `store` keeps the rows. With `history_ms` the table is
-    versioned: it keeps what rows were before for so long, by the timestamps of records.
+    Records with a null key are ignored. `store` holds the rows. With `history_ms` the table is versioned: it
+    stores earlier versions of rows for that long, by the timestamps of records.
     """
 
     name: str
@@ -100,7 +100,7 @@ class TableSource(Source):
     store: str
     times: SourceTimes = OWN_TIMES
     ttl_ms: int | None = None
-    """How long a row lives that is not updated; None: until it is deleted."""
+    """The lifetime of a row that is not updated; None: until it is deleted."""
     history_ms: int | None = None
     start: Start = EARLIEST
     is_table: bool = field(default=True, init=False)
@@ -139,7 +139,7 @@ class TableSource(Source):
 
     @property
     def keeps_whole_rows(self) -> bool:
-        return True  # What is stored must not depend on who reads it.
+        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:
@@ -150,16 +150,16 @@ class TableSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class Sink(_Topic, End):
-    """Writes records to a topic; a table's new rows, with a null value for a deleted one.
+    """Writes records to a topic. For a table, these are the new rows, with a null value for a deleted row.
 
-    `partitions` and `retention_ms` are for the topic's creation. None leaves the partitions to the number
-    of tasks, and keeps all rows of a table. Of a windowed table `retention_ms` counts from the end of what windows keep.
+    `partitions` and `retention_ms` are used to create the topic. None creates as many partitions as there are
+    tasks, and keeps all rows of a table. For a windowed table, `retention_ms` is added to the windows' own retention.
     """
 
     name: str
     parent: Node
     topic: str
-    """Where all records go; or the first of those `among` which `topic_of` names one for each record."""
+    """The topic of all records; if `topic_of` chooses one of `among` for each record, the first of these."""
     key_format: Format
     value_format: Format
     partitions: int | None = None
@@ -167,7 +167,7 @@ class Sink(_Topic, End):
     topic_of: Expression | None = None
     among: tuple[str, ...] = ()
     loop: bool = False
-    """Whether the topic may feed itself."""
+    """True if the topic may feed itself."""
     partitioner: Expression | None = None
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
-"""What the joins of two tables and of two streams have in common: a node for each side, and what both make.
+"""The base of joins of two tables or two streams: a node for each side, and their union.
 
-left ──► side ──┐  joins what comes of the left
+left ──► side ──┐  joins records of the left
                 ├──► join
-right ─► side ──┘  joins what comes of the right
+right ─► side ──┘  joins records of the right
 """
 
 from functools import cached_property
@@ -18,11 +18,11 @@ JoinKind = OneOf["inner", "left", "outer"]
 
 
 class SideOfJoin(Node):
-    """Joins what comes of one of two with what there is of the other, under the same key.
+    """Joins the records of one parent with the stored records of the other, by key.
 
-    `values` read the left one's columns by `ColumnRef` and the right one's value columns by
-    `TableColumnRef`, whichever comes. What is missing reads as nulls. Keys are matched by position. The
-    result's timestamp is the later one of both.
+    `values` read the left parent's columns by `ColumnRef` and the right one's value columns by `TableColumnRef`,
+    on both sides. Missing columns are null. Keys are matched by position. The result's timestamp is the later
+    of the two.
     """
 
     left: Node
@@ -30,16 +30,16 @@ class SideOfJoin(Node):
     kind: JoinKind
     values: tuple[Named, ...]
     of_left: bool
-    """Whether it is the left one whose records it joins."""
+    """True if it joins the records of the left parent."""
 
     @property
     def own(self) -> Node:
-        """The one whose records it joins."""
+        """The parent whose records it joins."""
         return self.left if self.of_left else self.right
 
     @property
     def other(self) -> Node:
-        """The one in which it looks for what belongs to them."""
+        """The parent whose stored records it searches."""
         return self.right if self.of_left else self.left
 
     @property
@@ -70,10 +70,10 @@ Side = TypeVar("Side", bound=SideOfJoin)
 
 
 class JoinOfSides(Node, Generic[Side]):
-    """What both sides of a join make."""
+    """The union of both sides of a join."""
 
     sides: tuple[Side, Side]
-    """The left one, and the right one."""
+    """The left side, then the right side."""
 
     @property
     def left(self) -> Node:
