@@ -1,6 +1,6 @@
-"""Where a source begins to read when its application starts for the first time.
+"""The position from which a source reads when its application starts for the first time.
 
-Later starts go on where the checkpoint says. Source: Kafka Streams `AutoOffsetReset` (KIP-1106).
+Later starts continue from the checkpoint. Source: Kafka Streams `AutoOffsetReset` (KIP-1106).
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from typing import Literal as OneOf
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A place in each partition of a topic."""
+    """A start position in each partition of a topic."""
 
     kind: OneOf["earliest", "latest", "ago", "at"] = "earliest"
     ms: int = 0
-    """Of `ago` how long before the first start, of `at` a time since 1970."""
+    """For `ago` the time before the first start, for `at` the time since 1970."""
 
     def time_ms(self, now_ms: int) -> int:
-        """Return the time at which reading begins, of those that name one."""
+        """Return the time at which reading starts; only for kinds with a time."""
         assert self.kind in {"ago", "at"}, self
         return self.ms if self.kind == "at" else max(0, now_ms - self.ms)
 

@@ -1,6 +1,6 @@
-"""The timestamps of a source's records: their own, or computed of them.
+"""The timestamps of a source's records: their own, or computed from them.
 
-Source: Kafka Streams `TimestampExtractor`, and those that it has: `FailOnInvalidTimestamp`,
+Source: Kafka Streams `TimestampExtractor` and its implementations `FailOnInvalidTimestamp`,
 `LogAndSkipOnInvalidTimestamp`, `UsePartitionTimeOnInvalidTimestamp`, `WallclockTimestampExtractor`.
 """
 
@@ -17,15 +17,15 @@ INVALID: Final[tuple[str, ...]] = get_args(Invalid)
 
 @dataclass(frozen=True, slots=True)
 class SourceTimes:
-    """Which timestamp a record has, and what becomes of one that has none: null, below 0, or behind the year 294246.
+    """The timestamp of a record, and the handling of invalid ones: null, negative, or after the year 294246.
 
-    Where the value is null too, as of a deletion, `of` null means the record's own.
+    If the value is null too, as in a deletion, a null `of` means the record's own timestamp.
     """
 
     of: Expression | None = None
-    """BIGINT milliseconds or TIMESTAMP; None: the record's own."""
+    """BIGINT milliseconds or TIMESTAMP; None: the record's own timestamp."""
     invalid: Invalid | None = None
-    """None: what is done with all records that cannot be read."""
+    """None: the same as for records that cannot be read."""
 
     def __post_init__(self) -> None:
         if self.invalid is not None and self.invalid not in INVALID:

@@ -1,4 +1,4 @@
-"""The types of columns in a plan: those of `core.types`, which serdes use too."""
+"""The types of columns in a plan: those of `core.types`, which serdes use as well."""
 
 from duolog.core.types import (
     BIGINT,

@@ -1,1 +1,1 @@
-"""The functions of SQL: names, signatures and what they are for. How each is computed is the engine's to say."""
+"""SQL's functions: names, signatures and descriptions. The engine knows how each is computed."""

@@ -1,6 +1,6 @@
-"""The aggregate functions of SQL: their signatures, and over what they may be called.
+"""SQL's aggregate functions: their signatures, and whether they can aggregate tables.
 
-What each keeps and gives is in `plan.sql_folds`. Parameters that are no columns but constants, as a `k`, stand behind the columns.
+`plan.aggregates.sql_folds` computes them. Constant parameters, such as `k`, follow the columns.
 
 Source: ksqlDB's documentation of its aggregate functions.
 """
@@ -12,7 +12,7 @@ from typing import Final, Literal
 from duolog.plan.sql.signatures import SqlFunction, function
 
 OverTables = Literal["always", "beyond ksqlDB", "never"]
-"""Whether rows can be taken back: by ksqlDB too, by us alone, or by nobody."""
+"""Whether it can aggregate a table, by subtracting old rows: as in ksqlDB, in Duolog only, or not."""
 
 _FAMILY: Final = "AGGREGATE"
 _CONSTANTS: Final = {"n", "k", "ignoreNulls"}
@@ -29,13 +29,13 @@ class SqlAggregate:
     function: SqlFunction
     over_tables: OverTables
     keeps_parts: bool = True
-    """Whether ksqlDB keeps a STRUCT, ARRAY or MAP for it, which not every format of values can have."""
+    """True if its state in ksqlDB is a STRUCT, ARRAY or MAP, which some value formats do not support."""
 
     def columns_of(self, count: int) -> int:
-        """Return how many of the arguments of a call are columns, by the names of their parameters.
+        """Return the number of arguments that are columns, by the names of their parameters.
 
         Args:
-            count: how many arguments there are.
+            count: the number of arguments.
         """
         for one in self.function.signatures:
             names = one.names_for(count)

@@ -1,4 +1,4 @@
-"""Functions of arrays. Places count from 1."""
+"""Functions of arrays. Positions start at 1."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Numbers that stand in bytes."""
+"""Functions that read numbers from bytes."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""Which CAST there is in SQL.
+"""The casts that SQL supports.
 
-    anything          to STRING, but for BYTES          STRING        to BOOLEAN, numbers, DATE, TIME, TIMESTAMP
-    a number          to a number                       TIMESTAMP     to DATE, TIME; a DATE to a TIMESTAMP
-    ARRAY, MAP, STRUCT   to their like, part by part; fields of a STRUCT by name
+    any type but BYTES   to STRING                       STRING        to BOOLEAN, numbers, DATE, TIME, TIMESTAMP
+    a number             to a number                     TIMESTAMP     to DATE, TIME; a DATE to a TIMESTAMP
+    ARRAY, MAP, STRUCT   to the same kind, part by part; fields of a STRUCT by name
 
 Source: ksqlDB's documentation of CAST.
 """
@@ -29,7 +29,7 @@ _FROM_TEXT: Final = {BOOLEAN, DATE, TIME, TIMESTAMP}
 
 
 def castable(given: Type, wanted: Type) -> bool:  # noqa: PLR0911 - a table of cases
-    """Tell if values of one type can be cast to another; some may be null there."""
+    """Return True if a cast between the types exists; some values may become null."""
     if given in {wanted, NULL} or (numeric(given) and numeric(wanted)):
         return True
     match given, wanted:

@@ -1,4 +1,4 @@
-"""Functions of texts that hold JSON."""
+"""Functions of texts that contain JSON."""
 
 from typing import Final
 

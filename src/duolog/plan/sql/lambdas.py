@@ -1,4 +1,4 @@
-"""Functions that take a function of each element or entry."""
+"""Functions that apply a lambda to each element or entry."""
 
 from typing import Final
 

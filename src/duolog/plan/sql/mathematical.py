@@ -27,19 +27,19 @@ _COMPARED: Final = (
 
 
 def _of_double(name: str, description: str) -> SqlFunction:
-    """Return a function of one number that gives a DOUBLE."""
+    """Return a function of one number with a DOUBLE as result."""
     numbers = ("INT", "BIGINT", "DOUBLE")
     return function(name, _FAMILY, description, *(f"DOUBLE (value {of})" for of in numbers))
 
 
 def _of_same_type(name: str, description: str) -> SqlFunction:
-    """Return a function of one number that gives one of the same type."""
+    """Return a function of one number with a result of the same type."""
     numbers = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
     return function(name, _FAMILY, description, *(f"{of} (value {of})" for of in numbers))
 
 
 def _at_places(name: str, description: str) -> SqlFunction:
-    """Return a function that takes digits behind the point away, all of them or from a place on."""
+    """Return a function that removes decimal places, all of them or from a position on."""
     return function(
         name,
         _FAMILY,
@@ -67,7 +67,7 @@ def _without_digits(types: Types) -> Type:
 
 
 def _compared(name: str, description: str) -> SqlFunction:
-    """Return a function that gives one of its arguments, all of one type."""
+    """Return a function that returns one of its arguments, which have the same type."""
     signatures = (f"{of} (first {of}, others {of}...)" for of in _COMPARED)
     return function(name, _FAMILY, description, *signatures, result_of=_widest)
 

@@ -1,12 +1,12 @@
-"""The operators of SQL: comparisons that are true or false and never null, arithmetic as Java's.
+"""SQL's operators: comparisons that are never null, and arithmetic as in Java.
 
-a = b, a < b …       false where a side is null; so are IN and LIKE
-a + b, a / b …       INTEGER and BIGINT wrap and cut, as Java's; null by zero
-DECIMAL              as many digits as the result may have
-PRESENT(a)           a; fails where it is null
-ATTEMPT(a)           a; null where it fails
-CAST(a, type)        null where there is no such value; `type` is a null of the type that is wanted
-ARRAY[], STRUCT()    the latter told its type as CAST is
+a = b, a < b …       false if a side is null; the same for IN and LIKE
+a + b, a / b …       INTEGER and BIGINT wrap and truncate, as in Java; division by zero is null
+DECIMAL              as many digits as the result type has
+PRESENT(a)           a; fails if it is null
+ATTEMPT(a)           a; null if it fails
+CAST(a, type)        null if the value has no equivalent; `type` is a null of the target type
+ARRAY[], STRUCT()    STRUCT has a type argument, like CAST
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ def _decimal_result(sign: str, left: Decimal, right: Decimal) -> Decimal:
 
 
 def _wanted(at: int) -> ResultOf:
-    """Return the rule of what gives the type of one of its arguments."""
+    """Return a rule: the result has the type of the argument at this position."""
     return lambda types: types[at]
 
 

@@ -1,4 +1,4 @@
-"""All scalar functions of SQL, by the name that a plan calls them by."""
+"""All scalar functions of SQL, by the names that plans use."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ from duolog.plan.sql.times import TIME_FUNCTIONS
 from duolog.plan.sql.urls import URL_FUNCTIONS
 
 PREFIX: Final = "sql:"
-"""What the names of SQL's functions have in a plan, where the DSL's stand too."""
+"""The prefix of SQL functions in a plan, which distinguishes them from the DSL's."""
 
 _FAMILIES: Final = (
     OPERATORS,

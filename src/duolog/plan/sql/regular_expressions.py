@@ -1,4 +1,4 @@
-"""Functions of regular expressions, as Java writes them."""
+"""Functions of regular expressions, in Java's syntax."""
 
 from typing import Final
 

@@ -1,14 +1,14 @@
-"""Signatures of SQL's functions, and which of them a call means.
+"""Signatures of SQL's functions, and overload resolution.
 
     "STRING (str STRING, pos INT)"              the result, then the parameters by name
-    "T (first T, others T...)"                  any type, the same everywhere; the second as often as one likes
+    "T (first T, others T...)"                  any type, the same in all places; the second any number of times
     "ARRAY<U> (array ARRAY<T>, f (T) => U)"     a lambda
-    "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; as result, of the first one's
+    "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; the result has the size of the first
     "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
 
-A call means the signature that its arguments fit with the fewest casts: numbers widen from INT over BIGINT and
-DECIMAL to DOUBLE, a text is read as a DATE, TIME or TIMESTAMP, a null fits everywhere. Overloads that take any
-number of arguments are told apart by no such cost: where several fit by casts, none is meant.
+A call resolves to the signature that its arguments fit with the fewest casts: numbers widen from INT to BIGINT,
+DECIMAL and DOUBLE, a text is read as a DATE, TIME or TIMESTAMP, a null fits every type. If a call with casts fits
+several overloads with a variable number of arguments, it is ambiguous.
 
 Source: ksqlDB's documented rules of overloads and implicit casts.
 """
@@ -37,7 +37,7 @@ from duolog.plan.types import (
 
 Types = tuple[Type, ...]
 ResultOf = Callable[[Types], Type]
-"""The type of a result that a signature alone does not tell, by the types of the arguments."""
+"""Computes a result type that depends on the types of the arguments, if the signature alone does not fix it."""
 
 _RANK: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
 _READ_FROM_TEXT: Final = {DATE, TIME, TIMESTAMP}
@@ -49,7 +49,7 @@ _VARIADIC_COST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Generic(Type):
-    """A type that a call decides: T."""
+    """A type variable that a call binds: T."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class AnyDecimal(Type):
 
 
 ANY: Final = Type("ANY")
-"""Any type at all; only of operators, which see to their arguments on their own."""
+"""Any type; only for operators, which check their arguments themselves."""
 UNIT: Final = Type("UNIT")
 """The name of a unit of time; only as an argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaOf(Type):
-    """A function of its own kind: the types of its parameters, and of what it gives."""
+    """The type of a lambda: the types of its parameters and of its result."""
 
     parameters: Types
     result: Type
@@ -76,7 +76,7 @@ class LambdaOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A named place for an argument."""
+    """A named parameter."""
 
     name: str
     type: Type
@@ -84,27 +84,27 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One way to call a function."""
+    """One overload of a function."""
 
     parameters: tuple[Parameter, ...]
     result: Type
     variadic: bool = False
-    """Whether one parameter may stand any number of times, also not at all."""
+    """True if one parameter may occur any number of times, including zero."""
     behind: int = 0
-    """How many stand behind that one."""
+    """The number of parameters after that one."""
 
     def types_for(self, count: int) -> Types | None:
-        """Return the types of `count` arguments, None if it does not take so many."""
+        """Return the types of `count` parameters; None if it does not accept that many arguments."""
         found = self._parameters_for(count)
         return None if found is None else tuple(parameter.type for parameter in found)
 
     def names_for(self, count: int) -> tuple[str, ...] | None:
-        """Return the names of the parameters that `count` arguments are for, None if it does not take so many."""
+        """Return the names of `count` parameters; None if it does not accept that many arguments."""
         found = self._parameters_for(count)
         return None if found is None else tuple(parameter.name for parameter in found)
 
     def filled(self, of: Type, arguments: Types) -> Type:
-        """Return a type with its generic types as arguments that fit this signature decide them."""
+        """Return a type with its type variables bound by arguments that fit this signature."""
         found = _fit(arguments, self.types_for(len(arguments)) or ())
         return of if found is None else _filled(of, found[1], NULL)
 
@@ -119,7 +119,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a call means: the types that its arguments are cast to, and that of its result."""
+    """A resolved call: the types that its arguments are cast to, and its result type."""
 
     signature: Signature
     arguments: Types
@@ -127,11 +127,11 @@ class Resolved:
 
 
 class AmbiguousCall(TypeMismatch):
-    """A call that several overloads would take, and none of them without casts."""
+    """A call that fits several overloads, each only with casts."""
 
 
 class _Fit(NamedTuple):
-    """A signature that a call may mean, and at which cost."""
+    """A signature that fits a call, and its cost."""
 
     cost: int
     signature: Signature
@@ -149,14 +149,14 @@ class SqlFunction:
     signatures: tuple[Signature, ...]
     result_of: ResultOf | None = field(default=None, compare=False)
     hidden: bool = False
-    """Whether it is an operator and stands in no list of functions."""
+    """True if it is an operator, which is not listed among the functions."""
 
     def resolve(self, arguments: Types) -> Resolved:
-        """Return what a call with arguments of these types means.
+        """Return the overload for a call with arguments of these types.
 
         Raises:
-            AmbiguousCall: several overloads would take them.
-            TypeMismatch: none takes them.
+            AmbiguousCall: several overloads fit.
+            TypeMismatch: none fits.
         """
         fits = self._fits(arguments)
         if not fits:
@@ -171,7 +171,7 @@ class SqlFunction:
         return Resolved(best.signature, types, self._result(best.signature, best.bound, types))
 
     def means_several(self, arguments: Types) -> bool:
-        """Return whether a call with nothing but nulls means several signatures alike, which ksqlDB refuses."""
+        """Return True if a call with only nulls fits several signatures equally, which ksqlDB refuses."""
         if set(arguments) != {NULL}:
             return False
         fits = self._fits(arguments)
@@ -193,18 +193,18 @@ class SqlFunction:
         return self.resolve(arguments).result
 
     def takes(self, of: Type, at: int) -> bool:
-        """Tell if some signature has a parameter of this type at this place, from 0."""
+        """Return True if some signature has a parameter of this type at this position, from 0."""
         places = [signature.parameters for signature in self.signatures]
         return any(len(found) > at and found[at].type == of for found in places)
 
     def parameter_types(
         self, signature: Signature, arguments: Types, wanted: LambdaOf
     ) -> Types | None:
-        """Return the types that the parameters of a lambda have in a call.
+        """Return the types of a lambda's parameters in a call.
 
         Args:
-            signature: the one that the call would mean.
-            arguments: the types of the call's arguments, NULL for lambdas that are not known yet.
+            signature: the candidate signature of the call.
+            arguments: the types of the call's arguments, NULL for lambdas whose type is not known yet.
             wanted: the signature's parameter for the lambda.
 
         Returns:
@@ -225,7 +225,7 @@ class SqlFunction:
 
 
 def _fit(arguments: Types, wanted: Types) -> tuple[int, dict[str, Type]] | None:
-    """Return what it costs to call so, and what the generic types are; None if it does not fit."""
+    """Return the cost of a call with these arguments, and its type variables; None if they do not fit."""
     bound: dict[str, Type] = {}
     total = 0
     for given, of in zip(arguments, wanted, strict=True):
@@ -284,14 +284,14 @@ def _bind(given: Type, wanted: Generic, bound: dict[str, Type]) -> int | None:
 
 
 def wider_decimal(one: Decimal, other: Decimal) -> Decimal:
-    """Return the DECIMAL that has room for the values of two others, as far as there is one."""
+    """Return the DECIMAL that holds the values of two others, limited to the greatest precision."""
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
     return Decimal(min(whole + scale, DECIMAL_PRECISION_MAX), scale)
 
 
 def _wider_number(one: Type, other: Type) -> Type:
-    """Return the type that has room for numbers of two others."""
+    """Return the type that holds the numbers of two others."""
     if DOUBLE not in {one, other} and (isinstance(one, Decimal) or isinstance(other, Decimal)):
         sides = (
             of if isinstance(of, Decimal) else Decimal(_DIGITS[of.name]) for of in (one, other)
@@ -328,11 +328,11 @@ def _filled(  # noqa: PLR0911 - a table of cases
             return of
 
 
-# How signatures are written.
+# The text form of signatures.
 
 
 def signature(text: str) -> Signature:
-    """Return the signature that a text says.
+    """Return the signature that a text describes.
 
     Example:
         >>> found = signature("ARRAY<U> (array ARRAY<T>, f (T) => U)")
@@ -351,7 +351,7 @@ def signature(text: str) -> Signature:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield what stands between commas outside of all brackets."""
+    """Yield the parts between commas outside of brackets."""
     depth, start = 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "(<") - (sign in ")>" and text[at - 1 : at + 1] != "=>")
@@ -391,7 +391,7 @@ def function(
     result_of: ResultOf | None = None,
     hidden: bool = False,
 ) -> SqlFunction:
-    """Return a function by the texts of its signatures."""
+    """Return a function with the signatures that the texts describe."""
     return SqlFunction(
         name, family, description, tuple(map(signature, signatures)), result_of, hidden
     )

@@ -1,4 +1,4 @@
-"""Table functions, and what clauses are made of and no user writes: rows of a cube, headers as a column."""
+"""Table functions, and internal functions for clauses: rows of a cube, headers as a column."""
 
 from typing import Final
 
@@ -19,12 +19,12 @@ TABLE_FUNCTIONS: Final = (
         "ARRAY<T> (columns ARRAY<T>)",
     ),
 )
-"""What stands in a SELECT and makes several records of one; no call of them is left in a plan."""
+"""Functions in a SELECT that turn one record into several; plans contain no calls of them."""
 
 TABLE_STEPS: Final = (
-    # All rows in which some columns are there and the others null: [null, null], [null, 2], [1, null], [1, 2].
+    # All rows in which some columns are kept and the others null: [null, null], [null, 2], [1, null], [1, 2].
     function("CUBE", "TABLE", "", "ARRAY<ARRAY<T>> (columns ARRAY<T>)", hidden=True),
-    # The headers of a record, whose fields the language writes in capitals.
+    # The headers of a record, with field names in capitals as in SQL.
     function(
         "HEADERS",
         "TABLE",

@@ -1,4 +1,4 @@
-"""Functions of texts, and of bytes where both have the same ones. What is counted, is counted from 1."""
+"""Functions of texts, and of bytes if both have the same function. Positions start at 1."""
 
 from typing import Final
 

@@ -1,10 +1,10 @@
-"""Patterns of Java's DateTimeFormatter in Locale.US: how they are read, and the parts that they are made of.
+"""Patterns of Java's DateTimeFormatter in Locale.US: parsing a pattern into its parts.
 
-    yyyy-MM-dd'T'HH:mm[:ss]     numbers, texts and zones, literals between them, what may be missing in brackets
+    yyyy-MM-dd'T'HH:mm[:ss]     numbers, names and zones, literals between them, optional parts in brackets
 
-A number behind a number begins where the digits for those behind it are left: yyyyMMdd. Weeks are those of Locale.US: the first one
-has 1 January, and each begins on Sunday. Of the times of a day in words (`B`) and of the names of zones that are longer than CET
-(`zzzz`, `v`) only some are known: `Unknown`.
+When adjacent numbers are read, the first takes the digits that the others leave: yyyyMMdd. Weeks are those of
+Locale.US: the first contains 1 January, and each starts on Sunday. Day periods in words (`B`) and zone names longer
+than CET (`zzzz`, `v`) are only partly supported: `Unknown`.
 
 Source: the documentation of java.time.format.DateTimeFormatterBuilder.
 """
@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 Sign = Literal["none", "negative", "padded"]
-"""Which sign a number may have: none, a minus, or a plus too where it has more digits than are written at least."""
+"""The signs that a number may have: none, a minus, or also a plus if it has more digits than the pattern's minimum."""
 
 _TOKEN: Final = re.compile(
     r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
@@ -37,33 +37,33 @@ _WEEKS: Final = {
     "e": ("local_weekday", 2),
     "c": ("local_weekday", 1),
 }
-"""Fields of weeks, and how many letters stand for a number."""
+"""Fields of weeks, and the largest number of letters that means a number."""
 _OFFSETS: Final = ("HHmm", "HHMM", "HH:MM", "HHMMss", "HH:MM:ss")
 _ZEROS: Final = ("+00", "+0000", "+00:00", "+0000", "+00:00")
 _ERAS: Final = (("BC", "AD"), ("Before Christ", "Anno Domini"), ("B", "A"))
 
 
 class Unsupported(Exception):
-    """A pattern says what has no meaning here: the query is refused, for a null would be wrong."""
+    """The pattern has a part that is not supported. The query is refused, because a null would be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What stands there as it is."""
+    """A literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Digits of a field, from so many to so many."""
+    """A number of a field, with a minimum and a maximum number of digits."""
 
     field: str
     least: int
     most: int
     sign: Sign = "negative"
     reserved: int = 0
-    """How many digits behind these belong to others."""
+    """The number of following digits that belong to other parts."""
 
     @property
     def fixed(self) -> bool:
@@ -72,7 +72,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One of some names, the first of which stands for `first`."""
+    """One of several names; the first one has the value `first`."""
 
     field: str
     names: tuple[str, ...]
@@ -81,25 +81,25 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A zone: its id, a short name, or how far it is from UTC."""
+    """A zone: its id, its short name, or its offset from UTC."""
 
     form: Literal["id", "name", "offset"]
     pattern: str = ""
-    """Of an offset: HHmm, HHMM, HH:MM, HHMMss, HH:MM:ss; of GMT+8 O, and of its long form OOOO."""
+    """For an offset: HHmm, HHMM, HH:MM, HHMMss or HH:MM:ss; for GMT+8 O, and for its long form OOOO."""
     zero: str = ""
-    """What stands for no distance."""
+    """The text for a zero offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """What may be missing."""
+    """An optional part."""
 
     parts: "tuple[Part, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """A part with spaces before it, so many characters wide."""
+    """A part that is padded with leading spaces to a width."""
 
     width: int
     part: "Part"
@@ -107,7 +107,7 @@ class Padded:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Letters that stand for what is not known here, in a time of a day or in a zone."""
+    """Letters with an unsupported meaning, of a time of day or a zone."""
 
     letters: str
     of: Literal["time", "zone"]
@@ -121,7 +121,7 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
     """Return the parts of a pattern.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the pattern is invalid.
     """
     open_parts: list[list[Part]] = [[]]
     padding = 0
@@ -157,11 +157,11 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
 
 
 def supported_parts_of(pattern: str) -> tuple[Part, ...]:
-    """Return the parts of a pattern, all of which are known.
+    """Return the parts of a pattern, all of which are supported.
 
     Raises:
-        ValueError: it is none.
-        Unsupported: it has letters that are not known here.
+        ValueError: the pattern is invalid.
+        Unsupported: it has letters with an unsupported meaning.
     """
     parts = parts_of(pattern)
     for part in _inside(parts):
@@ -192,7 +192,7 @@ def _literal(token: re.Match[str]) -> str:
 
 
 def _side_by_side(parts: list[Part]) -> tuple[Part, ...]:
-    """Let the first number of a row of numbers leave the digits of those behind it, which have as many as they say."""
+    """Let the first of several adjacent numbers leave the digits of the following ones, if their lengths are fixed."""
     made: list[Part] = []
     first: int | None = None
     for part in parts:

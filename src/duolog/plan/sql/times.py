@@ -1,4 +1,4 @@
-"""Functions of dates, times of a day and timestamps. Patterns are those of Java's DateTimeFormatter."""
+"""Functions of dates, times of day and timestamps. Patterns are those of Java's DateTimeFormatter."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ def _moved(name: str, of: str) -> SqlFunction:
 
 
 def _with_zone(name: str, description: str, signature: str) -> SqlFunction:
-    """Return a function that may be told a time zone, behind its other arguments."""
+    """Return a function with an optional time zone as its last argument."""
     with_zone = signature.removesuffix(")") + ", zone STRING)"
     return function(name, _FAMILY, description, signature, with_zone)
 

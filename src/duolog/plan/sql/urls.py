@@ -1,4 +1,4 @@
-"""Functions of URLs: what one does not have is null."""
+"""Functions of URLs; missing parts are null."""
 
 from typing import Final
 

@@ -1,15 +1,16 @@
-"""Functions of a user's, written in Python, as a plan knows them: what they take and give, and what is called.
+"""User-defined SQL functions in Python, as a plan refers to them.
 
-    UserFunction   a name, its overloads, and where it comes from
+    UserFunction   a name, its overloads, and its origin
     Overload       one way to call it, by its signature
-    Code           the Python that is behind it, which may be missing, and replaced
-    Routine        one call in a plan: an overload for types that are known, and which step of it
+    Code           its Python code, which may be missing or replaced
+    Routine        one call in a plan: an overload with concrete types, and the step to call
 
-An aggregate has several steps, which are routines over what it keeps: `initialize`, `aggregate`, `undo`, `merge`, `map`. A scalar
-function has one, and so has a table function, whose rows are an ARRAY.
+An aggregate has several steps, which work on its state: `initialize`, `aggregate`, `undo`, `merge`, `map`. A scalar
+function has one step, and so has a table function, which returns its rows as an ARRAY.
 
-A parameter that may not be None is never called with one: the result of a scalar function is null then, and an aggregate
-passes the value over. Source: ksqlDB's documentation of user-defined functions, where parameters of primitive types do so.
+A parameter that does not accept None is never called with it: the result of a scalar function is then null, and an
+aggregate ignores the value. Source: ksqlDB's documentation of user-defined functions, which treats parameters of
+primitive types like this.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,44 +27,44 @@ Kind = Literal["scalar", "aggregate", "table"]
 Step = Literal["call", "initialize", "aggregate", "undo", "merge", "map"]
 
 FAMILIES: Final[dict[Kind, str]] = {"scalar": "OTHER", "aggregate": "AGGREGATE", "table": "TABLE"}
-"""What SHOW FUNCTIONS says of a function that says nothing itself."""
+"""The family that SHOW FUNCTIONS reports for a function without one."""
 _NULL_WHERE_IT_FAILS: Final = ("call", "map")
 
 
 class FunctionFailed(Exception):
-    """A function of a user's has raised, or has given what it may not; the text names it, its line and what was wrong."""
+    """A user-defined function raised an error or returned an invalid value; the text has its name, line and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One way to call a function, as far as a plan depends on it."""
+    """One way to call a function, with everything that a plan depends on."""
 
     signature: Signature
-    """Of an aggregate: the columns, then the constants; of a table function the result is the type of a row."""
+    """For an aggregate: the columns, then the constants. For a table function, the result is the type of a row."""
     nullable: tuple[bool, ...]
-    """For each parameter, whether it may be called with None."""
+    """For each parameter, True if it accepts None."""
     constants: int = 0
-    """Of an aggregate: how many of the last parameters are constants, which its class is made with."""
+    """For an aggregate: the number of constants, the last parameters, which are passed to its class."""
     state: Type | None = None
-    """Of an aggregate: the type of what it keeps for a group."""
+    """For an aggregate: the type of its state for a group."""
     steps: tuple[Step, ...] = ("call",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """The Python behind an overload; what was read again is another one."""
+    """The Python code of an overload; loading a module again creates a new one."""
 
     called: Callable[..., Any]
     """The function, or the class of an aggregate."""
     annotations: tuple[Any, ...]
-    """How the parameters are annotated, in their order: dataclasses are made for those that say so."""
+    """The annotations of the parameters, in order: arguments are converted to annotated dataclasses."""
     state_annotation: Any = None
     place: str = ""
-    """Where it is written: `scoring.py:12`."""
+    """The source line of its definition: `scoring.py:12`."""
 
 
 class Code:
-    """The Python behind a function, by its overloads. It may be replaced while plans hold it; Threads: any."""
+    """The Python code of a function, by overload. It may be replaced while plans refer to it. Threads: any."""
 
     def __init__(self, bodies: Mapping[Overload, Body], missing: str = "") -> None:
         self._bodies = dict(bodies)
@@ -72,25 +73,25 @@ class Code:
 
     @property
     def missing(self) -> str:
-        """Why it cannot be called; empty where it can."""
+        """The reason why it cannot be called; empty if it can."""
         return self._now._missing  # noqa: SLF001 - one of its own kind
 
     def body(self, overload: Overload) -> Body | None:
-        """Return what is called now."""
+        """Return the current code of an overload."""
         return self._now._bodies.get(overload)  # noqa: SLF001 - as above
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another one is called in its place."""
+        """True if other code has replaced it."""
         return self._later is not None
 
     def give_way(self, later: "Code") -> None:
-        """Let whoever holds this call another one from now on."""
+        """Replace it by `later` for all plans that refer to it."""
         if later is not self._now:
             self._now._later = later  # noqa: SLF001 - as above
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is sent to another process is what is called now.
+        # Another process receives the current code.
         return Code, (self._now._bodies, self._now._missing)  # noqa: SLF001 - as above
 
     @property
@@ -106,22 +107,22 @@ NO_CODE: Final = Code({})
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function by its name in the language."""
+    """A function by its name in SQL."""
 
     name: str
     kind: Kind
     origin: str
-    """`module:name`, as CREATE FUNCTION has it."""
+    """`module:name`, as in CREATE FUNCTION."""
     overloads: tuple[Overload, ...]
     code: Code = field(default=NO_CODE, compare=False)
     description: str = field(default="", compare=False)
     family: str = field(default="", compare=False)
     revision: int = 0
-    """How often it was replaced."""
+    """The number of times that it was replaced."""
 
     @property
     def function(self) -> SqlFunction:
-        """It as the binder resolves calls: overloads by their signatures."""
+        """The function for the binder, which resolves calls by signature."""
         return SqlFunction(
             self.name,
             self.family or FAMILIES[self.kind],
@@ -130,16 +131,16 @@ class UserFunction:
         )
 
     def overload_of(self, signature: Signature) -> int:
-        """Return the number of the overload that has this signature."""
+        """Return the index of the overload that has this signature."""
         return next(at for at, one in enumerate(self.overloads) if one.signature is signature)
 
     def __deepcopy__(self, _memo: object) -> "UserFunction":
-        return self  # Statements are copied, and what they call is not theirs.
+        return self  # Statements are copied; the functions that they call are shared.
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """One call of a function in a plan: which step of which overload, and the types that it is called with."""
+    """One call of a function in a plan: the overload and step, and the types of arguments and result."""
 
     function: UserFunction
     number: int
@@ -147,11 +148,11 @@ class Routine:
     arguments: Types
     result: Type
     constants: tuple[object, ...] = ()
-    """What the class of an aggregate is made with."""
+    """The arguments of an aggregate's constructor."""
     _kept: "list[tuple[Body | None, Bound]]" = field(
         default_factory=list, init=False, compare=False, repr=False
     )
-    """What was bound last, and of which code: to look it up by what it is would cost more than most calls."""
+    """The latest binding and its code. Finding it by comparing routines would cost more than most calls."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         said = (self.function, self.number, self.step, self.arguments, self.result, self.constants)
@@ -159,7 +160,7 @@ class Routine:
 
     @property
     def name(self) -> str:
-        """What it is called in texts of a plan: `SCORE`, and of a step of an aggregate `SCORE.merge`."""
+        """The name in texts of a plan: `SCORE`, or `SCORE.merge` for a step of an aggregate."""
         return self.function.name if self.step == "call" else f"{self.function.name}.{self.step}"
 
     @property
@@ -168,7 +169,7 @@ class Routine:
 
     @property
     def body(self) -> Body | None:
-        """What is called now; None where it is missing."""
+        """The current code; None if it is missing."""
         return self.function.code.body(self.overload)
 
     def __str__(self) -> str:
@@ -176,12 +177,12 @@ class Routine:
         return f"{self.name}{given}"
 
     def __call__(self, *values: Any) -> Any:
-        """Return what it gives for values as rows have them: as `bound`, but null where a step of a row fails.
+        """Return the result for values in row form, as `bound` does, but null if a step of a row fails.
 
-        So it is null whether it is called by itself or with many records, and whatever stands around it.
+        The result is therefore the same whether it is called alone or for many records, and in any expression.
 
         Raises:
-            FunctionFailed: a step that keeps something raises, or gives what it may not: that is its record's fault.
+            FunctionFailed: a step with state raises or returns an invalid value. Its record fails.
         """
         try:
             return self.called_with(values)
@@ -192,14 +193,14 @@ class Routine:
 
     @property
     def is_null_where_it_fails(self) -> bool:
-        """Whether it is a step of a row, which goes on without what it gives."""
+        """True if it is a step of a row: the row continues with null if it fails."""
         return self.step in _NULL_WHERE_IT_FAILS
 
     def called_with(self, values: Sequence[Any]) -> Any:
-        """Return what it gives for values as rows have them.
+        """Return the result for values in row form.
 
         Raises:
-            FunctionFailed: it raises, or gives what it may not.
+            FunctionFailed: it raises or returns an invalid value.
         """
         body = self.body
         if not self._kept or self._kept[0][0] is not body:
@@ -207,16 +208,16 @@ class Routine:
         return self._kept[0][1](values)
 
     def __getattr__(self, name: str) -> Any:
-        # What plans and errors call any function by.
+        # Plans and errors ask every function for its name.
         if name == "__qualname__":
             return self.name
         raise AttributeError(name)
 
     def bound(self) -> "Bound":
-        """Return what computes it: from the values of the arguments, as rows have them, to the value of the result.
+        """Return a callable that computes the result from arguments in row form.
 
         Raises:
-            StatementError: the module of the function cannot be had.
+            StatementError: the module of the function is not available.
         """
         body = self.body
         if self.function.code.missing or body is None:
@@ -228,7 +229,7 @@ class Routine:
 
 
 class Bound:
-    """A routine, ready to be called: what is converted on the way in and out, and which nulls it does not see."""
+    """A routine with its conversions of arguments and result, and the arguments that must not be null."""
 
     def __init__(self, routine: Routine, body: Body, called: Callable[..., Any]) -> None:
         self._routine = routine
@@ -240,7 +241,7 @@ class Bound:
         self._strict = [at for at, may in enumerate(nullable) if not may]
         self._given = from_python(routine.result)
         self._rows = routine.function.kind == "table"
-        # What an aggregate has kept stays where a value is passed over.
+        # The state of an aggregate is unchanged if a value is ignored.
         self._passed_over = routine.step in {"aggregate", "undo"}
 
     def __call__(self, values: Sequence[Any]) -> Any:
@@ -263,7 +264,7 @@ class Bound:
         ]
 
     def _annotations(self) -> tuple[Any, ...]:
-        """Return how each argument of the step is annotated."""
+        """Return the annotation of each argument of the step."""
         routine, overload = self._routine, self._routine.overload
         kept, columns = self._body.state_annotation, self._body.annotations
         match routine.step:
@@ -296,7 +297,7 @@ class Bound:
 
 
 def missing_function(function: UserFunction) -> StatementError:
-    """Return the error of a function whose module cannot be had."""
+    """Return the error for a function whose module is not available."""
     return StatementError(
         f'function "{function.name}" from "{function.origin}" cannot be called',
         detail=function.code.missing,
@@ -305,7 +306,7 @@ def missing_function(function: UserFunction) -> StatementError:
 
 
 def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any, ...]:
-    """Return what is said of each of `count` arguments, where one parameter may stand several times."""
+    """Return one item of `of` for each of `count` arguments; a variadic parameter can have several."""
     if not signature.variadic:
         return of[:count]
     at = len(signature.parameters) - 1 - signature.behind
@@ -314,7 +315,7 @@ def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any,
 
 
 def _line_in(error: Exception, body: Callable[..., Any]) -> str:
-    """Return the last line of the function's own module that an error came through; empty where it came through none."""
+    """Return the last line of the function's own module in a traceback; empty if there is none."""
     module = getattr(body, "__module__", None)
     found = ""
     trace = error.__traceback__

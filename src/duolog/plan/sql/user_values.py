@@ -1,12 +1,12 @@
-"""Values of rows as a user's functions take and give them.
+"""Conversion of row values to and from the Python values of user-defined functions.
 
-    of a row                            of a function
-    STRUCT: a dict by field             a dataclass, where the annotation is one; else the dict
+    in a row                            in a function
+    STRUCT: a dict by field             a dataclass if annotated as one, else the dict
     TIME: milliseconds of the day       a time
     TIMESTAMP: a datetime in UTC        the same; one without a zone counts as UTC
-    all else                            the same
+    all others                          the same
 
-What a function gives is looked at: a text for a BIGINT is an error of the call, and not of whoever writes the row.
+Results are checked: if a function returns a text for a BIGINT, the call fails, and not a later write of the row.
 """
 
 import datetime as dt
@@ -37,14 +37,14 @@ from duolog.plan.types import (
 )
 
 Convert = Callable[[Any], Any]
-"""Makes one value of another; it is not asked for None."""
+"""Converts a value; never called with None."""
 
 _BITS: Final = {INT: 32, BIGINT: 64}
 _WIDE: Final = Context(prec=100)
 
 
 def to_python(of: Type, annotation: Any = None) -> Convert | None:
-    """Return what makes a value of a row one that a function takes; None where it is one already."""
+    """Return the conversion from a row's value to a function's argument; None if it is the identity."""
     annotation = without_none(annotation)
     if not any(part == TIME or isinstance(part, Struct) for part in parts_of(of)):
         return None
@@ -62,7 +62,7 @@ def to_python(of: Type, annotation: Any = None) -> Convert | None:
 
 
 def from_python(of: Type) -> Convert:
-    """Return what makes what a function gives a value of a row; it raises TypeError or ValueError for what is none."""
+    """Return the conversion from a function's result to a row's value; it raises TypeError or ValueError if invalid."""
     match of:
         case Array(element=element):
             item = _or_null(from_python(element))
@@ -83,12 +83,12 @@ def from_python(of: Type) -> Convert:
 
 
 def field_name(name: str) -> str:
-    """Return the field of a STRUCT that a field of a dataclass is: names of the language are written in capitals."""
+    """Return the name of the STRUCT field for a dataclass field: SQL's names are in capitals."""
     return name.upper()
 
 
 def without_none(annotation: Any) -> Any:
-    """Return an annotation without what says that None may stand there too, and without what it is Annotated with."""
+    """Return an annotation without `| None` and without `Annotated`."""
     if get_origin(annotation) is Annotated:
         return without_none(get_args(annotation)[0])
     if get_origin(annotation) in {Union, UnionType}:

@@ -1,6 +1,6 @@
-"""A plan as text for people: its ingresses, levels, sub-topologies, stores and edges.
+"""Renders a plan as text: its ingresses, levels, sub-topologies, stores and edges.
 
-Source: Kafka Streams `Topology.describe()`, whose words these are.
+Source: Kafka Streams `Topology.describe()`, whose terms it uses.
 """
 
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ _STEP: Final = "  "
 
 
 def describe(levels: Levels) -> str:
-    """Return the levels of a plan as text. A record flows from a line to those indented below.
+    """Return the levels of a plan as text. A record flows from a line to the lines indented below it.
 
-    Where several ways come together, what follows is told once.
+    If several paths merge, the rest is shown once.
     """
     return "\n".join(_lines(levels, set()))
 
 
 def describe_node(node: Node) -> str:
-    """Return one line about what `node` does."""
+    """Return one line that describes `node`."""
     return f"{node.name}: {node.action}"
 
 

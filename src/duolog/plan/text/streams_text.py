@@ -1,4 +1,4 @@
-"""A plan as Kafka Streams' `Topology.describe()` prints one: what it would run as there.
+"""Renders a plan like Kafka Streams' `Topology.describe()`, as the topology that would run there.
 
     Topologies:
        Sub-topology: 0
@@ -10,9 +10,9 @@
         Sink: sink-4 (topic: visits-by-user)
           <-- aggregate-3
 
-Nodes that feed each other, or share a store, are a sub-topology; where records need another task there is a
-sink to a repartition topic, and a source of it. Names are ours, and where Kafka Streams makes several nodes of one
-call, or none of one of ours, this is one node; so is what ends at a terminal.
+Nodes that feed each other, or share a store, are a sub-topology. If records must change their task, there is a sink
+to a repartition topic, and a source that reads it. Names are Duolog's. A call for which Kafka Streams creates several
+nodes, or none, is one node here; so is a print.
 
 Source: Kafka Streams `InternalTopologyBuilder`, `TopologyDescription`.
 """
@@ -28,19 +28,19 @@ _NOTHING: Final = "none"
 
 @dataclass(eq=False)
 class _Box:
-    """A source, processor or sink, as it is printed."""
+    """A source, processor or sink of the text."""
 
     kind: str
     name: str
     detail: str
     stores: tuple[str, ...] = ()
-    """Those that it fills or looks into."""
+    """The stores that it fills or reads."""
     before: list["_Box"] = field(default_factory=list)
     after: list["_Box"] = field(default_factory=list)
 
 
 def describe_as_streams(plan: Plan) -> str:
-    """Return the text; nodes stand in the order of the plan."""
+    """Return the text; nodes are in the plan's order."""
     boxes = _boxes(plan)
     lines = ["Topologies:"]
     for number, together in enumerate(_subtopologies(boxes)):
@@ -63,7 +63,7 @@ def _names(boxes: Iterable[_Box]) -> str:
 
 
 def _boxes(plan: Plan) -> list[_Box]:
-    """Return a box for each node, with those of repartition topics between them."""
+    """Return a box for each node, with boxes for repartition topics between them."""
     found: list[_Box] = []
     ends: dict[Node, _Box] = {}
     shuffled: dict[tuple[Node, ...], _Box] = {}
@@ -76,10 +76,10 @@ def _boxes(plan: Plan) -> list[_Box]:
         return box
 
     def behind_topic(driver: Node, reader: Node) -> _Box:
-        """Return the source of the repartition topic behind `driver`, or what it is itself."""
+        """Return the source of the repartition topic after `driver`; without one, the box of `driver`."""
         if not (reader.reshuffles or (reader.by_key and _has_new_key(driver))):
             return ends[driver]
-        # The readers of a group share its topic; else each has its own.
+        # The readers of a group share its topic; others have one each.
         way = (driver,) if isinstance(driver, GroupBy) else (driver, reader)
         if way not in shuffled:
             stem = reader.stores[0] if reader.stores else reader.name
@@ -119,7 +119,7 @@ def _stores(node: Node) -> tuple[str, ...]:
 
 
 def _kept_by(table: Node) -> list[str]:
-    """Return the stores from which a row of `table` is found."""
+    """Return the stores in which a row of `table` is looked up."""
     above = driving(table, lambda one: bool(one.stores))
     return [store for one in above for store in one.stores]
 
@@ -129,12 +129,12 @@ def _kept(stores: tuple[str, ...]) -> str:
 
 
 def _has_new_key(node: Node) -> bool:
-    """Tell if Kafka Streams would repartition the records of `node` before it needs them by key."""
+    """Return True if Kafka Streams would repartition the records of `node` before reading them by key."""
     return any(one.rekeys for one in driving(node, lambda one: one.rekeys or one.by_key))
 
 
 def _subtopologies(boxes: list[_Box]) -> list[list[_Box]]:
-    """Return the boxes that feed each other or share a store, in their order."""
+    """Return groups of boxes that feed each other or share a store, in order."""
     first: dict[_Box, _Box] = {box: box for box in boxes}
 
     def root(box: _Box) -> _Box:

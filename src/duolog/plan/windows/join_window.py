@@ -1,16 +1,16 @@
-"""How far apart in time records of two streams may be to be joined.
+"""The time window within which records of two streams are joined.
 
     left record at t        right records from t - before to t + after
 
-A record is kept for later ones of the other stream while stream time, the greatest timestamp of its
-own stream in the task, is less than the length of the window and the grace period ahead of it.
+A record is stored for later records of the other stream until stream time, the greatest timestamp of its own
+stream in the task, is ahead of it by the length of the window and the grace period.
 
-The window of a left record closes when the greatest timestamp of both streams is beyond t + after + grace. A left or
-outer join then emits it unmatched, if it has no partner, and joins it with no later record: nothing is emitted
-unmatched and then matched. The same holds for right records with `before`.
+The window of a left record closes when the greatest timestamp of both streams exceeds t + after + grace. A left or
+outer join then emits the record unmatched if it has no partner, and does not join it later: no record is emitted
+first unmatched and then matched. The same holds for right records with `before`.
 
-Source: Kafka Streams `JoinWindows`; it keeps a record for size and grace only, which loses partners of a window with a
-negative or no end, and emits unmatched and then matched (KAFKA-19536).
+Source: Kafka Streams `JoinWindows`. It stores a record only for size and grace, which loses partners if the window's
+end is negative or zero, and it emits records first unmatched and then matched (KAFKA-19536).
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _LONGEST_MS: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class JoinWindow:
-    """From `before_ms` before a left record to `after_ms` behind it; one of them may be negative."""
+    """From `before_ms` before a left record to `after_ms` after it; one of them may be negative."""
 
     before_ms: int
     after_ms: int
     grace_ms: int = 0
     again: bool = False
-    """Whether a record that was emitted unmatched is joined again, and kept too briefly, as by Kafka Streams."""
+    """True for Kafka Streams' behaviour: records emitted unmatched are joined again, and are stored too briefly."""
 
     def __post_init__(self) -> None:
         if self.size_ms < 0:
@@ -49,23 +49,23 @@ class JoinWindow:
 
     @property
     def kept_ms(self) -> int:
-        """How long a record is kept, by stream time: until no record within the grace period can need it."""
+        """How long a record is stored, by stream time: until no record within the grace period can match it."""
         if self.again:
             return self.size_ms + self.grace_ms
         return max(self.size_ms, self.before_ms + 1, self.after_ms + 1) + self.grace_ms
 
     @property
     def waits_ms(self) -> int:
-        """How far the end of a record's window is passed before one that comes is emitted unmatched at once."""
+        """How far stream time must exceed the end of a record's window for the record to be emitted unmatched on arrival."""
         return 0 if self.again else self.grace_ms
 
     @property
     def reversed(self) -> "JoinWindow":
-        """The same window as a record of the right stream sees it."""
+        """The same window as seen from a record of the right stream."""
         return JoinWindow(self.after_ms, self.before_ms, self.grace_ms, self.again)
 
     def bounds(self, timestamp_ms: int) -> tuple[int, int]:
-        """Return the first and the last timestamp that a record is joined with.
+        """Return the first and last timestamp with which a record is joined.
 
         Example:
             >>> JoinWindow(5, 10).bounds(100), JoinWindow(5, 10).reversed.bounds(100)

@@ -1,16 +1,16 @@
-"""Windows of time that records are aggregated in, and the keys that they make.
+"""The windows of aggregates, and the keys that they add.
 
     tumbling   size 10            [0, 10)  [10, 20)  [20, 30)  …         advance = size
     hopping    size 10, advance 5 [0, 10)  [5, 15)   [10, 20)  …
-    calendar   day, week, month …          in `plan.calendar_windows`
+    calendar   day, week, month …          in `calendar_windows`
     unlimited  start 15                    [15, ─────────────────
 
     session  gap 5                [1 ── 4]        [11 ── 13]            from first to last record
     sliding  difference 5         [-1 ── 4] [2 ── 7] …                  one ends with each record
 
-A window closes when stream time, the greatest timestamp that the task has seen, reaches its end
-plus the grace period. A record is added to each of its windows that is open. Where the end is in the
-window (sessions, sliding windows) stream time must be beyond it; of a session, by the gap too.
+A window closes when stream time, the greatest timestamp that the task has seen, reaches its end plus the grace period.
+A record is added to all open windows that contain it. If the end is inclusive (sessions, sliding windows), stream time
+must exceed it; for a session, by the gap as well.
 
 Source: Kafka Streams `TimeWindows`, `KStreamWindowAggregate`, `SessionWindows`, `SlidingWindows`,
 `UnlimitedWindows`.
@@ -26,9 +26,9 @@ from duolog.plan.windows.calendar_windows import CalendarWindows
 
 @dataclass(frozen=True, slots=True)
 class TimeWindows:
-    """Windows of `size_ms`, one beginning every `advance_ms`, `offset_ms` behind 1970 among others.
+    """Windows of `size_ms`, one starting every `advance_ms`, one of them `offset_ms` after 1970.
 
-    The first one of all is the last that begins in 1970 or before it.
+    The first window is the last one that starts at or before 1970.
     """
 
     size_ms: int
@@ -36,7 +36,7 @@ class TimeWindows:
     grace_ms: int = 0
     offset_ms: int = 0
     graced: bool = True
-    """Whether somebody has said so, be it 0."""
+    """True if the user gave a grace period, possibly 0."""
 
     def __post_init__(self) -> None:
         if self.size_ms < 1:
@@ -56,12 +56,12 @@ class TimeWindows:
 
     @property
     def kept_ms(self) -> int:
-        """How long Kafka Streams keeps a window's row at least, from its start on."""
+        """The minimum time for which Kafka Streams stores a window's row, from the window's start."""
         return self.size_ms + self.grace_ms
 
     @property
     def closes_after_ms(self) -> int:
-        """A window has closed when stream time is this much or more beyond its end."""
+        """A window has closed when stream time is at least this much beyond its end."""
         return self.grace_ms
 
     @property
@@ -70,7 +70,7 @@ class TimeWindows:
         return self.offset_ms - self.advance_ms if self.offset_ms else 0
 
     def starts(self, timestamp_ms: int) -> Iterator[int]:
-        """Yield the starts of the windows that a record is in, in order.
+        """Yield the starts of the windows that contain a record, in order.
 
         Example:
             >>> list(TimeWindows(10, 5).starts(12)), list(TimeWindows(10, 5).starts(3))
@@ -81,11 +81,11 @@ class TimeWindows:
         return iter(range(first, timestamp_ms + 1, self.advance_ms))
 
     def end(self, start: int) -> int:
-        """Return the end of the window that starts here: the first millisecond behind it."""
+        """Return the exclusive end of the window with this start."""
         return min(NO_END, start + self.size_ms)
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the end up to which rows of windows are kept no more."""
+        """Return the window end up to which rows are evicted."""
         return stream_time - (stream_time - self.origin_ms) % self.advance_ms - self.grace_ms
 
     @property
@@ -102,12 +102,12 @@ class TimeWindows:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindows:
-    """Windows from the first to the last of records that are `gap_ms` apart at most."""
+    """Windows from the first to the last of a sequence of records that are at most `gap_ms` apart."""
 
     gap_ms: int
     grace_ms: int = 0
     graced: bool = True
-    """Whether somebody has said so, be it 0."""
+    """True if the user gave a grace period, possibly 0."""
 
     def __post_init__(self) -> None:
         if self.gap_ms < 1:
@@ -116,16 +116,16 @@ class SessionWindows:
 
     @property
     def kept_ms(self) -> int:
-        """How long Kafka Streams keeps a session's row at least, from its end on."""
+        """The minimum time for which Kafka Streams stores a session's row, from the session's end."""
         return self.gap_ms + self.grace_ms
 
     @property
     def closes_after_ms(self) -> int:
-        """A session has closed when stream time is this much or more beyond its end, which it holds."""
+        """A session has closed when stream time is at least this much beyond its inclusive end."""
         return self.gap_ms + self.grace_ms + 1
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the end up to which rows of sessions are kept no more."""
+        """Return the session end up to which rows are evicted."""
         return stream_time - self.closes_after_ms
 
     @property
@@ -138,15 +138,15 @@ class SessionWindows:
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindows:
-    """Windows that records of a key make: one ends with each, `difference_ms` behind its start.
+    """Windows of `difference_ms` that the records of a key define: one ends with each record.
 
-    One begins right behind each record, if it holds any. Both ends are in a window.
+    Another window starts directly after each record, if it is not empty. Both bounds are inclusive.
     """
 
     difference_ms: int
     grace_ms: int = 0
     graced: bool = True
-    """Whether somebody has said so, be it 0."""
+    """True if the user gave a grace period, possibly 0."""
 
     def __post_init__(self) -> None:
         if self.difference_ms < 1:
@@ -158,16 +158,16 @@ class SlidingWindows:
 
     @property
     def kept_ms(self) -> int:
-        """How long Kafka Streams keeps a window's row at least: others are made of it."""
+        """The minimum time for which Kafka Streams stores a window's row: other windows are computed from it."""
         return 2 * self.difference_ms + self.grace_ms
 
     @property
     def closes_after_ms(self) -> int:
-        """A window has closed when stream time is this much or more beyond its end, which it holds."""
+        """A window has closed when stream time is at least this much beyond its inclusive end."""
         return self.grace_ms + 1
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the end up to which rows of windows are kept no more: others are made of them."""
+        """Return the window end up to which rows are evicted: other windows are computed from later ones."""
         return stream_time - self.closes_after_ms - self.difference_ms - 1
 
     @property
@@ -180,7 +180,7 @@ class SlidingWindows:
 
 @dataclass(frozen=True, slots=True)
 class UnlimitedWindows:
-    """One window, from `start_ms` on, without an end. What is before it is in none."""
+    """A single window from `start_ms` without an end. Earlier records are in no window."""
 
     start_ms: int = 0
 
@@ -190,34 +190,34 @@ class UnlimitedWindows:
 
     @property
     def grace_ms(self) -> int:
-        """Nothing is late for it."""
+        """No record is late."""
         return 0
 
     @property
     def graced(self) -> bool:
-        """It needs none."""
+        """It needs no grace period."""
         return True
 
     def starts(self, timestamp_ms: int) -> Iterator[int]:
-        """Yield the window's start, if a record is in it."""
+        """Yield the window's start if the window contains the record."""
         return iter([self.start_ms] if timestamp_ms >= self.start_ms else [])
 
     def end(self, _start: int) -> int:
-        """Return the last millisecond that there is."""
+        """Return the last possible millisecond."""
         return NO_END
 
     @property
     def kept_ms(self) -> None:
-        """Its rows are kept for ever."""
+        """Its rows are stored forever."""
         return
 
     @property
     def closes_after_ms(self) -> int:
-        """It never closes: its end is the last millisecond that there is."""
+        """It never closes: its end is the last possible millisecond."""
         return 0
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the end up to which rows are kept no more: there is none."""
+        """Return the window end up to which rows are evicted: no row is."""
         return stream_time
 
     @property
@@ -230,13 +230,13 @@ class UnlimitedWindows:
 
 
 FixedWindows = TimeWindows | CalendarWindows | UnlimitedWindows
-"""Windows that a record is in by its timestamp alone."""
+"""Windows that depend only on a record's timestamp."""
 
 Windows = FixedWindows | SessionWindows | SlidingWindows
 
 
 def ensure_closing(windows: Windows, of: object) -> None:
-    """Check that windows of an aggregate close, and that it was said how long they wait: what is told then is told for good."""
+    """Check that an aggregate's windows close and that a grace period was given, because a final result cannot be corrected."""
     if isinstance(windows, UnlimitedWindows):
         raise InvalidPlan(
             f'a window without an end never closes: that of "{of}"',
@@ -257,7 +257,7 @@ def ensure_grace(grace_ms: int) -> None:
 
 
 def ensure_retention(windows: Windows | None, retention_ms: int) -> None:
-    """Raise a StatementError where rows of windows cannot be kept for a time."""
+    """Raise a StatementError if rows of these windows cannot have this retention."""
     if windows is None:
         raise InvalidPlan(
             "a retention is for rows of windows",
