@@ -38,7 +38,8 @@ through a repartition topic; a level cannot.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes import (
@@ -75,19 +76,16 @@ class TableCopy(Node):
     name: str
     table: Node
     store: str
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.table,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.table.schema
-
-    @property
-    def by_key(self) -> bool:
-        return True
 
     @property
     def history_ms(self) -> int | None:
@@ -98,7 +96,7 @@ class TableCopy(Node):
         return (self.store,)
 
     @property
-    def ttl_ms(self) -> int | None:  # type: ignore[override]
+    def ttl_ms(self) -> int | None:
         return ttl_of(self.table)
 
     @property

@@ -1,8 +1,8 @@
 """The aggregate: folds the records of a group into a row of a table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, get_args
+from typing import ClassVar, Final, get_args
 from typing import Literal as OneOf
 
 from duolog.plan.aggregates.accumulators import Accumulator
@@ -68,7 +68,10 @@ class AggregateNode(Node):
     """If no record arrives for this long, stream time follows the wall clock until the last window closes; None: never."""
     at_once: bool = False
     """True if each update is forwarded immediately, without a record cache that merges updates."""
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
 
     def __post_init__(self) -> None:
         ensure_some(self.results, "an aggregate")
@@ -123,14 +126,6 @@ class AggregateNode(Node):
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.group,) if self.group.rekeys else (self.group.parent,)
-
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def stores(self) -> tuple[str, ...]:
@@ -200,7 +195,7 @@ class AggregateNode(Node):
         return tuple(Column(kept.name, kept.type) for kept in self.accumulators)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         scope = Scope(self._key, accumulators=self.accumulator_columns)
         window = self.windows.key if self.windows else None
         return Schema(self._key, typed_columns(self.results, scope), window)
@@ -208,10 +203,6 @@ class AggregateNode(Node):
     @property
     def _key(self) -> tuple[Column, ...]:
         return self.group.schema.key + (BOUNDS if self.windows else ())
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

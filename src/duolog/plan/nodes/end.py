@@ -1,5 +1,7 @@
 """Nodes without children: the ends of a plan."""
 
+from typing import ClassVar
+
 from duolog.plan.formats import JSON
 from duolog.plan.nodes.node import Node
 from duolog.plan.schema import Schema
@@ -9,22 +11,19 @@ class End(Node):
     """The base of sinks, prints and calls: records leave the plan unchanged, with all columns."""
 
     parent: Node
+    keeps_whole_rows: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.parent,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
 
     @property
-    def is_table(self) -> bool:  # type: ignore[override]
+    def is_table(self) -> bool:
         return self.parent.is_table
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True
 
 
 def ensure_json(end: End, purpose: str) -> None:

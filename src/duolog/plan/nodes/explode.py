@@ -1,7 +1,8 @@
 """Explode: a record becomes several, one for each element of an ARRAY or entry of a MAP."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, type_of
@@ -28,7 +29,8 @@ class Explode(Node):
     into: tuple[str, ...]
     outer: bool = False
     beside: tuple[Expression, ...] = ()
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    may_drop: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "explode")
@@ -38,12 +40,8 @@ class Explode(Node):
     def parents(self) -> tuple[Node, ...]:
         return (self.parent,)
 
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.parent.schema
         value = {column.name: column for column in of.value}
         value |= {column.name: column for column in self._elements}

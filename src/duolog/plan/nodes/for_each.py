@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions.awaiting import ensure_awaits_nothing
@@ -17,6 +17,9 @@ class ForEach(End):
     name: str
     parent: Node
     function: Callable[[Any], object]
+    modes: ClassVar[str] = (
+        "both modes, where the master is local: it is called in the process that started the application"
+    )
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -32,10 +35,6 @@ class ForEach(End):
     def called(self) -> str:
         """The name of the function."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
-
-    @property
-    def modes(self) -> str:
-        return "both modes, where the master is local: it is called in the process that started the application"
 
     @property
     def action(self) -> str:

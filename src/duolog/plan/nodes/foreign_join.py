@@ -14,9 +14,9 @@ sides at once (a table joined with itself).
 Source: Kafka Streams `foreignkeyjoin`, KIP-213, KIP-1104; it compares a hash of the row with a copy of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
@@ -63,7 +63,9 @@ class Numbered(Node):
     right: Node
     keys: tuple[Named, ...]
     store: str
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    keeps_whole_rows: ClassVar[bool] = True  # Detecting a change requires the whole row.
+    expiry: ClassVar[str] = "the last number, for good"
 
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
@@ -90,20 +92,12 @@ class Numbered(Node):
         return (self.store,)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         foreign = (
             Column(f"(foreign {at}) {column.name}", column.type)
             for at, column in enumerate(self.foreign_key)
         )
         return self.left.schema.with_value((*self.left.schema.value, *foreign, NUMBER))
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # Detecting a change requires the whole row.
-
-    @property
-    def expiry(self) -> str:
-        return "the last number, for good"
 
     @property
     def action(self) -> str:
@@ -120,22 +114,16 @@ class Subscribe(Node):
     name: str
     numbered: Numbered
     kind: ForeignJoinKind
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    rekeys: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.numbered,)
 
-    @property
-    def rekeys(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         left = self.numbered.left.schema
         primary, columns = (map(left_column, part) for part in (left.key, left.value))
         value = (*primary, NUMBER, INSTRUCTION, *columns)
@@ -158,26 +146,17 @@ class _Answering(Node):
 
     name: str
     numbered: Numbered
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    by_key: ClassVar[bool] = True
+    rekeys: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
 
     @property
     def right(self) -> Node:
         return self.numbered.right
 
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def rekeys(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         left, right = self.numbered.left.schema, self.right.schema
         columns = (*map(left_column, left.value), *map(right_column, right.value))
         return Schema(left.key, (NUMBER, OUTCOME, *columns), left.window)
@@ -241,6 +220,7 @@ class Answers(_Answering):
 
     subscriptions: Subscriptions
     foreign_table: ForeignTable
+    by_key: ClassVar[bool] = False
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -249,10 +229,6 @@ class Answers(_Answering):
     @property
     def drivers(self) -> tuple[Node, ...]:
         return self.parents
-
-    @property
-    def by_key(self) -> bool:
-        return False
 
     @property
     def action(self) -> str:
@@ -269,22 +245,18 @@ class Announce(Node):
     name: str
     numbered: Numbered
     kind: ForeignJoinKind
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    rekeys: ClassVar[bool] = (
+        True  # The key is the same, but the readers are in another part of the plan.
+    )
+    may_drop: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.numbered,)
 
     @property
-    def rekeys(self) -> bool:
-        return True  # The key is the same, but the readers are in another part of the plan.
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.numbered.schema.with_value((NUMBER, THERE))
 
     @property
@@ -302,31 +274,22 @@ class Newest(Node):
     name: str
     announce: Announce
     store: str
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    by_key: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True
+    expiry: ClassVar[str] = "a number for each left row, until that is deleted"
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.announce,)
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.announce.schema
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True
-
-    @property
-    def expiry(self) -> str:
-        return "a number for each left row, until that is deleted"
 
     @property
     def action(self) -> str:
@@ -347,7 +310,11 @@ class ForeignJoin(Node):
     kind: ForeignJoinKind
     values: tuple[Named, ...]
     store: str
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
+    expiry: ClassVar[str] = "a row for each left row that has a result, until it has none"
 
     def __post_init__(self) -> None:
         for table in (self.left, self.right):
@@ -382,30 +349,14 @@ class ForeignJoin(Node):
         return (self.newest,)
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
-    @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.left.schema
         scope = Scope(of.columns, table_columns=self.right.schema.value)
         return of.with_value(typed_columns(self.values, scope))
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
-
-    @property
-    def expiry(self) -> str:
-        return "a row for each left row that has a result, until it has none"
 
     @property
     def action(self) -> str:

@@ -11,8 +11,9 @@ Source: Kafka Streams `GlobalKTable`, `KStreamGlobalKTableJoin`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
@@ -62,7 +63,8 @@ class GlobalTableJoin(Node):
     kind: OneOf["inner", "left"]
     keys: tuple[Expression, ...]
     values: tuple[Named, ...]
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    may_drop: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "join, on the left side,")
@@ -92,12 +94,8 @@ class GlobalTableJoin(Node):
         """True if the record is not in a task yet, before the first edge. Otherwise any task has the rows."""
         return not _is_in_task(self.stream)
 
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.stream.schema
         scope = Scope(of.columns, table_columns=self.table.schema.value, of_record=True)
         return of.with_value(typed_columns(self.values, scope))

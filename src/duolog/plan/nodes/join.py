@@ -1,8 +1,9 @@
 """Joins of a stream with a table, and checks shared by all joins."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from duolog.core.windowed_key import WindowedKey
@@ -40,7 +41,9 @@ class StreamTableJoin(Node):
     kind: OneOf["inner", "left"]
     values: tuple[Named, ...]
     grace_ms: int | None = None
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "join, on the left side,")
@@ -69,10 +72,6 @@ class StreamTableJoin(Node):
         return (self.table,)
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
     def stores(self) -> tuple[str, ...]:
         return () if self.grace_ms is None else (f"{self.name}-buffer",)
 
@@ -80,12 +79,8 @@ class StreamTableJoin(Node):
     def expiry(self) -> str:
         return "a record until stream time is beyond it by the grace period" if self.stores else ""
 
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.stream.schema
         scope = Scope(of.columns, table_columns=self.table.schema.value, of_record=True)
         return of.with_value(typed_columns(self.values, scope))

@@ -1,7 +1,8 @@
 """Nodes that set a new key: select_key, and group_by before an aggregate."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.plan.expressions import ColumnRef, Named
@@ -33,7 +34,7 @@ class _Keyed(Node):
         return (self.parent,)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         scope = scope_of(self.parent)
         keys, values = typed_columns(self.keys, scope), typed_columns(self.values, scope)
         return Schema(keys, values, self.window)
@@ -76,7 +77,7 @@ class SelectKey(_Keyed):
     keys: tuple[Named, ...]
     window: WindowedKey | None = None
     keeps_nulls: bool = False
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "select a new key for")
@@ -97,6 +98,7 @@ class GroupBy(_Keyed):
     name: str
     parent: Node
     keys: tuple[Named, ...]
+    may_drop: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.parent.is_table:
@@ -105,9 +107,5 @@ class GroupBy(_Keyed):
         ensure_key(self.schema)
 
     @property
-    def is_table(self) -> bool:  # type: ignore[override]
+    def is_table(self) -> bool:
         return self.parent.is_table
-
-    @property
-    def may_drop(self) -> bool:
-        return True

@@ -1,6 +1,7 @@
 """The merge of several streams into one."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.node import Node, ensure_stream
@@ -16,7 +17,7 @@ class Merge(Node):
 
     name: str
     streams: tuple[Node, ...]
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         first, *others = self.streams
@@ -40,7 +41,7 @@ class Merge(Node):
         return self.parents
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.streams[0].schema
 
     @property

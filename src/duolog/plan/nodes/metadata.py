@@ -1,6 +1,7 @@
 """Nodes that set the headers or the timestamp of a stream's records."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Named, column_names, type_of
@@ -27,7 +28,7 @@ class _Beside(Node):
         return (self.parent,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
 
 
@@ -44,7 +45,7 @@ class SetHeaders(_Beside):
     removed: tuple[str, ...] = ()
     clears: bool = False
     """True if all existing headers are removed."""
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "write headers of")
@@ -76,7 +77,7 @@ class SetTime(_Beside):
     name: str
     parent: Node
     time: Expression
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "write the timestamps of")

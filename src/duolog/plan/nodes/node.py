@@ -16,6 +16,7 @@ action             a short description                      describe
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
@@ -29,11 +30,22 @@ Names = frozenset[str]
 class Node:
     """A step of a plan. The defaults are those of a node without state that keeps the key."""
 
-    name: str
-    schema: Schema
-    is_table: bool
-    ttl_ms: int | None = None
-    """The lifetime of a row in its store that is not updated; None: unlimited."""
+    if TYPE_CHECKING:
+        # A subclass has each of these as a field, a constant or a property. At run time, a dataclass would
+        # take an inherited property for the default of its field.
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def schema(self) -> Schema: ...
+
+        @property
+        def is_table(self) -> bool: ...
+
+    @property
+    def ttl_ms(self) -> int | None:
+        """The lifetime of a row in its store that is not updated; None: unlimited."""
+        return None
 
     @property
     def parents(self) -> tuple["Node", ...]:

@@ -1,6 +1,7 @@
 """A user's processor as a node, and its outputs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.node import Names, Node, ensure_stream
@@ -18,7 +19,13 @@ class Process(Node):
     name: str
     parent: Node
     definition: Definition
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
+    expiry: ClassVar[str] = (
+        "as long as the processor says; windows, sessions and versions for their retention"
+    )
+    keeps_whole_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "process")
@@ -42,32 +49,16 @@ class Process(Node):
         return (self.parent,)
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
     def rekeys(self) -> bool:
         return not self.definition.fixed_key
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.own_store, *(kept.name for kept in self.kept))
 
     @property
-    def expiry(self) -> str:
-        return "as long as the processor says; windows, sessions and versions for their retention"
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True
 
     @property
     def action(self) -> str:
@@ -85,23 +76,17 @@ class ProcessOutput(Node):
     name: str
     process: Process
     number: int
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    may_drop: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.process,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.process.definition.outputs[self.number].schema
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True
 
     @property
     def action(self) -> str:
@@ -118,14 +103,14 @@ class ProcessorRows(Node):
 
     process: Process
     kept: KeptStore
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.kept.name
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.kept.schema
 
     @property

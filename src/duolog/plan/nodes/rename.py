@@ -40,7 +40,7 @@ class Rename(Node):
         return (self.parent,)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.parent.schema
         keys = _renamed(of.inner_key, self.keys) + of.key[len(of.inner_key) :]
         return Schema(keys, _renamed(of.value, self.values), of.window)
@@ -51,7 +51,7 @@ class Rename(Node):
         return dict(zip(self.schema.names, self.parent.schema.names, strict=True))
 
     @property
-    def is_table(self) -> bool:  # type: ignore[override]
+    def is_table(self) -> bool:
         return self.parent.is_table
 
     @property

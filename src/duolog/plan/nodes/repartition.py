@@ -1,7 +1,8 @@
 """Sends records to other tasks at the user's request, and checks the nodes downstream."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Expression, Metadata, RowTime, column_names, walk
@@ -27,7 +28,9 @@ class Repartition(Node):
     partitioner: Expression | None = None
     """A number from 0; if it is null, the key decides."""
     partitions: int | None = None
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    by_key: ClassVar[bool] = True
+    reshuffles: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "repartition")
@@ -43,16 +46,8 @@ class Repartition(Node):
         return (self.parent,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
-
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def reshuffles(self) -> bool:
-        return True
 
     @property
     def leaves_key_tasks(self) -> bool:

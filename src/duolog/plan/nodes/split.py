@@ -1,6 +1,7 @@
 """Splits a stream: each record goes into the first branch whose condition it meets."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.expressions import Expression
 from duolog.plan.nodes.node import Names, Node, ensure_stream, names_in
@@ -18,7 +19,7 @@ class Split(Node):
     name: str
     parent: Node
     predicates: tuple[Expression, ...]
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "split")
@@ -30,7 +31,7 @@ class Split(Node):
         return (self.parent,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
 
     @property
@@ -48,19 +49,16 @@ class Branch(Node):
     name: str
     split: Split
     number: int
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    may_drop: ClassVar[bool] = True
 
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.split,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.split.schema
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def action(self) -> str:

@@ -1,7 +1,8 @@
 """Nodes that process one record at a time and keep its key: filter, project, to_stream."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Named, column_names, type_of
@@ -29,6 +30,7 @@ class Filter(Node):
     name: str
     parent: Node
     predicate: Expression
+    may_drop: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_condition(self.predicate, self.parent)
@@ -38,20 +40,16 @@ class Filter(Node):
         return (self.parent,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
 
     @property
-    def is_table(self) -> bool:  # type: ignore[override]
+    def is_table(self) -> bool:
         return self.parent.is_table
 
     @property
     def history_ms(self) -> int | None:
         return self.parent.history_ms
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def action(self) -> str:
@@ -77,12 +75,12 @@ class Project(Node):
         return (self.parent,)
 
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.parent.schema
         return of.with_value(typed_columns(self.values, scope_of(self.parent)))
 
     @property
-    def is_table(self) -> bool:  # type: ignore[override]
+    def is_table(self) -> bool:
         return self.parent.is_table
 
     @property
@@ -104,7 +102,8 @@ class ToStream(Node):
 
     name: str
     table: Node
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    action: ClassVar[str] = "the table's changes"
 
     def __post_init__(self) -> None:
         if not self.table.is_table:
@@ -115,12 +114,8 @@ class ToStream(Node):
         return (self.table,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.table.schema
-
-    @property
-    def action(self) -> str:
-        return "the table's changes"
 
 
 def ensure_condition(predicate: Expression, node: Node) -> None:

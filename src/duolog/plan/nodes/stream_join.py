@@ -13,7 +13,8 @@ If a stream is joined with itself, only the left side stores records, before the
 Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
@@ -40,7 +41,8 @@ class StreamJoinSide(SideOfJoin):
     """True if a record without a partner is emitted immediately, even if partners may follow."""
     called: str
     """The prefix of the names of the join's stores."""
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
 
     def __post_init__(self) -> None:
         ensure_stream(self.left, "join, on the left side,")
@@ -63,10 +65,6 @@ class StreamJoinSide(SideOfJoin):
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.own,)
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
 
     @property
     def of_itself(self) -> bool:
@@ -144,7 +142,7 @@ class StreamJoin(JoinOfSides[StreamJoinSide]):
 
     name: str
     sides: tuple[StreamJoinSide, StreamJoinSide]
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     @property
     def action(self) -> str:

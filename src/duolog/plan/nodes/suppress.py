@@ -1,6 +1,7 @@
 """Suppress: buffers the changes of a table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.core.units import DAY_MS
 from duolog.plan.errors import InvalidPlan
@@ -37,7 +38,10 @@ class Suppress(Node):
     max_records: int | None = None
     max_bytes: int | None = None
     shut_down: bool = False
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
 
     def __post_init__(self) -> None:
         ensure_table(self.parent, "hold back")
@@ -86,14 +90,6 @@ class Suppress(Node):
         return (self.parent,)
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
-    @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
@@ -102,12 +98,8 @@ class Suppress(Node):
         return f"a row for each key that waits, {self._how_long}"
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.parent.schema
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

@@ -11,7 +11,8 @@ Source: Kafka Streams `KTableKTableInnerJoin`, `KTableKTableLeftJoin`, `KTableKT
 `KTableKTableOuterJoin`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
@@ -31,7 +32,7 @@ class JoinSide(SideOfJoin):
     kind: JoinKind
     values: tuple[Named, ...]
     of_left: bool
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
@@ -78,4 +79,4 @@ class TableJoin(JoinOfSides[JoinSide]):
 
     name: str
     sides: tuple[JoinSide, JoinSide]
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True

@@ -1,6 +1,7 @@
 """Interprets a stream as the changes of a table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.expiry import ensure_ttl, render_ttl
@@ -20,7 +21,10 @@ class ToTable(Node):
     store: str
     ttl_ms: int | None = None
     """The lifetime of a row that is not updated; None: until it is deleted."""
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
 
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "make a table of")
@@ -36,16 +40,8 @@ class ToTable(Node):
         return (self.stream,)
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.stream.schema
-
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def stores(self) -> tuple[str, ...]:
@@ -55,10 +51,6 @@ class ToTable(Node):
     def expiry(self) -> str:
         or_old = f", or it was not updated for {self.ttl_ms} ms" if self.ttl_ms else ""
         return f"a row for each key until a null value deletes it{or_old}"
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

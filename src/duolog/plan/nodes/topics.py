@@ -1,8 +1,8 @@
 """Sources and sinks: the nodes that read and write topics."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Scope, column_names, type_of
@@ -76,7 +76,7 @@ class StreamSource(Source):
     times: SourceTimes = OWN_TIMES
     start: Start = EARLIEST
     is_pattern: bool = False
-    is_table: bool = field(default=False, init=False)
+    is_table: ClassVar[bool] = False
 
     @property
     def action(self) -> str:
@@ -103,7 +103,9 @@ class TableSource(Source):
     """The lifetime of a row that is not updated; None: until it is deleted."""
     history_ms: int | None = None
     start: Start = EARLIEST
-    is_table: bool = field(default=True, init=False)
+    is_table: ClassVar[bool] = True
+    by_key: ClassVar[bool] = True
+    keeps_whole_rows: ClassVar[bool] = True  # The stored columns must not depend on the readers.
 
     def __post_init__(self) -> None:
         if self.history_ms is not None and self.history_ms < 1:
@@ -122,10 +124,6 @@ class TableSource(Source):
         super().__post_init__()
 
     @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
@@ -136,10 +134,6 @@ class TableSource(Source):
             "" if self.history_ms is None else f"; what it was before for {self.history_ms} ms"
         )
         return f"a row for each key until a null value deletes it{or_old}{versions}"
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True  # The stored columns must not depend on the readers.
 
     @property
     def action(self) -> str:

@@ -6,7 +6,7 @@ right ─► side ──┘  joins records of the right
 """
 
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 from typing import Literal as OneOf
 
 from duolog.plan.expressions import Named, Scope
@@ -31,6 +31,8 @@ class SideOfJoin(Node):
     values: tuple[Named, ...]
     of_left: bool
     """True if it joins the records of the left parent."""
+    by_key: ClassVar[bool] = True
+    may_drop: ClassVar[bool] = True
 
     @property
     def own(self) -> Node:
@@ -42,16 +44,8 @@ class SideOfJoin(Node):
         """The parent whose stored records it searches."""
         return self.right if self.of_left else self.left
 
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
-
     @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         of = self.left.schema
         scope = Scope(of.columns, table_columns=self.right.schema.value)
         return of.with_value(typed_columns(self.values, scope))
@@ -92,7 +86,7 @@ class JoinOfSides(Node, Generic[Side]):
         return self.sides
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         return self.sides[0].schema
 
     @property

@@ -18,6 +18,7 @@ Source: Kafka Streams `TimeWindows`, `KStreamWindowAggregate`, `SessionWindows`,
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duolog.core.windowed_key import NO_END, WindowedKey
 from duolog.plan.errors import InvalidPlan
@@ -183,20 +184,16 @@ class UnlimitedWindows:
     """A single window from `start_ms` without an end. Earlier records are in no window."""
 
     start_ms: int = 0
+    grace_ms: ClassVar[int] = 0
+    """No record is late."""
+    graced: ClassVar[bool] = True
+    """It needs no grace period."""
+    closes_after_ms: ClassVar[int] = 0
+    """It never closes: its end is the last possible millisecond."""
 
     def __post_init__(self) -> None:
         if self.start_ms < 0:
             raise InvalidPlan("a window cannot begin before 1970")
-
-    @property
-    def grace_ms(self) -> int:
-        """No record is late."""
-        return 0
-
-    @property
-    def graced(self) -> bool:
-        """It needs no grace period."""
-        return True
 
     def starts(self, timestamp_ms: int) -> Iterator[int]:
         """Yield the window's start if the window contains the record."""
@@ -210,11 +207,6 @@ class UnlimitedWindows:
     def kept_ms(self) -> None:
         """Its rows are stored forever."""
         return
-
-    @property
-    def closes_after_ms(self) -> int:
-        """It never closes: its end is the last possible millisecond."""
-        return 0
 
     def let_go_until(self, stream_time: int) -> int:
         """Return the window end up to which rows are evicted: no row is."""
