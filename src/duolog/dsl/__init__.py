@@ -1,4 +1,4 @@
-"""The streams DSL: Kafka Streams' interfaces in Python's clothes.
+"""The streams DSL: Kafka Streams' interfaces for Python.
 
-Builds plans and nothing else; imports `plan` and `core`. Start with `topology`.
+Only builds plans; imports `plan` and `core`. Start with `topology`.
 """

@@ -1,4 +1,4 @@
-"""What the handles of one topology share: its nodes in order, their names, its sinks."""
+"""The shared state of a topology's handles: its nodes in order, their names, its sinks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +21,8 @@ _NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 class Builder:
     """Collects the nodes of one topology.
 
-    Names count up over the whole topology, as in Kafka Streams: adding an operator in the middle
-    renames those after it. A store that must survive such a change is named by its user.
+    Names are numbered over the whole topology, as in Kafka Streams: an operator added in the middle renames
+    those after it. Users name a store that must survive such a change.
     """
 
     def __init__(self) -> None:
@@ -32,10 +32,10 @@ class Builder:
         self._places: dict[str, str] = {}
         self._renamed: dict[Node, str] = {}
         self.running: Running | None = None
-        """The application that runs what was built, while one does."""
+        """The running application of this topology, if any."""
 
     def add(self, kind: str, make: Callable[[str], NodeT], name: str | None = None) -> NodeT:
-        """Make a node under the next name, or the one that a user has given, and keep it."""
+        """Create a node with the next name, or a user's, and add it."""
         if name is not None:
             self._ensure_free(name)
         node = make(name or f"{kind}-{len(self._nodes) + self._left_out + 1}")
@@ -46,16 +46,16 @@ class Builder:
         return node
 
     def leave_out(self) -> None:
-        """Leave out the next number: a step had it that is not made any more, and stores have the numbers after it."""
+        """Skip a number: a step had it that no longer exists, and the names of later stores contain their numbers."""
         self._left_out += 1
 
     def rename(self, node: Node, name: str) -> Node:
-        """Return `node` under another name, in its place; stores that are named after it go along.
+        """Give `node` another name at its position, and return the new node.
 
-        So do the nodes that were made with it, and theirs.
+        Stores that are named after it are renamed, and so are its internal nodes and their stores.
 
         Raises:
-            StatementError: it is no name, another node has it, or something reads the node already.
+            StatementError: the name is invalid or taken, or the node has children already.
         """
         self._ensure_not_renamed(node)
         parts = {part: f"{name}-{_role(part)}" for part in node.parts}
@@ -73,7 +73,7 @@ class Builder:
         return renamed[node]
 
     def _replaced(self, node: Node, name: str, others: Mapping[Node, Node]) -> Node:
-        """Put `node` under another name in its place; it reads what became of `others`."""
+        """Replace a node by one with another name; it reads the replacements in `others`."""
         fields: dict[str, Any] = {
             field: others[value]
             for field, value in vars(node).items()
@@ -109,11 +109,11 @@ class Builder:
             )
 
     def nodes(self, kind: type[NodeT]) -> Iterator[NodeT]:
-        """Yield the nodes of one kind, in order."""
+        """Yield the nodes of a class, in order."""
         return (node for node in self._nodes if isinstance(node, kind))
 
     def ensure_own(self, handle: object) -> None:
-        """Raise a StatementError where this is not a stream or table, or one of another topology."""
+        """Raise a StatementError unless `handle` is a stream or table of this topology."""
         node = getattr(handle, "node", None)
         if not isinstance(node, Node):
             raise InvalidPlan(
@@ -127,7 +127,7 @@ class Builder:
             )
 
     def build(self) -> Plan:
-        """Return the plan of all that is written, printed, called or processed. What none needs is left out."""
+        """Return the plan of all sinks, prints, calls and processors, without nodes that none of them needs."""
         sinks = tuple(self.nodes(Sink))
         ends = (*self.nodes(End), *self.nodes(Process))
         needed = {node for end in ends for node in ancestors(end)}
@@ -136,5 +136,5 @@ class Builder:
 
 
 def _role(part: Node) -> str:
-    """Return what a part of another node is called behind that one's name: `subscriptions`."""
+    """Return the suffix of an internal node's name: `subscriptions`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(part).__name__).lower()

@@ -1,6 +1,6 @@
-"""What a stream or table asks of the application that runs its topology.
+"""The interface of the running application that streams and tables use.
 
-The DSL knows no application: one that starts tells the topology (`Topology.running`).
+The DSL does not import applications: an application that starts registers itself (`Topology.running`).
 """
 
 from typing import Any, Protocol
@@ -9,14 +9,14 @@ from duolog.plan.nodes import Node
 
 
 class View(Protocol):
-    """The records of a stream or table, as they stand in its topic."""
+    """The current records of a stream or table in its topic."""
 
     def to_html(self) -> str: ...
     def live(self, every_s: float) -> Any: ...
 
 
 class TableView(View, Protocol):
-    """The present rows of a table."""
+    """The current rows of a table."""
 
     def to_pandas(self) -> Any: ...
     def to_arrow(self) -> Any: ...
@@ -25,7 +25,7 @@ class TableView(View, Protocol):
 
 
 class Running(Protocol):
-    """An application that has started."""
+    """A started application."""
 
     def view_of(self, node: Node) -> View: ...
     def table_of(self, node: Node) -> TableView: ...

@@ -1,6 +1,6 @@
-"""Streams, tables, and records in groups: each is made from the others.
+"""Streams, tables and grouped records, which are created from each other.
 
-    Stream ── group_by ──► Grouped ── count, aggregate ──► Table      windowed_by in between, if wanted
+    Stream ── group_by ──► Grouped ── count, aggregate ──► Table      optionally windowed_by in between
     Stream ◄───────────────────── to_stream ────────────── Table
 
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
@@ -47,7 +47,7 @@ from duolog.plan.windows import Windows
 
 
 class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
-    """A stream of records. Each method returns a new stream and leaves this one as it is."""
+    """A stream of records. Each method returns a new stream and does not change this one."""
 
     def join(
         self,
@@ -62,35 +62,33 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         grace: Duration | None = None,
         store: str | None = None,
     ) -> "Stream":
-        """Join each record with the row of a table, or with the records of a stream, of the same key.
+        """Join each record with the row of a table, or the records of a stream, that have the same key.
 
-        The value becomes this stream's columns and then the other's. With a table, a record sees the
-        row that is there when it comes; a change of the table by itself emits nothing. With a stream,
-        each pair of records that are near enough in time makes a result, when the later one of them
-        comes; its time is the later one of both. A record without a partner is dropped.
+        The value consists of this stream's columns, then the other's. With a table, a record is joined with the row that
+        exists when it arrives; a change of the table emits nothing. With a stream, each pair of records that are close enough
+        in time emits a result when the later one arrives, with the later of the two timestamps. A record without a partner is
+        dropped.
 
         Args:
-            other: keyed by the same types as this stream is, or as `on` is. It may be this stream.
-            on: what is matched with the other's key columns, in their order: columns of this
-                stream, or expressions with a name. If they are not its key, they become it, as by
-                `select_key`; with a global table records keep the key that they have. May be
-                left out where both keys have the same names. The last two columns of a windowed
-                table's key are a window's start and end.
-            prefix: put before the names of the other's columns.
-            select: the columns of the new value instead: names or expressions over the columns
-                of both, the other's under their prefix.
-            within: with a stream: how long before or after a record the other's may be.
-            before: the same for earlier records of the other stream only; negative excludes the latest.
+            other: keyed by the same types as this stream, or as `on`. It may be this stream.
+            on: the columns, or expressions with a name, that match the other's key columns, in order. Unless they are
+                this stream's key, they become it, as by `select_key`; with a global table, records keep their key.
+                May be omitted if both keys have the same names. The last two columns of a windowed table's key are
+                a window's start and end.
+            prefix: a prefix for the names of the other's columns.
+            select: the columns of the new value: names or expressions over the columns of both, the other's with
+                their prefix.
+            within: for a stream: the maximum time difference between a record and the other's.
+            before: the same for earlier records of the other stream only; a negative one excludes the latest.
             after: the same for later records of the other stream only.
-            grace: how long records are kept beyond that for others that are late. Time is what the
-                timestamps say, not the clock. With a versioned table: how long a record waits, on disk,
-                for rows of its time, until one of this stream in its task is later by so much.
-            store: what the names of the stores that keep records begin with.
+            grace: for how much longer records are stored, for late records of the other stream. Time is measured by the
+                timestamps, not by the clock. With a versioned table: how long a record is buffered, on disk, for rows
+                of its time, until a record of this stream in its task is later by that much.
+            store: a prefix for the names of the stores.
 
         Raises:
-            StatementError: the keys do not fit, or have other names and `on` is not given, names
-                clash, a stream is given without a difference of time, or a table does not know its
-                rows for as long as `grace`.
+            StatementError: the keys do not fit, or have different names and `on` is missing, names clash, a join of
+                streams has no time difference, or a table's history is shorter than `grace`.
 
         Example:
             >>> from duolog import Topology
@@ -120,11 +118,11 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         store: str | None = None,
         eager: bool = False,
     ) -> "Stream":
-        """Do as `join` does, with nulls for the other's columns where there is no match.
+        """Join as `join` does, with nulls for the other's columns if there is no match.
 
-        With a stream, a record without a partner is told when none can come any more: when time has
-        passed its window and the grace period. The next record tells it, so of streams that stop the
-        last ones wait. With `eager` it is told at once instead, and again with each partner that comes.
+        With a stream, a record without a partner is emitted when none can arrive any more: when stream time has passed its
+        window and the grace period. A later record triggers this, so the last records of idle streams are not emitted.
+        With `eager`, the record is emitted immediately, and again with each partner that arrives.
         """
         time = Within(within, before, after, grace, store, eager)
         return self._join("left", other, time, on=on, prefix=prefix, select=select)
@@ -143,7 +141,7 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         store: str | None = None,
         eager: bool = False,
     ) -> "Stream":
-        """Do as `left_join` does with a stream, for records of both streams without a partner."""
+        """Join as `left_join` does with a stream, for records of both streams without a partner."""
         time = Within(within, before, after, grace, store, eager)
         return self._join("outer", other, time, on=on, prefix=prefix, select=select)
 
@@ -155,13 +153,13 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         return _grouped(self, named(keys, named_keys, self.schema.names))
 
     def to_table(self, store: str | None = None, *, ttl: Duration | None = None) -> "Table":
-        """Take each record for the new row of its key: the table of the latest rows.
+        """Interpret each record as the new row of its key: the table of the latest rows.
 
-        A record with a null value deletes the row, one with a null key is ignored.
+        A record with a null value deletes the row; a record with a null key is ignored.
 
         Args:
-            store: the name of the store that keeps the rows; else it is named after its place.
-            ttl: how long a row is kept that is not updated, as for `Topology.table`.
+            store: the name of the store of the rows; by default it is derived from its position.
+            ttl: the lifetime of a row that is not updated, as for `Topology.table`.
 
         Example:
             >>> from duolog import Topology, col
@@ -176,7 +174,7 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         return Table(self.builder, node)
 
     def group_by_key(self) -> "Grouped":
-        """Group by the key that records have."""
+        """Group by the records' key."""
         return self.group_by(*(column.name for column in self.schema.key))
 
     def _join(
@@ -225,13 +223,13 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
 
 
 class Table(PresentRows):
-    """A table of rows by key. Each method returns a new one and leaves this one as it is."""
+    """A table of rows by key. Each method returns a new table and does not change this one."""
 
     def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group rows by columns or expressions, for `count` or `aggregate`.
 
-        When a row changes, its old form is taken back from its group and its new one added to
-        the group where it belongs now. A row with a null among the keys is in no group.
+        When a row changes, the old row is subtracted from its group and the new one is added to its group. A row with a null
+        among the keys is in no group.
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
 
@@ -240,22 +238,21 @@ class Table(PresentRows):
     ) -> Self:
         """Join each row with a row of `other`: a table of both, with the key of this one.
 
-        It changes whenever either of them does. A row without a match is not in it. By key it keeps
-        nothing: a row that is looked up in it is computed from both. By other columns (a foreign key,
-        where many rows have one match) it keeps its own rows, of this table once more those columns that
-        it reads, by what they match, and a number for each row. A change of a row that a million rows
-        match is a million changes of the join.
+        The join changes whenever either table does. A row without a match is not in it. A join by key stores nothing: a row is
+        computed from both tables when it is looked up. A join by other columns (a foreign key, where many rows can have the
+        same match) stores its own rows, the columns of this table that it reads, by foreign key, and a number for each row. A
+        change of a row that a million rows match causes a million changes of the join.
 
         Args:
-            other: keyed by the same types as what is matched; it may be this table itself.
-            on: what is matched with the other table's key columns, in their order: columns of this
-                table, or expressions over its key and value. A row with a null among
-                them matches nothing. May be left out where both keys have the same names.
-            prefix: put before the names of the other table's columns.
-            select: the columns of the new value instead: names or expressions over those of both.
+            other: keyed by the same types as the matched columns; it may be this table.
+            on: the columns of this table, or expressions over its key and value, that match the other table's key
+                columns, in order. A row with a null among them matches nothing. May be omitted if both keys have the
+                same names.
+            prefix: a prefix for the names of the other table's columns.
+            select: the columns of the new value: names or expressions over the columns of both.
 
         Raises:
-            StatementError: the keys do not fit, have other names without `on`, or columns clash.
+            StatementError: the keys do not fit, have different names without `on`, or columns clash.
 
         Example:
             >>> from duolog import Topology
@@ -274,13 +271,13 @@ class Table(PresentRows):
     def left_join(
         self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
     ) -> Self:
-        """Do as `join` does, with all rows of this table: nulls where the other one has none."""
+        """Join as `join` does, with all rows of this table: nulls if the other one has no match."""
         return join_tables(self, other, "left", on=on, prefix=prefix, select=select)
 
     def outer_join(
         self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
     ) -> Self:
-        """Do as `join` does, by key, with all rows of both: nulls where one of them has none."""
+        """Join as `join` does, by key, with all rows of both tables: nulls if one of them has no match."""
         return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
 
     def suppress(
@@ -293,24 +290,24 @@ class Table(PresentRows):
         when_full: WhenFull | None = None,
         store: str | None = None,
     ) -> Self:
-        """Hold changes back, so that of each key only the last one leaves: one row for many.
+        """Buffer changes, and emit only the last one of each key.
 
-        Until its window closes a row of a windowed table waits for its last change; a row that was deleted
-        by then is not spoken of. For a time limit the first change of a key starts it, those that follow take
-        its place, and the last one leaves. Time is what the records' timestamps say: a row leaves with the first
-        change of any key of its task that comes then. In a store it costs each waiting row twice, new and old.
+        With `until`, a row of a windowed table is buffered until its window closes; if it has been deleted by then, nothing is
+        emitted. With a time limit, the first change of a key starts the timer, later changes replace it, and the last one is
+        emitted. Time is measured by the records' timestamps: a row is emitted by the first change of any key in its task after
+        that time. The store holds the old and the new row of each buffered change.
 
         Args:
-            time_limit: how long changes of a key wait.
-            until: "window close", in place of a time. The windows say their grace period.
-            max_records: how many may wait in one task.
-            max_bytes: of how many bytes, keys and headers included.
-            when_full: beyond these, "emit" lets what waits for longest leave early, "shut down" ends the
-                query. For a time limit "emit" unless given; until a window closes it is "shut down".
-            store: the name of the store. Else it is named after its place.
+            time_limit: how long changes of a key are buffered.
+            until: "window close", instead of a time limit. The windows need a grace period.
+            max_records: the maximum number of buffered records in one task.
+            max_bytes: their maximum size in bytes, including keys and headers.
+            when_full: beyond these limits, "emit" emits the oldest changes early, "shut down" ends the query. The default
+                is "emit" for a time limit, and "shut down" until a window closes.
+            store: the name of the store; by default it is derived from its position.
 
         Raises:
-            StatementError: there are no windows, or nobody has said their grace period.
+            StatementError: there are no windows, or they have no grace period.
 
         Example:
             >>> from duolog import Topology, tumbling
@@ -332,7 +329,7 @@ class Table(PresentRows):
 
 
 def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
-    """Group records, in the group that there is already if it is the same: it shares its shuffle."""
+    """Group records; an existing equal group is reused, so that it shares the shuffle."""
     builder, node = records.builder, records.node
     known = (
         group
@@ -346,7 +343,7 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
 
 
 class Grouped(Groups):
-    """Records in groups: `count` or `aggregate` makes them a table keyed by the group."""
+    """Grouped records: `count` or `aggregate` turns them into a table keyed by the group."""
 
     def __init__(self, builder: Builder, group: GroupBy, kept: Kept = UNSAID) -> None:
         self._builder = builder
@@ -355,7 +352,7 @@ class Grouped(Groups):
 
     @property
     def schema(self) -> Schema:
-        """The columns that the records of a group have: the group's key, and the others."""
+        """The columns of the grouped records: the group's key, then the others."""
         return self._group.schema
 
     def materialized(
@@ -365,14 +362,14 @@ class Grouped(Groups):
         ttl: Duration | None = None,
         retention: Duration | None = None,
     ) -> "Grouped":
-        """Name the store of the table that follows, and say how long it keeps rows.
+        """Name the store of the resulting table, and set the lifetime of its rows.
 
         Args:
-            store: its name. Else it is named after the step, or its place.
-            ttl: how long a row is kept that is not updated, `"7 days"`: by the timestamps of the
-                records, and without a word. A group that comes again begins anew.
-            retention: how long a window's row is found in joins, by stream time, from the window's start on, of
-                a session from its end; not less than its size and grace period, which it is unless given.
+            store: its name; by default it is derived from the step's name or position.
+            ttl: the lifetime of a row that is not updated, `"7 days"`, by the records' timestamps. Rows expire silently;
+                a group that reappears starts from zero.
+            retention: for how long a window's row can be found in joins, by stream time, counted from the window's
+                start, or the session's end. At least the size and grace period, which is the default.
         """
         kept = self._kept.materialized(store, ttl, retention)
         return Grouped(self._builder, self._group, kept)
@@ -382,19 +379,19 @@ class Grouped(Groups):
     ) -> "Grouped":
         """Aggregate the records of each group in windows of time.
 
-        The table's key is the group's, then `window_start` and `window_end`, BIGINT milliseconds
-        as `row_time()`; the end is the first millisecond behind the window. A record that comes
-        when all its windows have closed is dropped and counted. Records with a null value are dropped.
+        The table's key is the group's key, then `window_start` and `window_end`, BIGINT milliseconds like `row_time()`; the end
+        is exclusive. A record that arrives after all of its windows have closed is dropped and counted. Records with a null
+        value are dropped.
 
         Args:
-            windows: what they are. For results on close they say their grace period.
-            emit: when a result leaves: with each update, or once, when the window has closed. Then
-                nothing is told of it before; whoever looks its row up finds it as it is.
-            idle: of results on close: when no record has come to a task for so long, `"30 seconds"` by the wall
-                clock, its windows that have ended by the wall clock close without one.
+            windows: the windows. For results on close they need a grace period.
+            emit: when a result is emitted: with each update, or once, when the window has closed. In the latter case no
+                earlier result is emitted; a look-up of the row returns its current state.
+            idle: for results on close: if a task receives no record for this long, `"30 seconds"` by the wall clock,
+                windows that have ended by the wall clock are closed.
 
         Raises:
-            StatementError: results are wanted on close, and the windows do not say a grace period.
+            StatementError: results are emitted on close, and the windows have no grace period.
 
         Example:
             >>> from duolog import Topology, tumbling
@@ -406,7 +403,7 @@ class Grouped(Groups):
         return Grouped(self._builder, self._group, kept)
 
     def count(self, name: str = "count") -> Table:
-        """Count the records of each group. The count of a group that was emptied is 0."""
+        """Count the records of each group. The count of a group that has become empty is 0."""
         return self.aggregate(count().alias(name))
 
     def aggregate(
@@ -423,38 +420,39 @@ class Grouped(Groups):
 
             aggregate(flights=count(), mean=avg("dep_delay"), worst=max_("dep_delay"))
 
-        Or say yourself what is kept for a group, how it starts, and what becomes of it with a
-        record. `acc(name)` is what was kept before the record; without results, they are what
-        is kept. A grouped table needs the subtractor, for rows that change or go; sessions need the
-        merger, in which `other(name)` is what was kept of the session that is merged.
+        Or define the accumulators of a group, their initial values, and their update by a record. `acc(name)` is the
+        accumulator before the record; the default results are the accumulators. A grouped table requires the subtractor, for
+        rows that change or are deleted; sessions require the merger, in which `other(name)` is the accumulator of the
+        session to merge.
 
             aggregate(
                 initializer={"total": lit(0), "last": lit(None)},
                 adder={"total": acc("total") + col("amount"), "last": col("place")},
             )
 
-        Steps may be functions in Python, of what is kept and columns: `adder=put`, see `duolog.dsl.grouping.python_folds`.
+        Steps may be Python functions of the accumulator and of columns: `adder=put`, see
+        `duolog.dsl.grouping.python_folds`.
 
         Raises:
-            StatementError: a column is unknown, types do not fit, or a table's rows cannot be taken back.
+            StatementError: a column is unknown, types do not fit, or a table's rows cannot be subtracted.
         """
         wanted = results_of(self._group, results, named_results, initializer)
         steps = {"subtractor": subtractor, "merger": merger}
         return self._table(fold_of(self._group, wanted, initializer, adder, **steps))
 
     def reduce(self, adder: Columns, subtractor: Columns | None = None) -> Table:
-        """Reduce each group to columns of its records: the first record's, changed by those after it.
+        """Reduce each group to columns of its records: the first record's, changed by later ones.
 
-        What is not named is not kept. In sessions the adder merges, too: `col(name)` is then what was
-        kept of the later session.
+        Only named columns are stored. For sessions the adder also merges: `col(name)` is then the accumulator of the later
+        session.
 
         Args:
-            adder: a column of the value, and what becomes of it: `acc(name)` is what was kept
-                before the record, `col(name)` is the record's. It reads columns that are kept.
-            subtractor: the same for a row that is taken back; a grouped table needs it.
+            adder: value columns and their new values: `acc(name)` is the accumulator before the record, `col(name)` is
+                the record's column. It may only read stored columns.
+            subtractor: the same for a row that is subtracted; a grouped table requires it.
 
         Raises:
-            StatementError: a column is unknown or not kept, or types do not fit.
+            StatementError: a column is unknown or not stored, or types do not fit.
 
         Example:
             >>> from duolog import Topology, acc, col
@@ -466,11 +464,11 @@ class Grouped(Groups):
         return self._table(reducing_fold(self._group, adder, subtractor))
 
     def cogroup(self, adder: Columns) -> "CoGrouped[Table]":
-        """Begin a common aggregate of several streams, which come by `CoGrouped.cogroup`.
+        """Start an aggregate of several streams, which are added by `CoGrouped.cogroup`.
 
         Args:
-            adder: what becomes of what is kept, with a record of this stream: `acc(name)` is what
-                was kept before. What it does not name stays.
+            adder: new values of accumulators for a record of this stream: `acc(name)` is the accumulator before it.
+                Others stay unchanged.
         """
         return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
 

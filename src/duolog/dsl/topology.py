@@ -1,4 +1,4 @@
-"""A topology: streams and tables read from topics, what becomes of them, and where it goes.
+"""A topology: streams and tables read from topics, their transformations, and the topics to write.
 
 Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
@@ -33,7 +33,7 @@ from duolog.plan.windows import Windows
 
 
 class Topology(Handle):
-    """A program over streams and tables, under the name that its state is kept by.
+    """A program over streams and tables; its state is stored under its name.
 
     Example:
         >>> from duolog import Topology
@@ -72,35 +72,34 @@ class Topology(Handle):
         invalid_timestamp: Invalid | None = None,
         start: Begin | None = None,
     ) -> Stream:
-        """Read a topic as a stream: each record is an event.
+        """Read a topic as a stream: each record is an independent event.
 
         Args:
-            topic: the topic's name; or those of several with the same columns, which are merged.
-            pattern: in its place a regular expression, `"orders-.*"`: all topics are read whose whole name it matches
-                when the application starts, as one stream; `topic()` tells them apart. A topic that is made later
-                joins at the next start, from its first record on; one that is deleted ends the application.
-            value: columns of the value: `"dest STRING, dep_delay BIGINT"`, or a dict
-                `{"dest": str, "dep_delay": int}`, or a dataclass. A type alone, `str`, is one
-                column that is called `value`.
-            key: columns of the key, in the same ways. None: keys are not read, and are null.
-            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
-            value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
-            windowed: the windows that its keys were made with, `tumbling("1 hour")`, of a topic that
-                has results of windows: the key's columns are `key`, `window_start` and
-                `window_end`.
-            timestamp: the record's timestamp, if not the one that it has: a column or expression,
-                BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own. Or a function whose
-                parameters are columns, `def at(made_at: str) -> int`.
-            invalid_timestamp: what becomes of a record whose timestamp is null, below 0 or behind the
-                year 294246: `fail`, `skip`, or it gets the latest before it in its partition, `partition_time`. None: what the setting
-                `default.timestamp.extractor` says, else as with records that cannot be read.
-            start: where reading begins at the application's first start: "earliest", unless another is given, or
-                "latest", how long ago ("2 hours", a timedelta), or a time (a datetime, its text, or
-                milliseconds since 1970): then with the first record in each partition whose timestamp in the
-                topic is not before it. It is kept with the checkpoint, and later starts go on behind what was read.
+            topic: the topic's name, or the names of several topics with the same columns, which are merged.
+            pattern: instead of a name, a regular expression, `"orders-.*"`: all topics whose whole name matches when the
+                application starts are read as one stream; `topic()` distinguishes them. A topic created later is
+                included at the next start, from its first record; a topic that is deleted ends the application.
+            value: columns of the value: `"dest STRING, dep_delay BIGINT"`, a dict
+                `{"dest": str, "dep_delay": int}`, or a dataclass. A single type, `str`, is one column called
+                `value`.
+            key: columns of the key, in the same forms. None: keys are not read, and are null.
+            key_format: by default `KAFKA`, or `JSON` if the key has several columns.
+            value_format: by default `JSON`, or `KAFKA` if the value is a single type.
+            windowed: the windows of its keys, `tumbling("1 hour")`, if the topic contains results of windows: the
+                key columns are `key`, `window_start` and `window_end`.
+            timestamp: the record's timestamp, if not its own: a column or expression, BIGINT milliseconds or
+                TIMESTAMP, or `wall_clock()`. `row_time()` is its own. Or a function whose parameters are columns,
+                `def at(made_at: str) -> int`.
+            invalid_timestamp: the handling of a record whose timestamp is null, negative or after the year 294246:
+                `fail`, `skip`, or `partition_time`, the latest timestamp before it in its partition. None: the
+                setting `default.timestamp.extractor`, else the same as for records that cannot be read.
+            start: the start position at the application's first start: "earliest" (the default), "latest", a duration
+                before the start ("2 hours", a timedelta), or a time (a datetime, its text, or milliseconds since
+                1970), which means the first record in each partition with that timestamp or a later one. The
+                checkpoint stores the position, and later starts continue after the last record read.
 
         Raises:
-            StatementError: the columns cannot be read, or do not fit the format.
+            StatementError: the columns cannot be parsed, or do not fit the format.
         """
         of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
@@ -143,28 +142,28 @@ class Topology(Handle):
     ) -> Table:
         """Read a topic as a table: each record is the new row of its key.
 
-        A record with a null value deletes the row, one with a null key is ignored.
+        A record with a null value deletes the row; a record with a null key is ignored.
 
         Args:
             topic: the topic's name.
             key: columns of the key, as for `stream`.
             value: columns of the value, as for `stream`.
-            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
-            value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
-            windowed: as for `stream`. Rows stay until they are deleted, however old their window is.
-            store: the name of the store that keeps the rows.
-            ttl: how long a row is kept that is not updated, `"7 days"`: by the timestamps of the table's
-                records, and without a word to whoever reads the table. None: until it is deleted.
-            timestamp: as for `stream`. A deletion for which it is null has its own.
+            key_format: by default `KAFKA`, or `JSON` if the key has several columns.
+            value_format: by default `JSON`, or `KAFKA` if the value is a single type.
+            windowed: as for `stream`. Rows stay until they are deleted, regardless of the age of their window.
+            store: the name of the store of the rows.
+            ttl: the lifetime of a row that is not updated, `"7 days"`, by the timestamps of the table's records. Rows
+                expire silently, without a change. None: until it is deleted.
+            timestamp: as for `stream`. A deletion for which it is null has its own timestamp.
             invalid_timestamp: as for `stream`.
-            history: how long the table knows what its rows were before: it is versioned. Streams
-                that look it up find the row of their records' time, even where it came out of
-                order. What comes later than that is dropped and counted. Each version is kept on
-                disk until then; a lookup reads the versions that are newer than the record.
+            history: makes the table versioned: the time for which earlier versions of rows are stored. Streams that
+                look it up find the row at their records' time, even if it arrived out of order. Records that are
+                later than that are dropped and counted. Versions are stored on disk; a lookup reads the versions
+                that are newer than the record.
             start: as for `stream`. Rows that were written before it are not in the table.
 
         Raises:
-            StatementError: the columns cannot be read, or do not fit the format.
+            StatementError: the columns cannot be parsed, or do not fit the format.
         """
         of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
@@ -191,22 +190,21 @@ class Topology(Handle):
         value_format: str | None = None,
         store: str | None = None,
     ) -> GlobalTable:
-        """Read a topic as a table that every task has whole, for streams to look up by any key.
+        """Read a topic as a table of which every task has all rows, for streams to look up by any key.
 
-        What the topic holds at a start is loaded before any stream is read. Rows that come later
-        reach every task as they come. Each task of a join with it keeps all rows on disk, so it is
-        for tables that fit there several times.
+        The rows that the topic contains at a start are loaded before any stream is read. Later rows reach every task as they
+        arrive. Each task of a join with it stores all rows on disk, so the disk must have room for several copies.
 
         Args:
-            topic: the topic's name; the topology reads it in no other way.
+            topic: the topic's name; the topology must not read it in another way.
             key: columns of the key, as for `stream`.
             value: columns of the value, as for `stream`.
             key_format: as for `table`.
             value_format: as for `table`.
-            store: the name of the stores that keep the rows.
+            store: the name of the stores of the rows.
 
         Raises:
-            StatementError: the columns cannot be read, or do not fit the format.
+            StatementError: the columns cannot be parsed, or do not fit the format.
 
         Example:
             >>> from duolog import Topology, col
@@ -226,16 +224,16 @@ class Topology(Handle):
         )
 
     def build(self) -> Plan:
-        """Return the plan: what every `to` of this topology writes, and all that it needs.
+        """Return the plan: everything that the topology writes, and the nodes upstream of it.
 
         Raises:
-            StatementError: nothing is written, or two stores have one name.
+            StatementError: nothing is written, or two stores have the same name.
         """
         return self._builder.build()
 
     @property
     def running(self) -> Running | None:
-        """The application in this process that runs the topology, if one does; it says so itself."""
+        """The application in this process that runs the topology, if any. It registers itself."""
         return self._builder.running
 
     @running.setter
@@ -246,8 +244,8 @@ class Topology(Handle):
         """Return the topology as text: its levels, sub-topologies, stores and edges.
 
         Args:
-            form: or `kafka-streams`, as its own `Topology.describe()` prints what it would run, with
-                repartition topics; names are ours.
+            form: `duolog`, or `kafka-streams` for the form of Kafka Streams' `Topology.describe()`, with repartition
+                topics, but with Duolog's names.
         """
         if form == "kafka-streams":
             return describe_as_streams(self.build())

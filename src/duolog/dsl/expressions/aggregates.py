@@ -1,11 +1,11 @@
-"""Aggregate functions that keep values of a group: the first, the greatest, lists, sets, counts, sketches.
+"""Aggregate functions that store values of a group: first, greatest, lists, sets, counts, sketches.
 
     aggregate(cities=collect_set("city"), dearest=top_k("price", 3), p99=percentile("ms", 0.99))
 
-Each says what it keeps for a group (its state), what it does with nulls, over a grouped table, where old
-rows are taken back, and in sessions that become one. What is kept in a row is written anew with each record, or
-once in a micro-batch. Of a table, values are kept in a tree: up to 2 KiB of it in the row, the rest
-in pages of up to 4 KiB, of which a record rewrites one or two, also where a group has a million values.
+Each docstring gives the state for a group, the handling of nulls, the behaviour over a grouped table, from which
+old rows are subtracted, and the result when sessions are merged. State in the row is rewritten with each record, or
+once per micro-batch. Over a table, values are stored in a tree: up to 2 KiB of it in the row, the rest in pages of up
+to 4 KiB. A record rewrites one or two pages, even if a group has a million values.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Aggregate, ColumnRef, Expression
 
 LIMIT: Final = 1000
-"""How many values a list, set, map or histogram holds where nothing is said."""
+"""The default maximum number of values in a list, set, map or histogram."""
 
 By = Literal["offset", "time"]
 
@@ -26,18 +26,18 @@ By = Literal["offset", "time"]
 def first(
     column: Expr | str, n: int | None = None, *, by: By = "offset", nulls: bool = False
 ) -> Expr:
-    """Return the first value of a group, or an ARRAY of the first `n`; of a grouped table by time only.
+    """Return the first value of a group, or an ARRAY of the first `n`; over a grouped table only by time.
 
-    State: the value; by time also its timestamp. Nulls are passed over, or with `nulls` count as values.
-    In sessions that become one, the earlier session's comes first. Over a grouped table only `by="time"`: the
-    value of the row that changed first, of equal times the least; all values are kept in a tree. Not over a
-    join of tables, whose rows change their time: ask by a column, `top_k("changed_at", 1, "place")`.
+    State: the value; by time also its timestamp. Nulls are ignored, or count as values with `nulls`. When sessions are
+    merged, the earlier session comes first. A grouped table supports only `by="time"`: the value of the row that
+    changed first, and among equal times the least value; all values are stored in a tree. Not supported over a join of
+    tables, whose rows change their time: use a column instead, `top_k("changed_at", 1, "place")`.
 
     Args:
-        column: any type; over a table, one that has no MAP inside.
-        n: how many, by offset and over a stream.
-        by: "offset", in the order in which records are processed, or "time", of their timestamps.
-        nulls: whether null is a value.
+        column: any type; over a table, a type without a MAP inside.
+        n: the number of values; by offset and over a stream only.
+        by: "offset", in processing order, or "time", by the records' timestamps.
+        nulls: count null as a value.
 
     Example:
         >>> first("place"), last("place", 2)
@@ -49,21 +49,20 @@ def first(
 def last(
     column: Expr | str, n: int | None = None, *, by: By = "offset", nulls: bool = False
 ) -> Expr:
-    """Return the last value of a group, or an ARRAY of the last `n`, the oldest in front; of a grouped table by time only.
+    """Return the last value of a group, or an ARRAY of the last `n`, oldest first; over a grouped table only by time.
 
-    As `first`, from the other end: in sessions that become one the later session's wins, and over a
-    grouped table, by time, the value of the row that changed last, of equal times the greatest.
+    As `first`, from the other end: when sessions are merged, the later session wins. Over a grouped table, by time, it is
+    the value of the row that changed last, and among equal times the greatest value.
     """
     return _first_or_last("last", column, n, by, nulls=nulls)
 
 
 def collect_list(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False) -> Expr:
-    """Return the values of a group as an ARRAY in the order in which they came; what comes beyond `limit` is left out.
+    """Return the values of a group as an ARRAY in arrival order; values beyond `limit` are dropped.
 
-    State: the list. Nulls are passed over, or with `nulls` collected. Sessions that become one: the earlier one's
-    values, then the later one's. Over a grouped table an old value is taken out where an equal one stands last
-    (MAPs are not compared: refused). A list that was full has forgotten values: what is taken back later
-    may leave too few.
+    State: the list. Nulls are ignored, or collected with `nulls`. Merged sessions: the earlier session's values, then the
+    later one's. Over a grouped table, the last equal value is removed for an old row (MAPs cannot be compared and are
+    refused). A list that was full has dropped values: later removals may leave too few.
 
     Example:
         >>> collect_list("item")
@@ -74,11 +73,11 @@ def collect_list(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False)
 
 
 def collect_set(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False) -> Expr:
-    """Return the different values of a group as an ARRAY; over a stream in the order in which they came first.
+    """Return the different values of a group as an ARRAY; over a stream in the order of their first arrival.
 
-    State: the array. A new value beyond `limit` is left out. Nulls are passed over, or with `nulls` are a value. Over a
-    grouped table: the `limit` least, ascending, of all values, which are kept in a tree; so what was left out comes back.
-    Sessions that become one: the earlier one's values, then what is new in the later one. No MAPs.
+    State: the array. A new value beyond `limit` is dropped. Nulls are ignored, or count as a value with `nulls`. Over a
+    grouped table: the `limit` least values in ascending order. All values are stored in a tree, so dropped ones reappear.
+    Merged sessions: the earlier session's values, then new ones of the later. No MAPs.
 
     Example:
         >>> collect_set("city", limit=10)
@@ -89,11 +88,11 @@ def collect_set(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False) 
 
 
 def collect_map(key: Expr | str, value: Expr | str, *, limit: int = LIMIT) -> Expr:
-    """Return a MAP of a group: for each `key` the last `value`.
+    """Return a MAP with the last `value` for each `key` of a group.
 
-    State: the map. A new key beyond `limit` is left out; a null key is passed over, a null value is kept. Over a
-    grouped table: of rows with one key the greatest value, and the `limit` least keys; all pairs are kept in a tree.
-    Sessions that become one: the later one's values win. Keys without a MAP inside; formats write those of type STRING.
+    State: the map. A new key beyond `limit` is dropped; a null key is ignored, a null value is stored. Over a grouped
+    table: the greatest value among rows with the same key, and the `limit` least keys; all pairs are stored in a tree.
+    Merged sessions: the later session's values win. Keys have no MAP inside; formats can only write STRING keys.
 
     Example:
         >>> collect_map("item", "price")
@@ -103,11 +102,11 @@ def collect_map(key: Expr | str, value: Expr | str, *, limit: int = LIMIT) -> Ex
 
 
 def histogram(column: Expr | str, *, limit: int = LIMIT) -> Expr:
-    """Return how often each value of a group is there, as a MAP of BIGINT.
+    """Return the number of occurrences of each value of a group, as a MAP to BIGINT.
 
-    State: each value and its count. A new value beyond `limit` is not counted; nulls are passed over. Over a
-    grouped table: the `limit` least values of all, which are kept in a tree. Sessions that become one: the sums. Formats
-    write MAPs whose keys are STRING.
+    State: each value and its count. A new value beyond `limit` is not counted; nulls are ignored. Over a grouped table:
+    the `limit` least values; all values are stored in a tree. Merged sessions: the sums. Formats can only write MAPs with
+    STRING keys.
 
     Example:
         >>> histogram("carrier")
@@ -117,12 +116,12 @@ def histogram(column: Expr | str, *, limit: int = LIMIT) -> Expr:
 
 
 def top_k(column: Expr | str, k: int, *others: Expr | str) -> Expr:
-    """Return the `k` greatest values of a group as an ARRAY, the greatest first.
+    """Return the `k` greatest values of a group as an ARRAY, in descending order.
 
-    With `others`, an ARRAY of STRUCTs, whose fields are named as the columns are; of equal values those with the
-    greater first other come first. A name is given by `alias`; an expression without one is `sort_col`, and among the others
-    `col0`, `col1`, … State: the `k` values, also over sessions that become one. Nulls are passed over. Over a
-    grouped table: all values, in a tree, and the `k`. No MAPs. A NaN is the greatest DOUBLE.
+    With `others`, an ARRAY of STRUCTs whose fields are named after the columns; among equal values, those with the greater
+    first other column come first. `alias` sets a field's name. An expression without a name becomes `sort_col`, or `col0`,
+    `col1`, … among the others. State: the `k` values, also for merged sessions. Nulls are ignored. Over a grouped table:
+    all values, in a tree, and the `k` greatest. No MAPs. NaN is the greatest DOUBLE.
 
     Example:
         >>> top_k("price", 3), top_k("price", 3, "item")
@@ -136,16 +135,16 @@ def top_k(column: Expr | str, k: int, *others: Expr | str) -> Expr:
 
 
 def top_k_distinct(column: Expr | str, k: int) -> Expr:
-    """Return the `k` greatest different values of a group as an ARRAY, the greatest first. As `top_k`."""
+    """Return the `k` greatest different values of a group as an ARRAY, in descending order. See `top_k`."""
     return _aggregate("top_k_distinct", column, k=_positive("k", k))
 
 
 def count_distinct(column: Expr | str) -> Expr:
-    """Count the different values of a group, exactly; nulls are passed over.
+    """Count the different values of a group exactly; nulls are ignored.
 
-    State: each value and its count, in a tree, also over a grouped table. In windows they stand in one row, which is written
-    anew with each record: where there are more than some thousands, take `approx_count_distinct`. Sessions
-    that become one: what both have. No MAPs.
+    State: each value and its count, in a tree, also over a grouped table. In windows they are stored in one row, which is
+    rewritten with each record: for more than a few thousand values use `approx_count_distinct`. Merged sessions: the
+    union of both. No MAPs.
 
     Example:
         >>> count_distinct("user")
@@ -155,10 +154,10 @@ def count_distinct(column: Expr | str) -> Expr:
 
 
 def approx_count_distinct(column: Expr | str) -> Expr:
-    """Count the different values of a group, nearly: the standard error is 1.6 %, and few values are counted exactly.
+    """Count the different values of a group approximately, with a standard error of 1.6 %; few values are counted exactly.
 
-    State: a HyperLogLog sketch of at most 2.6 KB, whatever there is. Nulls are passed over. Sessions that become one:
-    what both have. Refused over a grouped table, as nothing can be taken back from it. No MAPs. `TopologyDriver` counts exactly.
+    State: a HyperLogLog sketch of at most 2.6 KB, for any number of values. Nulls are ignored. Merged sessions: the union
+    of both. Refused over a grouped table, because a sketch cannot subtract. No MAPs. `TopologyDriver` counts exactly.
 
     Example:
         >>> approx_count_distinct("user")
@@ -168,12 +167,12 @@ def approx_count_distinct(column: Expr | str) -> Expr:
 
 
 def percentile(column: Expr | str, at: float | Sequence[float]) -> Expr:
-    """Return the value that stands at a fraction of a group's ranks, within 1 % of it, as a DOUBLE.
+    """Return a percentile of a group as a DOUBLE, with an error of at most 1 %.
 
-    `at` 0.5 is the median, 0 the least and 1 the greatest value; of several fractions an ARRAY. Null of nothing; nulls
-    are passed over. State: counts of buckets of values that are alike to 1 %: seven or eight bytes for each of up to 116
-    buckets between a number and its tenfold, in one row. Exact to add, to take back over a grouped table, and for
-    sessions that become one: the result does not depend on the order.
+    `at` 0.5 is the median, 0 the minimum and 1 the maximum; several fractions return an ARRAY. An empty group is null;
+    nulls are ignored. State: counts of buckets of values that differ by at most 1 %, seven or eight bytes for each of up to
+    116 buckets per decade, in one row. Adding, subtracting (over a grouped table) and merging sessions are exact: the
+    result does not depend on the order.
 
     Example:
         >>> percentile("ms", 0.99), percentile("ms", [0.5, 0.9])
@@ -191,8 +190,9 @@ def percentile(column: Expr | str, at: float | Sequence[float]) -> Expr:
 def variance(column: Expr | str, *, population: bool = False) -> Expr:
     """Return the variance of a group as a DOUBLE: of a sample, or of the whole `population`.
 
-    State: count, mean, squares around it. Null of fewer than two values (of none, of a population); nulls are passed over. Over a
-    grouped table old values are taken back, with the rounding of DOUBLEs; an empty group starts anew. A NaN that was added stays.
+    State: count, mean, and the sum of squares around it. Null for fewer than two values (for none, with `population`);
+    nulls are ignored. Over a grouped table old values are subtracted, with the rounding of DOUBLEs; an empty group starts
+    from zero. After a NaN was added, the result stays NaN.
 
     Example:
         >>> variance("delay")
@@ -202,14 +202,14 @@ def variance(column: Expr | str, *, population: bool = False) -> Expr:
 
 
 def stddev(column: Expr | str, *, population: bool = False) -> Expr:
-    """Return the standard deviation of a group, the root of its `variance`."""
+    """Return the standard deviation of a group, the square root of its `variance`."""
     return _aggregate("stddev", column, population=population)
 
 
 def corr(x: Expr | str, y: Expr | str) -> Expr:
     """Return the correlation of two columns in a group, from -1 to 1, over records in which neither is null.
 
-    State: count, two means, three sums around them. Null where one of them does not vary. Over a grouped table as `variance`.
+    State: count, two means, three sums around them. Null if one of them is constant. Over a grouped table as `variance`.
 
     Example:
         >>> corr("distance", "delay")
@@ -244,7 +244,7 @@ def _aggregate(function: str, column: Expr | str, *others: Expr | str, **options
 
 
 def _alias(column: Expr | str) -> str | None:
-    """Return the name that a user has given a column, if it is not its own."""
+    """Return the name that a user gave to a column, unless it is the column's own."""
     if not isinstance(column, Expr) or column.name == own_name(column.expression):
         return None
     return column.name

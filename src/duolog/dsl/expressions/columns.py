@@ -1,10 +1,10 @@
-"""Columns as people write them: operators and functions that build the plan's expressions.
+"""Columns as users write them: operators and functions that build the plan's expressions.
 
     (col("dep_delay") > 15) & col("dest").is_not_null()
     when(col("dep_delay") > 0, "late").otherwise("on time")
     sum_(col("dep_delay")) / count()                          in aggregate(...)
 
-A Python value next to a column is a literal. Nothing is computed here.
+A Python value next to a column is a literal. No value is computed here.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ from duolog.plan.types import Type
 
 
 class Expr(Handle):
-    """A column, or what is computed from columns. Made by `col`, `lit` and operators."""
+    """A column, or an expression over columns. Created by `col`, `lit` and operators."""
 
     __slots__ = ("expression", "name")
 
@@ -48,7 +48,7 @@ class Expr(Handle):
         if name is None and isinstance(expression, ColumnRef):
             name = expression.name
         self.name = name
-        """The name that a result of it gets where none is given."""
+        """The name of a result column, if the user gives none."""
 
     def __repr__(self) -> str:
         return f"<{self.expression}>"
@@ -92,25 +92,25 @@ class Expr(Handle):
         return self._with(">=", other)
 
     def between(self, low: "Expr | PlainValue", high: "Expr | PlainValue") -> "Expr":
-        """True from `low` to `high`, both included."""
+        """True from `low` to `high`, both inclusive."""
         return self._with("BETWEEN", low, high)
 
     def isin(self, *values: "Expr | PlainValue | Collection[Expr | PlainValue]") -> "Expr":
-        """True if it equals one of the values, which may be given in one list."""
+        """True if it equals one of the values, which can be given in one list."""
         if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
             values = tuple(values[0])
         return self._with("IN", *values)
 
     def like(self, pattern: "Expr | str") -> "Expr":
-        """True if the text fits: `%` is any text, `_` one character, a backslash escapes."""
+        """True if the text matches: `%` is any text, `_` one character, a backslash escapes."""
         return self._with("LIKE", pattern)
 
     def is_null(self) -> "Expr":
-        """True if there is no value; never null."""
+        """True if the value is null; never null itself."""
         return self._with("IS_NULL")
 
     def is_not_null(self) -> "Expr":
-        """True if there is a value; never null."""
+        """True if the value is not null; never null itself."""
         return self._with("IS_NOT_NULL")
 
     # Logic.
@@ -169,19 +169,19 @@ class Expr(Handle):
         return self._with("ABS")
 
     def abs(self) -> "Expr":
-        """The number without its sign."""
+        """The absolute value."""
         return self._with("ABS")
 
     def round(self, digits: int = 0) -> "Expr":
-        """Rounded half away from zero, to `digits` behind the point."""
+        """Rounded to `digits` decimal places, half away from zero."""
         return self._with("ROUND", digits)
 
     def floor(self) -> "Expr":
-        """The greatest whole number that is not above it."""
+        """The greatest integer that is not greater."""
         return self._with("FLOOR")
 
     def ceil(self) -> "Expr":
-        """The least whole number that is not below it."""
+        """The least integer that is not less."""
         return self._with("CEIL")
 
     # Text.
@@ -199,23 +199,23 @@ class Expr(Handle):
         return self._with("TRIM")
 
     def length(self) -> "Expr":
-        """How many characters a text has, or how many bytes."""
+        """The number of characters of a text, or of bytes."""
         return self._with("LENGTH")
 
     def substring(self, position: int, length: int | None = None) -> "Expr":
-        """A part of the text, from `position` on (the first is 1; negative: from the end)."""
+        """A part of the text, starting at `position` (the first is 1; negative: from the end)."""
         return self._with("SUBSTRING", position, *([] if length is None else [length]))
 
     def contains(self, part: "Expr | str") -> "Expr":
-        """Whether the part stands in the text."""
+        """True if the text contains the part."""
         return self._with("CONTAINS", part)
 
     def startswith(self, prefix: "Expr | str") -> "Expr":
-        """Whether the text begins with the prefix."""
+        """True if the text starts with the prefix."""
         return self._with("STARTS_WITH", prefix)
 
     def endswith(self, suffix: "Expr | str") -> "Expr":
-        """Whether the text ends with the suffix."""
+        """True if the text ends with the suffix."""
         return self._with("ENDS_WITH", suffix)
 
     def replace(self, old: "Expr | str", new: "Expr | str") -> "Expr":
@@ -223,23 +223,22 @@ class Expr(Handle):
         return self._with("REPLACE", old, new)
 
     def split(self, separator: "Expr | str | None" = None) -> "Expr":
-        """The parts of a text between separators, as an ARRAY; without one its words.
+        """The parts of a text between separators, as an ARRAY; without a separator its words.
 
-        Words stand between blanks, and none is empty; parts may be, as in Python.
+        Words are separated by blanks and never empty; parts may be empty, as in Python.
         """
         return self._with("SPLIT", *([] if separator is None else [separator]))
 
     def find_all(self, pattern: str) -> "Expr":
-        r"""All that fits a regular expression of Java's, as an ARRAY: `find_all(r"[a-z']+")`."""
+        r"""All matches of a Java regular expression, as an ARRAY: `find_all(r"[a-z']+")`."""
         return self._with("FIND_ALL", pattern)
 
     # Parts.
 
     def __getitem__(self, part: "Expr | PlainValue") -> "Expr":
-        """Return a field of a STRUCT, an element of an ARRAY, or what a MAP has for a key.
+        """Return a field of a STRUCT, an element of an ARRAY, or the value of a MAP for a key.
 
-        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null
-        where there is none.
+        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null if there is none.
         """
         name = part if isinstance(part, str) else None
         return Expr(Item(self.expression, to_expression(part)), name)
@@ -249,11 +248,11 @@ class Expr(Handle):
     # Types and names.
 
     def cast(self, to: str | type | Type) -> "Expr":
-        """The value as another type, `cast("INT")` or `cast(int)`; null where it cannot be."""
+        """The value as another type, `cast("INT")` or `cast(int)`; null if the conversion fails."""
         return Expr(Cast(self.expression, type_named(to)), self.name)
 
     def alias(self, name: str) -> "Expr":
-        """The same under another name."""
+        """The same expression with another name."""
         return Expr(self.expression, name)
 
     def _called(self) -> str:
@@ -267,7 +266,7 @@ class Expr(Handle):
 
 
 def col(name: str) -> Expr:
-    """Return the column of this name, of a record's key or value; `"page.url"` is a field of one.
+    """Return the column of this name, of a record's key or value; `"page.url"` is a field of a column.
 
     Example:
         >>> (col("dep_delay") / 60 > 1.5) & ~col("dest").isin("SFO", "LAX")
@@ -282,12 +281,12 @@ def lit(value: PlainValue) -> Expr:
 
 
 def acc(name: str) -> Expr:
-    """Return, in an adder, subtractor or result of `aggregate`, what was accumulated so far."""
+    """Return, in an adder, subtractor or result of `aggregate`, the current accumulator."""
     return Expr(AccumulatorRef(name), name)
 
 
 def other(name: str) -> Expr:
-    """Return, in the merger of `aggregate`, what was accumulated in the session that is merged."""
+    """Return, in the merger of `aggregate`, the accumulator of the session to merge."""
     return Expr(TableColumnRef(name), name)
 
 
@@ -297,32 +296,32 @@ def row_time() -> Expr:
 
 
 def array(*values: Expr | PlainValue) -> Expr:
-    """Return an ARRAY of the values, which are all of one type."""
+    """Return an ARRAY of the values, which must have one type."""
     return _call("ARRAY", values)
 
 
 def coalesce(*values: Expr | PlainValue) -> Expr:
-    """Return the first of the values that is not null."""
+    """Return the first value that is not null."""
     return _call("COALESCE", values)
 
 
 def concat(*values: Expr | str) -> Expr:
-    """Return the texts one after the other; null if one is null."""
+    """Return the concatenated texts; null if one of them is null."""
     return _call("CONCAT", values)
 
 
 def greatest(*values: Expr | PlainValue) -> Expr:
-    """Return the greatest of the values, passing nulls over."""
+    """Return the greatest of the values, ignoring nulls."""
     return _call("GREATEST", values)
 
 
 def least(*values: Expr | PlainValue) -> Expr:
-    """Return the least of the values, passing nulls over."""
+    """Return the least of the values, ignoring nulls."""
     return _call("LEAST", values)
 
 
 class Case(Expr):
-    """A choice made by `when`; null where no condition is true."""
+    """A conditional expression created by `when`; null if no condition is true."""
 
     __slots__ = ("_branches",)
 
@@ -331,16 +330,16 @@ class Case(Expr):
         self._branches = branches
 
     def when(self, condition: Expr, value: Expr | PlainValue) -> "Case":
-        """Add a case, looked at where none before it is true."""
+        """Add a case, used if no earlier condition is true."""
         return Case((*self._branches, _condition(condition), alone(value)))
 
     def otherwise(self, value: Expr | PlainValue) -> Expr:
-        """Say what it is where no condition is true."""
+        """Set the value for the case that no condition is true."""
         return Expr(Call("CASE", (*self._branches, alone(value))))
 
 
 def when(condition: Expr, value: Expr | PlainValue) -> Case:
-    """Return `value` where `condition` is true: `when(...).when(...).otherwise(...)`.
+    """Return `value` if `condition` is true: `when(...).when(...).otherwise(...)`.
 
     Example:
         >>> when(col("dep_delay") > 15, "late").otherwise("on time")
@@ -355,26 +354,26 @@ def count(column: Expr | str | None = None) -> Expr:
 
 
 def sum_(column: Expr | str) -> Expr:
-    """Sum a column over a group's records, passing nulls over; the sum of nothing is null."""
+    """Sum a column over a group's records, ignoring nulls; the sum of no values is null."""
     return _aggregate("sum", column)
 
 
 def min_(column: Expr | str) -> Expr:
-    """Return the least value of a group, passing nulls over.
+    """Return the least value of a group, ignoring nulls.
 
-    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of its
-    pages of up to 4 KiB, also where a group has a million rows.
+    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of its pages of up to
+    4 KiB, even if a group has a million rows.
     """
     return _aggregate("min", column)
 
 
 def max_(column: Expr | str) -> Expr:
-    """Return the greatest value of a group, passing nulls over. State: as `min_`."""
+    """Return the greatest value of a group, ignoring nulls. State: as `min_`."""
     return _aggregate("max", column)
 
 
 def avg(column: Expr | str) -> Expr:
-    """Return the mean of a group as a DOUBLE, passing nulls over; that of nothing is null."""
+    """Return the mean of a group as a DOUBLE, ignoring nulls; the mean of no values is null."""
     return _aggregate("avg", column)
 
 
@@ -386,7 +385,7 @@ def to_expression(value: object) -> Expression:
 
 
 def alone(value: object) -> Expression:
-    """Return what `to_expression` does, for a value that is not an operand: a text may be meant as a column."""
+    """Return what `to_expression` does, for a value without an operator: a text could be meant as a column."""
     if callable(value) and not isinstance(value, Expr):
         raise not_a_column(value)
     return bare(value) if isinstance(value, str) else to_expression(value)
@@ -405,7 +404,7 @@ Columns = Mapping[str, Expr | PlainValue]
 """Columns by name."""
 
 Steps = Columns | Callable[..., Any]
-"""A step of an aggregate: expressions by the name of what is kept, or a function."""
+"""A step of an aggregate: expressions by accumulator name, or a function."""
 
 
 def named(
@@ -413,10 +412,10 @@ def named(
 ) -> tuple[Named, ...]:
     """Return names and expressions of columns given as `"dest"`, `col(...)` or `name=...`.
 
-    `known` are the names of the columns there are. A field `page.url` is called `url`.
+    `known` are the names of the existing columns. A field `page.url` gets the name `url`.
 
     Raises:
-        StatementError: an expression comes without a name.
+        StatementError: an expression has no name.
     """
     return (
         *(_own_name(column, known) for column in columns),
@@ -425,10 +424,10 @@ def named(
 
 
 def find_fields(expression: Expression, known: Collection[str]) -> Expression:
-    """Return the expression with `page.url` for a field where only `page` is among the `known`.
+    """Return the expression with `page.url` as a field access if only `page` is among the `known` columns.
 
     Raises:
-        StatementError: a text that was given alone is the name of a column.
+        StatementError: a bare text is the name of a column.
 
     Example:
         >>> print(find_fields(ColumnRef("page.url"), ["page"]))
@@ -447,7 +446,7 @@ def find_fields(expression: Expression, known: Collection[str]) -> Expression:
 
 
 def _field(name: str, known: Collection[str]) -> Expression | None:
-    """Return the field that `name` is a path to, or None if it is that of a column or of nothing."""
+    """Return the field that the path `name` refers to; None if it is a column itself or unknown."""
     column, fields = name, list[str]()
     while column not in known:
         column, dot, field = column.rpartition(".")

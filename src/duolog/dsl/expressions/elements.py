@@ -1,4 +1,4 @@
-"""The names that columns have behind an explode, and behind a new key and value at once."""
+"""The column names after an explode, and after a new key and value."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -18,7 +18,7 @@ from duolog.plan.nodes import Explode, Node, SelectKey, scope_of
 from duolog.plan.types import Array, Map, Struct, Type
 
 Elements = tuple[Expression, tuple[str, ...]]
-"""What is exploded, and the names for what is in it."""
+"""The exploded expression, and the names of its element columns."""
 
 
 def elements_of(
@@ -29,10 +29,10 @@ def elements_of(
     *,
     alone: bool = False,
 ) -> Elements:
-    """Return what is exploded, as a user gave it; `alone`: no other column is to stay.
+    """Return the exploded expression and its element names; with `alone` no other column is kept.
 
     Raises:
-        StatementError: there is not exactly one thing to explode, or it has no name.
+        StatementError: there is not exactly one expression, or it has no name.
     """
     given = [*columns, *by_name.values()]
     if len(given) != 1:
@@ -53,7 +53,7 @@ def elements_of(
 
 
 def element_columns(exploded: Node) -> tuple[Named, ...]:
-    """Return the columns that elements make alone: the fields of a STRUCT, or themselves."""
+    """Return the columns of an element alone: the fields of a STRUCT, or the element itself."""
     assert isinstance(exploded, Explode), exploded
     of = type_of(exploded.of, scope_of(exploded.parent))
     if isinstance(of, Array) and isinstance(of.element, Struct):
@@ -63,7 +63,7 @@ def element_columns(exploded: Node) -> tuple[Named, ...]:
 
 
 def of_element(expression: Expression, parts: Mapping[str, Expression]) -> Expression:
-    """Return an expression over the columns of elements as one over elements."""
+    """Return an expression over the element's columns as an expression over the element."""
     return rewrite(
         expression,
         lambda part: parts.get(part.name) if isinstance(part, ColumnRef) else None,
@@ -71,7 +71,7 @@ def of_element(expression: Expression, parts: Mapping[str, Expression]) -> Expre
 
 
 def ensure_still_there(keyed: Node, values: tuple[Named, ...]) -> None:
-    """Raise a StatementError where a value reads a column whose name the new key has taken."""
+    """Raise a StatementError if a value reads a column whose name is now a column of the new key."""
     assert isinstance(keyed, SelectKey), keyed
     taken = {name for name, of in keyed.keys if of != ColumnRef(name)}
     for name, of in values:

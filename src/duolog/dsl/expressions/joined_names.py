@@ -1,4 +1,4 @@
-"""The names that columns have in a join: the left side's, and the table's under a prefix."""
+"""The column names in a join: the left side's own, and the right side's with a prefix."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,14 +9,14 @@ from duolog.plan.nodes import GlobalTableSource, Node
 from duolog.plan.types import render_columns
 
 Select = Sequence[str | Expr] | Columns
-"""The columns of a join's value: names and expressions, or expressions by name."""
+"""The value columns of a join: names and expressions, or expressions by name."""
 
 On = str | Expr | Sequence[str | Expr]
-"""What is matched with the key of a table: one column, or several in the order of its key."""
+"""The columns that are matched with a table's key: one, or several in the order of the key."""
 
 
 def ensure_keys_named_alike(left: Node, table: Node) -> None:
-    """Raise a StatementError where only a user can know that two keys mean the same."""
+    """Raise a StatementError if key names differ: only the user knows whether they mean the same."""
     names_left = [column.name for column in left.schema.key]
     names_right = [column.name for column in table.schema.key]
     if names_left != names_right:
@@ -34,7 +34,7 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
 
 
 def _matching(left: Node, table: Node) -> list[str]:
-    """Return the columns of the left side that have the names and types of the key, if there are all."""
+    """Return the left columns with the names and types of the key; empty if one is missing."""
     there = {(column.name, column.type) for column in left.schema.columns}
     key = table.schema.key
     return [one.name for one in key] if all((one.name, one.type) in there for one in key) else []
@@ -49,7 +49,7 @@ def _called(node: Node) -> str:
 
 
 class JoinedNames:
-    """The names that the columns of both sides of a join have."""
+    """Resolves column names of both sides of a join."""
 
     def __init__(self, left: Node, right: Node, prefix: str) -> None:
         self._left = left

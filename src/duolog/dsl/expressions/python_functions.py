@@ -1,16 +1,16 @@
-"""Functions of users where expressions stand: a parameter is a column, its annotation a type.
+"""Users' functions as expressions: a parameter is a column, its annotation a type.
 
     def price(n: int, dest: str | None) -> float: ...
 
-    flights.with_columns(price=price)                its parameters are columns of these names
-    flights.filter(call(cheap, col("price") / 2))    or are given
+    flights.with_columns(price=price)                parameters are columns of the same names
+    flights.filter(call(cheap, col("price") / 2))    or are given explicitly
 
-`timestamp`, `key` and `value` are the record's, where it has no column of the name: milliseconds; its column, or a
-dict of several; a dict of all value columns. Instead of a dict there may be a dataclass, as the annotation says,
-and a function may return one.
+If the record has no such column, `timestamp` is its timestamp in milliseconds, `key` its key (the value of one column,
+or a dict of several), and `value` a dict of its value columns. A parameter annotated with a dataclass receives an
+instance instead of a dict, and a function may return a dataclass.
 
-A function with parameters that are `pyarrow.Array` or `pandas.Series` is called with many records at once, and returns
-as many results; of which type, its annotation says, `Annotated[pyarrow.Array, float]`, or `returns=`.
+A function with `pyarrow.Array` or `pandas.Series` parameters is called with many records at once, and returns as many
+results. Their type is given by the annotation, `Annotated[pyarrow.Array, float]`, or by `returns=`.
 """
 
 import inspect
@@ -49,20 +49,20 @@ _BESIDE: Final = ("timestamp", "key", "value")
 
 @short_traceback
 def call(function: Function, *args: Expr | PlainValue, returns: object = None) -> Expr:
-    """Return what a function in Python gives for these values of each record.
+    """Return the result of a Python function for these values of each record.
 
-    It is called in processes beside the engine, at least once for each record, with what its parameters are annotated
-    with; a null is None. A record for which it raises is one that cannot be processed: the error names the
-    function, its line and the record, and the setting `processing.exception.handler` says what becomes of it.
+    The function runs in separate processes, at least once per record, with arguments of the annotated types; a null is
+    None. If it raises, the record cannot be processed: the error names the function, its line and the record, and the
+    setting `processing.exception.handler` decides what happens to the record.
 
     Args:
-        function: it is sent to other processes: what it uses beside its arguments is what it was when the application
-            started. Without `args` its parameters are columns of these names.
+        function: it is sent to other processes together with the objects that it uses, as they are when the
+            application starts. Without `args`, its parameters are columns of the same names.
         args: columns or values, in the order of its parameters.
-        returns: the type of its results, where no annotation says it.
+        returns: the result type, if it is not annotated.
 
     Raises:
-        StatementError: it does not say what it returns, or an annotation is no type of a column.
+        StatementError: the result type is missing, or an annotation is not a column type.
 
     Example:
         >>> from duolog import Topology, call, col
@@ -92,10 +92,10 @@ def call_with_columns(
     lookups: Lookups | None = None,
     first: Sequence[Expression] = (),
 ) -> PythonCall:
-    """Return the call of a function whose parameters are what records of this schema have, behind those that `first` are.
+    """Return the call of a function whose parameters are columns of this schema, after the expressions in `first`.
 
     Raises:
-        StatementError: as `call`; or a parameter is nothing that they have.
+        StatementError: as `call`; or a parameter is not a column.
     """
     names = _parameters(function)
     if len(names) < len(first):
@@ -113,9 +113,9 @@ def call_with_columns(
 
 
 def result_of(function: Function, returns: object = None) -> Type:
-    """Return the type of what a function gives: as `returns` says, or its annotation.
+    """Return the type of a function's result: `returns`, or its annotation.
 
-    A tuple of two is a key and a value, as of `map`: STRUCT<key, value>.
+    A tuple of two is a key and a value, as for `map`: STRUCT<key, value>.
     """
     declared = (
         returns if returns is not None else _hints(function).get("return", inspect.Parameter.empty)
@@ -167,7 +167,7 @@ def _hints(function: Function) -> dict[str, Any]:
 
 
 Part = tuple[tuple[Expression, ...], tuple[Column, ...] | None]
-"""The arguments of a parameter; and the columns, where it gathers several."""
+"""The arguments of a parameter, and the columns if it gathers several."""
 
 
 def _part(name: str, schema: Schema, function: Function) -> Part:
@@ -193,7 +193,7 @@ def _part(name: str, schema: Schema, function: Function) -> Part:
 def _taken(
     function: Function, parts: Sequence[tuple[str, tuple[Column, ...] | None]]
 ) -> tuple[Takes, tuple[Type | None, ...], tuple[Gathered | None, ...]]:
-    """Return how a function is called, the types of its arguments, and which of them its parameters gather."""
+    """Return how to call a function, the types of its arguments, and the arguments that each parameter gathers."""
     hints = _hints(function)
     takes: Takes = "values"
     types: list[Type | None] = []
@@ -235,14 +235,14 @@ def _called(function: Function) -> str:
 
 
 def is_function(given: object) -> TypeGuard[Function]:
-    """Tell a function from an expression, a name and a value."""
+    """Return True for a function, False for an expression, a name or a value."""
     return callable(given) and not isinstance(given, Expr)
 
 
 def is_of_columns(function: Function, schema: Schema) -> bool:
-    """Tell whether a function says of each parameter which column it is and of which type, and what it returns.
+    """Return True if every parameter of a function is annotated and named after a column, and the result is annotated.
 
-    One of a single parameter called `key`, or without annotations, is one of the key as a whole.
+    Otherwise, for example with a single parameter `key` or without annotations, it is a function of the key as a whole.
     """
     names = _parameters(function)
     hints = _hints(function)
@@ -253,14 +253,14 @@ def is_of_columns(function: Function, schema: Schema) -> bool:
 
 
 def bound(given: Any, schema: Schema) -> Any:
-    """Return the call of what is a function, over records of this schema; anything else as it is."""
+    """Return the call of a function over records of this schema; other values unchanged."""
     if not is_function(given):
         return given
     return Expr(call_with_columns(given, schema), name=getattr(given, "__name__", None))
 
 
 def predicate(function: Function, schema: Schema) -> PythonCall:
-    """Return the call of a function that says whether a record is kept; without an annotation it gives a bool."""
+    """Return the call of a function that decides whether a record is kept; its default result type is BOOLEAN."""
     annotated = "return" in _hints(function)
     found = call_with_columns(function, schema, None if annotated else bool)
     if found.function.result != BOOLEAN:
@@ -272,17 +272,17 @@ def predicate(function: Function, schema: Schema) -> PythonCall:
 
 
 def parts_of(whole: Expression, of: Type, alone: str) -> tuple[Named, ...]:
-    """Return the columns that a result makes: the fields of a STRUCT, or itself under the name `alone`."""
+    """Return the columns of a result: the fields of a STRUCT, or a single column called `alone`."""
     if isinstance(of, Struct):
         return tuple((name, Item(whole, literal(name))) for name, _ in of.fields)
     return ((alone, whole),)
 
 
 def pair_of(of: Type, function: Function) -> tuple[Type, Type]:
-    """Return the types of a key and a value that a function gives together.
+    """Return the types of the key and the value that a function returns together.
 
     Raises:
-        StatementError: it does not give them.
+        StatementError: the function returns something else.
     """
     match of:
         case Struct(fields=(Column("key", key), Column("value", value))):

@@ -1,11 +1,11 @@
-"""Columns declared in Python: types, dicts of them and dataclasses, where a text would do too.
+"""Column declarations in Python: types, dicts and dataclasses, as alternatives to text.
 
     str     STRING      bool    BOOLEAN     Decimal    DECIMAL(38,18)    list[T]      ARRAY<T>
     int     BIGINT      bytes   BYTES       datetime   TIMESTAMP         dict[K, T]   MAP<K, T>
     float   DOUBLE                          date       DATE              a dict or dataclass   STRUCT
 
-Any value may be null, so `T | None` is `T`. Where one of these types does not fit, a text says it
-better: `{"fare": "DECIMAL(10,2)"}`.
+Any value may be null, so `T | None` is the same as `T`. A type without a Python equivalent is written as text:
+`{"fare": "DECIMAL(10,2)"}`.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ from duolog.plan.types import (
 )
 
 Declared = str | type[Any] | Mapping[str, Any] | types.UnionType
-"""Columns: as text, as a dict of names and types, as a dataclass, or a type for a column alone."""
+"""Columns: a text, a dict of names and types, a dataclass, or a type for a single column."""
 
 PYTHON_TYPES: Final[dict[object, Type]] = {
     bool: BOOLEAN,
@@ -47,7 +47,7 @@ PYTHON_TYPES: Final[dict[object, Type]] = {
     bytes: BYTES,
     dt.date: DATE,
     dt.datetime: TIMESTAMP,
-    PythonDecimal: Decimal(38, 18),  # as Spark takes them
+    PythonDecimal: Decimal(38, 18),  # as in Spark
 }
 _KNOWN: Final = (
     "Types are str, int, float, bool, bytes, Decimal, datetime, date, list[...], dict[..., ...], "
@@ -58,10 +58,10 @@ _KNOWN: Final = (
 def declared_schema(key: Declared | None, value: Declared) -> Schema:
     """Return the schema of a topic. A type alone is one column, called `key` or `value`.
 
-    A key that is None has no columns.
+    A key of None has no columns.
 
     Raises:
-        StatementError: the columns cannot be read, or a Python type stands for none of ours.
+        StatementError: the columns cannot be parsed, or a Python type has no column type.
 
     Example:
         >>> print(declared_schema(str, {"delay": int, "stops": list[str], "fare": "DECIMAL(10,2)"}))
@@ -72,12 +72,12 @@ def declared_schema(key: Declared | None, value: Declared) -> Schema:
 
 
 def has_names(declared: Declared) -> bool:
-    """Tell whether columns are declared by name, and not as a type alone."""
+    """Return True if columns are declared by name; False for a single type."""
     return isinstance(declared, str | Mapping) or is_dataclass(declared)
 
 
 def type_named(declared: object) -> Type:
-    """Return the type that a text, one of our types or a Python type stands for.
+    """Return the type described by a text, a plan type or a Python type.
 
     Raises:
         StatementError: there is none.
@@ -98,7 +98,7 @@ def _columns(declared: Declared, alone: str) -> tuple[Column, ...]:
 
 
 def _fields(declared: object, inside: str, outer: tuple[object, ...]) -> tuple[Column, ...]:
-    """Return the fields of a dict or dataclass; `outer` are those that it stands in."""
+    """Return the fields of a dict or dataclass; `outer` are the types that contain it."""
     if any(declared is one for one in outer):
         raise InvalidPlan(
             f"{_name(declared)} contains itself",

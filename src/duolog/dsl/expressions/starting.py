@@ -1,4 +1,4 @@
-"""What a source reads, and from where on, as people write it: `pattern="orders-.*"`, `start="2 hours"`.
+"""A source's topics and start position, as users write them: `pattern="orders-.*"`, `start="2 hours"`.
 
 Source: Kafka Streams `StreamsBuilder.stream(Pattern)`, `Consumed.withOffsetResetPolicy`, `AutoOffsetReset`.
 """
@@ -14,16 +14,16 @@ from duolog.plan.errors import InvalidPlan
 from duolog.plan.starts import EARLIEST, Start
 
 Begin = Duration | dt.datetime | int
-"""`"earliest"`, `"latest"`, how long ago, or a time: a datetime, its ISO text, milliseconds since 1970."""
+"""`"earliest"`, `"latest"`, a duration, or a time: a datetime, its ISO text, milliseconds since 1970."""
 
 _A_DATE: Final = re.compile(r"\d{4}-\d\d")
 
 
 def start_of(given: Begin | None) -> Start:
-    """Return where a source begins, as a user has said it.
+    """Return the start position of a source.
 
     Raises:
-        StatementError: it says no such place.
+        StatementError: it is not a valid position.
 
     Example:
         >>> print(start_of("2 hours"))
@@ -43,10 +43,10 @@ def start_of(given: Begin | None) -> Start:
 
 
 def read_topics(topic: str | Sequence[str], pattern: str | None) -> list[str]:
-    """Return the names of the topics that a stream reads, or the pattern that they match.
+    """Return the names of the topics that a stream reads, or its pattern.
 
     Raises:
-        StatementError: there is neither or both, or no regular expression.
+        StatementError: both or neither are given, or the pattern is not a regular expression.
     """
     if pattern is None and topic:
         return [topic] if isinstance(topic, str) else list(dict.fromkeys(topic))

@@ -1,8 +1,8 @@
-"""Texts and other values that stand where a column may stand: `with_columns(total="amount")`.
+"""Texts and other values in place of a column: `with_columns(total="amount")`.
 
-A text is a constant in pandas and a column in Polars. So it is refused if a column has that name: the user writes
-`col("amount")` or `lit("amount")`. Next to an operator or in a method, `col("dest") == "SFO"`, it is a constant in
-all of these libraries, and here.
+A text is a constant in pandas and a column in Polars. It is therefore refused if a column has that name: the user
+writes `col("amount")` or `lit("amount")`. Next to an operator or in a method, as in `col("dest") == "SFO"`, a text is
+a constant in all of these libraries, and in Duolog.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,20 +15,20 @@ from duolog.plan.types import STRING
 
 @dataclass(frozen=True, slots=True)
 class BareText(Literal):
-    """A text that was given alone. It becomes a literal where the names of the columns are known."""
+    """A text without an operator. It becomes a literal once the column names are known."""
 
 
 class Shown(str):
-    """What `str` gives for an expression. It is for people, and no value of a column."""
+    """The result of `str` for an expression. It is for people to read, not a value of a column."""
 
     __slots__ = ()
 
 
 def bare(value: str) -> BareText:
-    """Return a text that a user gave alone.
+    """Return a text that a user gave without an operator.
 
     Raises:
-        StatementError: it is an expression that was made a text, by `str(col("amount"))`.
+        StatementError: it is an expression that was converted to a text, as in `str(col("amount"))`.
     """
     if isinstance(value, Shown):
         raise InvalidPlan(
@@ -39,10 +39,10 @@ def bare(value: str) -> BareText:
 
 
 def constant(text: str, *, is_column: bool) -> Expression:
-    """Return the literal that a bare text stands for.
+    """Return the literal of a bare text.
 
     Raises:
-        StatementError: it is the name of a column, or of a field of one.
+        StatementError: it is also the name of a column, or of a field.
     """
     if is_column:
         raise ambiguous(text, f'col("{text}")', "the column")
@@ -58,19 +58,19 @@ def ambiguous(name: str, column: str, what: str) -> InvalidPlan:
 
 
 def ensure_not_kept(step: Mapping[str, object], kept: Collection[str]) -> None:
-    """Raise a StatementError where a text given alone is the name of an accumulator."""
+    """Raise a StatementError if a bare text is the name of an accumulator."""
     for text in texts_alone(step):
         if text in kept:
             raise ambiguous(text, f'acc("{text}")', "the accumulator")
 
 
 def texts_alone(given: Mapping[str, object]) -> Iterator[str]:
-    """Yield the values that are texts, and not expressions."""
+    """Yield the values that are texts, not expressions."""
     return (value for value in given.values() if isinstance(value, str))
 
 
 def not_a_column(given: object) -> TypeMismatch:
-    """Return the error for what stands where a column is needed."""
+    """Return the error for a value that is not a column."""
     if isinstance(given, list | tuple):
         return TypeMismatch(
             f"{given!r} is not a column",

@@ -1,4 +1,4 @@
-"""Windows as people write them: `tumbling("1 hour", grace="5 minutes")`.
+"""Windows as users write them: `tumbling("1 hour", grace="5 minutes")`.
 
 Source: Kafka Streams `TimeWindows`, `SessionWindows`, `SlidingWindows`, `UnlimitedWindows`.
 """
@@ -15,16 +15,15 @@ from duolog.plan.windows.calendar_windows import CalendarWindows, Unit
 def tumbling(
     size: Duration, *, grace: Duration | None = None, offset: Duration = "0 s"
 ) -> TimeWindows:
-    """Return windows of `size` that stand side by side: each record is in one.
+    """Return adjacent windows of `size`: each record is in one.
 
-    Windows begin at whole multiples of their size since 1970, UTC. Days and months of a time zone are
-    those of `calendar`.
+    Windows start at multiples of their size since 1970, UTC. For days and months of a time zone use `calendar`.
 
     Args:
-        size: how long a window is.
-        grace: how long after its end a window still takes records that are late. Time is what the
-            records' timestamps say, not the clock. None unless given; results on close want it said.
-        offset: how much later than that windows begin; of a timedelta, also earlier.
+        size: the length of a window.
+        grace: for how long after its end a window accepts late records. Time is measured by the records'
+            timestamps, not by the clock. Default: none; results on close require it.
+        offset: shifts the start of windows; a negative timedelta shifts it back.
 
     Example:
         >>> print(tumbling("1 hour", grace="5 minutes"))
@@ -36,7 +35,7 @@ def tumbling(
 def hopping(
     size: Duration, advance: Duration, *, grace: Duration | None = None, offset: Duration = "0 s"
 ) -> TimeWindows:
-    """Return windows of `size`, one beginning with every `advance`: a record is in several.
+    """Return windows of `size`, one starting every `advance`: a record is in several.
 
     Example:
         >>> print(hopping("1 hour", "15 minutes", offset="5 minutes"))
@@ -57,15 +56,15 @@ def calendar(
 ) -> CalendarWindows:
     """Return the days, weeks, months, quarters or years of a time zone: each record is in one.
 
-    A day begins with its first moment there, so that some have 23 hours and some 25.
+    A day starts with its first moment in the time zone, so some days have 23 hours and some 25.
 
     Args:
         unit: "day", "week", "month", "quarter" or "year".
         time_zone: its name: "Europe/Berlin", or "UTC".
-        first_day: that of a week, in English.
+        first_day: the first day of a week, in English.
         grace: as for `tumbling`.
-        offset: how much later windows begin, by the clock there: "6 hours" for days from 6 o'clock on, "2 days" for
-            months from the third day on.
+        offset: shifts the start of windows, in local time: "6 hours" for days that start at 6 o'clock, "2 days" for
+            months that start on the third day.
 
     Example:
         >>> print(calendar("week", time_zone="America/New_York", first_day="sunday"))
@@ -77,11 +76,11 @@ def calendar(
 
 
 def sliding(difference: Duration, *, grace: Duration | None = None) -> SlidingWindows:
-    """Return windows of records that are `difference` apart at most, one for each set of them.
+    """Return windows of records that are at most `difference` apart, one for each set of them.
 
-    For each record of a key there is the window that ends with it, and one that begins right behind it
-    if it holds a record. Both ends are in a window. A record is in as many windows as there are records
-    near it: each costs a row, and an update for each record.
+    For each record of a key there is the window that ends with it, and one that starts directly after it if it contains a
+    record. Both bounds are inclusive. A record is in as many windows as there are records near it: each costs a row, and
+    an update per record.
 
     Example:
         >>> print(sliding("10 minutes"))
@@ -93,10 +92,10 @@ def sliding(difference: Duration, *, grace: Duration | None = None) -> SlidingWi
 
 
 def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
-    """Return one window without an end. Records before its start are in none.
+    """Return one window without an end. Records before its start are in no window.
 
     Args:
-        start: a datetime with a time zone, or an ISO text of one; 1970 unless given.
+        start: a datetime with a time zone, or its ISO text; by default 1970.
 
     Example:
         >>> print(unlimited("2026-01-01T00:00+01:00"))
@@ -106,10 +105,10 @@ def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
 
 
 def session(gap: Duration, *, grace: Duration | None = None) -> SessionWindows:
-    """Return windows of activity: a session lasts while records of a key are `gap` apart at most.
+    """Return windows of activity: a session lasts while records of a key are at most `gap` apart.
 
-    A record between two sessions joins them into one. The bounds are the times of the first and of the last
-    record, so the end is in the session.
+    A record between two sessions merges them. The bounds are the timestamps of the first and the last record, so the end
+    is inclusive.
 
     Example:
         >>> print(session("30 minutes"))
@@ -123,7 +122,7 @@ def _grace_ms(grace: Duration | None) -> int:
 
 
 def instant_ms(instant: dt.datetime | str) -> int:
-    """Return a time in milliseconds since 1970; it says its time zone."""
+    """Return a time with a time zone in milliseconds since 1970."""
     try:
         at = dt.datetime.fromisoformat(instant) if isinstance(instant, str) else instant
     except ValueError as error:

@@ -1,10 +1,10 @@
-"""Groups of several streams, aggregated together: the nodes that a cogroup is made of.
+"""The nodes of a cogroup: groups of several streams that are aggregated together.
 
     orders ──► select_key ──► project ──┐   columns  cogroup.input, 0.amount, 1.amount
                                         ├──► merge ──► aggregate by key
-    refunds ─► select_key ──► project ──┘   those of the other stream are null
+    ├──► merge ──► aggregate by key
 
-What each stream does to what is kept is one step of the aggregate, chosen by the first column.
+The adders of the streams form one step of the aggregate, which chooses by the first column.
 
 Source: Kafka Streams `CogroupedKStream`, `CogroupedStreamAggregateBuilder`.
 """
@@ -35,17 +35,17 @@ from duolog.plan.nodes import GroupBy, Merge, Node, Project, SelectKey
 from duolog.plan.types import Column, render_columns
 
 INPUT: Final = "cogroup.input"
-"""The column that says which stream a record comes from."""
+"""The column with the number of the stream that a record comes from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the streams: its group, and what its records do to what is kept."""
+    """One of the streams: its group, and the adder for its records."""
 
     group: GroupBy
     adder: dict[str, Expression]
     texts: frozenset[str] = frozenset()
-    """The texts that were given alone among them."""
+    """The bare texts in the adder."""
 
     @classmethod
     def of(cls, group: GroupBy, adder: Columns) -> "Side":
@@ -66,7 +66,7 @@ class Side:
 
 
 def ensure_same_groups(sides: Sequence[Side]) -> None:
-    """Raise a StatementError where the groups of two streams cannot be the same."""
+    """Raise a StatementError if the groups of two streams have different types."""
     for side, after in pairwise(sides):
         one, other = side.group.schema.key, after.group.schema.key
         if [column.type for column in one] != [column.type for column in other]:
@@ -78,7 +78,7 @@ def ensure_same_groups(sides: Sequence[Side]) -> None:
 
 
 def common_group(builder: Builder, sides: Sequence[Side]) -> GroupBy:
-    """Add the nodes up to the group of all streams, whose key has the names of the first one's."""
+    """Add the nodes up to the group of all streams; its key has the names of the first stream's."""
     names = [column.name for column in sides[0].group.schema.key]
     streams = tuple(_widened(builder, sides, number, names) for number in range(len(sides)))
     merge = builder.add("cogroup-merge", lambda name: Merge(name, streams))
@@ -96,7 +96,7 @@ def cogrouping_fold(
     """Return the fold over records of all streams.
 
     Raises:
-        StatementError: an adder gives what the initializer does not begin, or types do not fit.
+        StatementError: an adder has an accumulator that the initializer lacks, or types do not fit.
     """
     initial = dict(named((), initializer, ()))
     ensure_not_kept(merger or {}, initial)
@@ -116,7 +116,7 @@ def cogrouping_fold(
 
 
 def _cases(sides: Sequence[Side], accumulator: str) -> list[Expression]:
-    """Return condition and step of each stream that has one; the others change nothing."""
+    """Return condition and step of each stream with an adder for this accumulator; others do not change it."""
     cases: list[Expression] = []
     for number, side in enumerate(sides):
         step = side.adder.get(accumulator)
@@ -126,7 +126,7 @@ def _cases(sides: Sequence[Side], accumulator: str) -> list[Expression]:
 
 
 def _widened(builder: Builder, sides: Sequence[Side], number: int, names: Sequence[str]) -> Node:
-    """Add the stream of one side under its group's key, with the columns of all sides."""
+    """Add the stream of one side with its group's key and the columns of all sides."""
     group = sides[number].group
     keyed = group.parent
     if group.rekeys or group.schema.key != keyed.schema.key:

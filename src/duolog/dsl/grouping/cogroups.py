@@ -1,4 +1,4 @@
-"""Streams in common groups: `orders.group_by("customer").cogroup({...}).cogroup(refunds..., {...})`.
+"""Cogroups of streams: `orders.group_by("customer").cogroup({...}).cogroup(refunds..., {...})`.
 
 Source: Kafka Streams `CogroupedKStream`, `TimeWindowedCogroupedKStream`,
 `SessionWindowedCogroupedKStream`.
@@ -28,7 +28,7 @@ TableT_co = TypeVar("TableT_co", covariant=True)
 
 
 class InGroups(Protocol[TableT_co]):
-    """What a cogroup asks of the groups of one stream, `Grouped`."""
+    """The part of `Grouped` that a cogroup uses."""
 
     _group: GroupBy
 
@@ -41,14 +41,14 @@ class InGroups(Protocol[TableT_co]):
     ) -> Self: ...
 
     def _in(self, group: GroupBy) -> Self:
-        """Return what is aggregated in the same way in another group."""
+        """Return the same aggregation settings for another group."""
         ...
 
     def _table(self, folded: Fold) -> TableT_co: ...
 
 
 class CoGrouped(Groups, Generic[TableT]):
-    """Groups of several streams: `aggregate` makes one table of all. Made by `Grouped.cogroup`."""
+    """Groups of several streams: `aggregate` creates one table from all. Created by `Grouped.cogroup`."""
 
     def __init__(self, builder: Builder, first: InGroups[TableT], sides: tuple[Side, ...]) -> None:
         ensure_same_groups(sides)
@@ -60,8 +60,8 @@ class CoGrouped(Groups, Generic[TableT]):
         """Add the groups of another stream, by a key of the same types.
 
         Args:
-            grouped: the stream in groups.
-            adder: what becomes of what is kept, with one of its records; what it does not name stays.
+            grouped: the grouped stream.
+            adder: new values of accumulators for one of its records; others stay unchanged.
         """
         side = Side.of(grouped._group, adder)  # noqa: SLF001 - as the Protocol says
         return CoGrouped(self._builder, self._first, (*self._sides, side))
@@ -73,14 +73,14 @@ class CoGrouped(Groups, Generic[TableT]):
         ttl: Duration | None = None,
         retention: Duration | None = None,
     ) -> "CoGrouped[TableT]":
-        """Name the store of the table that follows, and say how long it keeps rows: as `Grouped.materialized`."""
+        """Name the store of the resulting table, and set the lifetime of its rows: as `Grouped.materialized`."""
         kept = self._first.materialized(store, ttl=ttl, retention=retention)
         return CoGrouped(self._builder, kept, self._sides)
 
     def windowed_by(
         self, windows: Windows, *, emit: Emit = "on update", idle: Duration | None = None
     ) -> "CoGrouped[TableT]":
-        """Aggregate in windows, as `Grouped.windowed_by`. All streams have one stream time."""
+        """Aggregate in windows, as `Grouped.windowed_by`. All streams share one stream time."""
         windowed = self._first.windowed_by(windows, emit=emit, idle=idle)
         return CoGrouped(self._builder, windowed, self._sides)
 
@@ -95,13 +95,13 @@ class CoGrouped(Groups, Generic[TableT]):
         """Aggregate the records of all streams into one row for each group.
 
         Args:
-            results: expressions over what is kept, `acc(name)`; without any they are what is kept.
-            initializer: what is kept, and how it begins.
-            merger: for sessions: what becomes of two; `other(name)` is the later one's.
-            named_results: more of them, by name.
+            results: expressions over accumulators, `acc(name)`; by default the accumulators themselves.
+            initializer: the accumulators and their initial values.
+            merger: for sessions: the merged accumulators; `other(name)` is the later session's.
+            named_results: more results, by name.
 
         Raises:
-            StatementError: an adder names what is not kept, or types do not fit.
+            StatementError: an adder names an unknown accumulator, or types do not fit.
 
         Example:
             >>> from duolog import Topology, acc, col, lit

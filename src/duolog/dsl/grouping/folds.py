@@ -1,4 +1,4 @@
-"""What an aggregate keeps and gives, from what a user has said of it."""
+"""The fold of an aggregate, built from the user's arguments."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ def fold_of(
     subtractor: Steps | None,
     merger: Steps | None,
 ) -> Fold:
-    """Return the fold of `wanted` results, by steps of the user's own if there are any."""
+    """Return the fold of the `wanted` results, with the user's own steps if there are any."""
     scope = scope_of(group)
     if initializer is None and adder is None and subtractor is None and merger is None:
         _ensure_aggregated(wanted, group)
@@ -61,7 +61,7 @@ def fold_of(
 
 
 def _ensure_found_again(found: Fold, group: GroupBy) -> None:
-    """Raise a StatementError if values are kept by a time that they do not have when they are taken back."""
+    """Raise a StatementError if values are stored by a time that has changed when they are subtracted."""
     table = group.parent
     while isinstance(table, Filter | Project | Rename):
         table = table.parent
@@ -77,10 +77,10 @@ def _ensure_found_again(found: Fold, group: GroupBy) -> None:
 def results_of(
     group: GroupBy, results: Sequence[Expr], by_name: Columns, kept: Steps | None
 ) -> tuple[Named, ...]:
-    """Return names and expressions of results; `kept` is the initializer, if the user has given one.
+    """Return names and expressions of results; `kept` is the user's initializer, if any.
 
     Raises:
-        StatementError: a text given alone is the name of a column, or of what is kept.
+        StatementError: a bare text is the name of a column or an accumulator.
     """
     known = group.schema.names
     if isinstance(kept, Mapping):
@@ -98,7 +98,7 @@ def results_of(
 
 
 def _ensure_aggregated(wanted: tuple[Named, ...], group: GroupBy) -> None:
-    """Raise a StatementError where a result is a column of single records, which a group has many of."""
+    """Raise a StatementError if a result reads a column of single records, of which a group has many values."""
     of_key = {column.name for column in group.schema.key}
     for name, result in wanted:
         alone = rewrite(result, lambda part: _NOTHING if isinstance(part, Aggregate) else None)
@@ -120,4 +120,4 @@ def _some_aggregate(column: str) -> str:
 
 
 _NOTHING: Expression = literal(None)
-"""Takes the place of an aggregate where only what is outside of one is looked at."""
+"""Replaces aggregates when only the expression around them is examined."""

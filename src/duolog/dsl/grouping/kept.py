@@ -1,4 +1,4 @@
-"""How an aggregate keeps its rows, and when results leave."""
+"""How an aggregate stores its rows, and when it emits results."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -11,7 +11,7 @@ from duolog.plan.windows import Windows
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a user has said of a grouping, apart from what is computed."""
+    """The settings of a grouping, without the computation itself."""
 
     store: str | None = None
     windows: Windows | None = None
@@ -23,7 +23,7 @@ class Kept:
     def materialized(
         self, store: str | None, ttl: Duration | None, retention: Duration | None
     ) -> Self:
-        """Return this under the name of a store, with rows that live so long."""
+        """Return a copy with another store name and lifetime of rows."""
         return replace(
             self,
             store=store or self.store,
@@ -32,10 +32,10 @@ class Kept:
         )
 
     def windowed(self, windows: object, emit: Emit, idle: Duration | None) -> Self:
-        """Return this in windows.
+        """Return a copy with windows.
 
         Raises:
-            StatementError: results leave neither on update nor on close.
+            StatementError: there are windows already, or `emit` is unknown.
         """
         if self.windows is not None:
             raise InvalidPlan(
@@ -57,4 +57,4 @@ class Kept:
 
 
 UNSAID: Final = Kept()
-"""Nothing was said: the store is named after its place, and rows stay."""
+"""The defaults: the store is named after its position, and rows do not expire."""

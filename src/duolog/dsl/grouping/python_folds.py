@@ -1,11 +1,12 @@
-"""Aggregates whose steps are functions in Python.
+"""Aggregates whose steps are Python functions.
 
     aggregate(initializer=Basket, adder=put, subtractor=take, merger=both)
 
-    put(basket: Basket, item: str, n: int) -> Basket       what was kept, then columns of the record
+    put(basket: Basket, item: str, n: int) -> Basket       the accumulator, then columns of the record
     both(basket: Basket, other: Basket) -> Basket          of two sessions, the earlier one first
 
-What is kept is what the adder returns: a dataclass, whose fields are the columns of the table, or a type for the column `value`.
+The accumulator is the result of the adder: a dataclass, whose fields are the columns of the table, or a single type
+for the column `value`.
 """
 
 from collections.abc import Sequence
@@ -26,14 +27,14 @@ from duolog.plan.nodes import GroupBy, scope_of
 from duolog.plan.schema import Schema
 
 KEPT: Final = "aggregate"
-"""What is kept, as stores and errors call it."""
+"""The name of the accumulator in stores and errors."""
 
 
 def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any]) -> Fold:
     """Return the fold of a group by functions: initializer, adder, and subtractor and merger or None.
 
     Raises:
-        StatementError: some steps are functions and others are not, or one does not fit the adder.
+        StatementError: only some steps are functions, or one does not fit the adder.
     """
     if not all(step is None or is_function(step) for step in steps):
         raise InvalidPlan(

@@ -1,9 +1,9 @@
-"""Records of a group reduced to one of their kind: what `reduce` keeps.
+"""Reduces the records of a group to one of the same kind: the fold of `reduce`.
 
     reduce({"amount": acc("amount") + col("amount"), "place": col("place")})
 
-The first record of a group is what is kept, the others change it. So what is kept has the columns
-of records, and whether there is anything yet.
+The first record of a group is the initial state, and later ones change it. The accumulators are therefore columns of
+records, and a flag that is set after the first record.
 
 Source: Kafka Streams `KStreamReduce`, `KTableReduce`; a session's merger is its reducer.
 """
@@ -30,7 +30,7 @@ from duolog.plan.nodes import GroupBy
 from duolog.plan.types import Column, quote
 
 ANY: Final = "any(*)"
-"""The accumulator that tells whether a group has had a record."""
+"""The accumulator that is true once a group has had a record."""
 
 _Steps = dict[str, Expression]
 
@@ -39,7 +39,7 @@ def reducing_fold(group: GroupBy, adder: Columns, subtractor: Columns | None) ->
     """Return the fold that reduces the records of `group`.
 
     Raises:
-        StatementError: a step reads or gives other columns than those that are kept.
+        StatementError: a step reads or sets columns that are not stored.
     """
     kept = _kept_columns(group, adder)
     add = _steps("adder", group, kept, adder)

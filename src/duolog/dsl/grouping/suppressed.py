@@ -1,4 +1,4 @@
-"""Tables whose changes wait: what `Table.suppress` adds to the plan."""
+"""Adds the node of `Table.suppress` to the plan."""
 
 from typing import Final, TypeVar, get_args
 from typing import Literal as OneOf
@@ -25,7 +25,7 @@ def suppressed(
     when_full: WhenFull | None,
     store: str | None,
 ) -> TableT:
-    """Add the node that holds changes back, and return the table behind it."""
+    """Add the node that buffers changes, and return the resulting table."""
     if (time_limit is None) == (until is None):
         raise InvalidPlan(
             "changes are held back until their window closes, or for a time",
@@ -42,7 +42,7 @@ def suppressed(
             hint='Write when_full="emit" or when_full="shut down".',
         )
     limit_ms = None if time_limit is None else milliseconds(time_limit, "time limit")
-    # A result of a window that leaves early would not be its last one.
+    # A result that is emitted early would not be the window's last one.
     shut_down = until is not None if when_full is None else when_full == "shut down"
     node = table.builder.add(
         "suppress",

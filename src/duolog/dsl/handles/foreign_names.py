@@ -1,9 +1,9 @@
-"""Names that other libraries have for what a topology does: pandas, Polars, PySpark, Kafka Streams in Java.
+"""Names that other libraries use for the DSL's methods: pandas, Polars, PySpark, Kafka Streams in Java.
 
     orders.groupby("item")       a stream has no "groupby"; hint: Write group_by("item").
     orders.amount                hint: It is a column: col("amount").
 
-Two spellings of one name are found without a row here: `groupBy`, `group_by`. The pages `from-pandas.md` and
+Two spellings of one name need no row here: `groupBy`, `group_by`. The pages `from-pandas.md` and
 `from-kafka-streams.md` show whole programs.
 """
 
@@ -22,15 +22,15 @@ _JOINS: Final = {
 
 
 class UnknownMethod(StatementError, AttributeError):
-    """A method or attribute that an object of the DSL does not have."""
+    """A method or attribute that does not exist on an object of the DSL."""
 
 
 class UnknownArgument(StatementError, TypeError):
-    """A named argument that a method does not have."""
+    """A named argument that a method does not accept."""
 
 
 def _rows(rows: Mapping[str, str]) -> dict[str, str]:
-    """Return hints by name, of rows that have several names each."""
+    """Return hints by name, from rows with several names each."""
     return {name: hint for names, hint in rows.items() for name in names.split()}
 
 
@@ -170,7 +170,7 @@ OF_ARGUMENTS: Final = _rows(
 
 
 def foreign_hint(name: str, foreign: Mapping[str, str], known: Iterable[str]) -> str:
-    """Return what to write in place of a name: as another library has it, spelled otherwise, or mistyped.
+    """Return a hint for a name that another library uses, that is spelled differently, or mistyped.
 
     Example:
         >>> foreign_hint("groupBy", {}, ["group_by"]), foreign_hint("filtr", {}, ["filter"])
@@ -190,7 +190,7 @@ def foreign_hint(name: str, foreign: Mapping[str, str], known: Iterable[str]) ->
 def unknown_argument(
     called: str, name: str, value: object, known: Iterable[str]
 ) -> UnknownArgument:
-    """Return the error for a named argument that a method does not have."""
+    """Return the error for a named argument that a method does not accept."""
     owner, _, method = called.rpartition(".")
     called = owner if method == "__init__" else f"{method}(...)"
     if name == "how" and isinstance(value, str) and "join" in called:
@@ -205,7 +205,7 @@ def unknown_argument(
 
 
 def too_many_arguments(called: str, known: Iterable[Parameter]) -> UnknownArgument:
-    """Return the error for a call with more arguments than may come without a name."""
+    """Return the error for a call with too many positional arguments."""
     named = [f"{one.name}=..." for one in known if one.kind is Parameter.KEYWORD_ONLY]
     return UnknownArgument(
         f"{called.rpartition('.')[2]}(...) has more arguments than it takes",

@@ -1,6 +1,6 @@
-"""The base of what users hold while they write a topology: streams, tables, groups, columns, the topology itself.
+"""The base class of the DSL's objects: topologies, streams, tables, groups and columns.
 
-A handle explains attributes that it does not have, and its errors have short tracebacks.
+A handle explains missing attributes, and its errors have short tracebacks.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,34 +12,34 @@ from duolog.plan.errors import InvalidPlan
 
 
 class Handle:
-    """A base whose missing attributes are explained: names of other libraries, columns, misspelled names."""
+    """A base class that explains missing attributes: names of other libraries, columns, misspelled names."""
 
     __slots__ = ()
 
     _foreign: ClassVar[Mapping[str, str]] = {}
-    """What to write instead, by the name of another library."""
+    """The hint for each name of another library."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         short_tracebacks(cls)
 
     def _called(self) -> str:
-        """Return what an error calls this."""
+        """Return the object's name in errors."""
         return f"a {type(self).__name__.lower()}"
 
     def _columns(self) -> Collection[str]:
-        """Return the names of the columns that a user may look for here."""
+        """Return the column names that a user may look up as attributes."""
         return ()
 
     def _hint(self, _name: str) -> str:
-        """Return a hint that only this class knows."""
+        """Return a hint that is specific to the class."""
         return ""
 
-    if not TYPE_CHECKING:  # A type checker is to report what is missing.
+    if not TYPE_CHECKING:  # Type checkers report missing attributes themselves.
 
         @short_traceback
         def __getattr__(self, name: str) -> Any:
-            # Python and notebooks ask for names with an underscore; a property that fails is no missing name.
+            # Python and notebooks ask for names with an underscore. An attribute that exists is a property that failed.
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
             if name in self._columns():
@@ -53,13 +53,13 @@ class Handle:
 
 
 class Groups(Handle):
-    """The base of records in groups, `Grouped` and `CoGrouped`."""
+    """The base of grouped records, `Grouped` and `CoGrouped`."""
 
     _foreign = OF_GROUPS
-    __iter__ = None  # Because [...] alone would make it a sequence.
+    __iter__ = None  # [...] alone would make it iterable.
 
     def __getitem__(self, _column: object) -> NoReturn:
-        """Refuse what pandas would take."""
+        """Refuse pandas' syntax."""
         raise InvalidPlan(
             f"{self._called()} has no [...]",
             hint='Write aggregate(total=sum_("amount")), which names the columns.',

@@ -1,4 +1,4 @@
-"""What a notebook shows: tables of texts, and a plan that does not run."""
+"""HTML for notebooks: tables of texts, and a plan that is not running."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,7 +11,7 @@ _CELL_MAX: Final = 200
 
 
 def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> str:
-    """Return a table; a null is an empty cell.
+    """Return an HTML table; a null is an empty cell.
 
     Example:
         >>> table_html(["n"], [["<1>"], [None]], "two rows")
@@ -23,7 +23,7 @@ def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: 
 
 
 def plan_html(node: Node, told: str) -> str:
-    """Return the columns of a node, and the nodes that lead to it."""
+    """Return the columns of a node, and the nodes upstream of it, as HTML."""
     key = [(column.name, column.type, "key") for column in node.schema.key]
     value = [(column.name, column.type, "") for column in node.schema.value]
     kind = "table" if node.is_table else "stream"

@@ -1,14 +1,14 @@
-"""Tracebacks of a user's mistake that end at the user's line.
+"""Tracebacks of users' mistakes that end at the user's line.
 
     @short_traceback             a function
     @short_tracebacks            a class: each public method, and each operator
 
-A `DuologError` that leaves one of them has lost the frames of Duolog and of the standard library. The
-caller's frames stay, and so do those of functions of the user that Duolog had called. No other error is changed: it is a
-bug, of Duolog's or of the user's. `DUOLOG_TRACEBACK=full` in the environment keeps every frame.
+When a `DuologError` leaves such a function, the frames of Duolog and of the standard library are removed from its
+traceback. The caller's frames stay, and so do those of the user's functions that Duolog called. Other errors are
+unchanged: they are bugs, of Duolog or of the user. `DUOLOG_TRACEBACK=full` in the environment keeps all frames.
 
-No hook is installed: a bare `raise` adds no frame to a traceback that was cut before it, so not even the frame
-of this module is left. JAX filters its tracebacks at its public functions, too (`jax._src.traceback_util`).
+No hook is installed. A bare `raise` adds no frame to a traceback that was cut before, so the frame of this module is
+missing too. JAX also filters tracebacks at its public functions (`jax._src.traceback_util`).
 """
 
 import inspect
@@ -33,7 +33,7 @@ _AS_THEY_ARE: Final = frozenset({"__init_subclass__", "__repr__", "__exit__", "_
 
 
 def short_traceback(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function, with short tracebacks for errors that a user can act on."""
+    """Return the function with short tracebacks for errors that a user can fix."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # for pytest and IPython
@@ -49,7 +49,7 @@ def short_traceback(function: Callable[P, T]) -> Callable[P, T]:
 
     explain, shorten, wanted = _explain_arguments, _shorten, DuologError
     given = cast("FunctionType", function)
-    # It has the globals of the function: doctest finds the module there, and an error its place.
+    # It shares the function's globals: doctest finds the module there, and an error its place.
     made = FunctionType(
         called.__code__, given.__globals__, given.__name__, None, called.__closure__
     )
@@ -57,7 +57,7 @@ def short_traceback(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def short_tracebacks(cls: ClassT) -> ClassT:
-    """Return the class, whose public methods and operators have short tracebacks."""
+    """Give the public methods and operators of a class short tracebacks."""
     for name, member in list(vars(cls).items()):
         if isinstance(member, FunctionType) and _is_public(name):
             setattr(cls, name, short_traceback(member))
@@ -65,7 +65,7 @@ def short_tracebacks(cls: ClassT) -> ClassT:
 
 
 def short_tracebacks_of(module: dict[str, Any]) -> None:
-    """Give the public functions of a module, by its `globals()`, short tracebacks; it calls this last."""
+    """Give the public functions of a module short tracebacks; the module calls this last, with its `globals()`."""
     for name, member in list(module.items()):
         of_it = isinstance(member, FunctionType) and member.__module__ == module["__name__"]
         if of_it and not name.startswith("_"):
@@ -79,10 +79,10 @@ def _is_public(name: str) -> bool:
 def _explain_arguments(
     function: Callable[..., object], given: dict[str, object], error: TypeError
 ) -> None:
-    """Raise a StatementError if the call failed because the function has no argument of a name."""
+    """Raise a StatementError if the call failed because of an unknown or surplus argument."""
     trace = error.__traceback__
     if trace is None or trace.tb_next is not None:
-        return  # The function was entered: it is an error of its own.
+        return  # The function was entered: the error came from inside.
     parameters = inspect.signature(function).parameters
     for name, value in given.items():
         if name not in parameters:
@@ -115,7 +115,7 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    # By the module, as the __init__ of a dataclass is in no file.
+    # Check the module, because the __init__ of a dataclass has no file.
     if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "duolog":
         return True
     filename = frame.f_code.co_filename

@@ -1,1 +1,1 @@
-"""Joins of streams, tables and global tables: the nodes that their methods add to the plan."""
+"""The nodes of joins with streams, tables and global tables."""

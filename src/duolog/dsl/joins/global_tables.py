@@ -1,4 +1,4 @@
-"""Global tables: whole in every task, for streams to look up by any key.
+"""Global tables: every task has all rows, so that streams can look them up by any key.
 
 Source: Kafka Streams `GlobalKTable`.
 """
@@ -16,7 +16,7 @@ from duolog.plan.schema import Schema
 
 
 class GlobalTable(Handle):
-    """A table that every task has whole, made by `Topology.global_table`.
+    """A table of which every task has all rows, created by `Topology.global_table`.
 
     Streams look it up: `stream.join(table, on=...)`, `stream.left_join(table, on=...)`.
     """
@@ -27,12 +27,12 @@ class GlobalTable(Handle):
 
     @property
     def schema(self) -> Schema:
-        """The columns that its rows have."""
+        """The columns of its rows."""
         return self.node.schema
 
     @property
     def store_name(self) -> str:
-        """The store that keeps its rows, for `application.store(name)`."""
+        """The name of the store with its rows, for `application.store(name)`."""
         return self.node.store
 
     def _called(self) -> str:
@@ -57,7 +57,7 @@ def global_join(
     prefix: str,
     select: Select | None,
 ) -> Callable[[str], GlobalTableJoin]:
-    """Return what makes the join of a stream with a global table, given a name."""
+    """Return a function that creates the join of a stream with a global table from a name."""
     keys: tuple[Expression, ...]
     if on is None:
         ensure_keys_named_alike(stream, table)

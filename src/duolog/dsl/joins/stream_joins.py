@@ -1,4 +1,4 @@
-"""Joins of streams by their keys, within a difference of time: the nodes that they are made of.
+"""The nodes of a join of two streams by key, within a time difference.
 
 Source: Kafka Streams `KStream.join`, `JoinWindows`, `StreamJoined`.
 """
@@ -20,7 +20,7 @@ StreamT = TypeVar("StreamT", bound=Records)
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What a user said of a join's time, and of its stores: arguments of `join` by their names."""
+    """The time and store arguments of `join`, by their names."""
 
     within: Duration | None = None
     before: Duration | None = None
@@ -34,7 +34,7 @@ class Within:
         return None if self.grace is None else milliseconds(self.grace, "grace")
 
     def ensure_fits(self, kind: JoinKind, stream: Node, other: Node) -> None:
-        """Raise a StatementError where it is not what this kind of join with `other` takes."""
+        """Raise a StatementError if the arguments do not suit this kind of join with `other`."""
         if not other.is_table:
             self.window(stream, other)
             return
@@ -84,7 +84,7 @@ def join_streams(
     prefix: str,
     select: Select | None,
 ) -> StreamT:
-    """Add the nodes of a join of two streams by key, and return the stream that they make."""
+    """Add the nodes of a join of two streams by key, and return the resulting stream."""
     builder, left, right = stream.builder, stream.node, other.node
     window = time.window(left, right)
     names = JoinedNames(left, right, prefix)

@@ -1,4 +1,4 @@
-"""Joins of tables, by their keys or by columns of the left one: the nodes that they are made of."""
+"""The nodes of a join of two tables, by key or by columns of the left one."""
 
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ def join_tables(
     prefix: str,
     select: Select | None,
 ) -> TableT:
-    """Add the nodes of a join of two tables, and return the table that they make."""
+    """Add the nodes of a join of two tables, and return the resulting table."""
     table.builder.ensure_own(other)
     builder, left, right = table.builder, table.node, other.node
     if not right.is_table:
@@ -60,7 +60,7 @@ def _join_by_foreign_key(
 
 
 def _foreign_key(left: Node, right: Node, on: On | None) -> tuple[Named, ...]:
-    """Return what of `left` is matched with the key of `right`; nothing if it is the key."""
+    """Return the expressions that match the key of `right`; empty if they are the key of `left`."""
     if on is None:
         ensure_keys_named_alike(left, right)
         return ()

@@ -1,4 +1,4 @@
-"""Methods of streams and tables, as base classes by topic.
+"""The methods of streams and tables, as base classes by topic.
 
-Start with `records`, the base of them all.
+Start with `records`, the base of all others.
 """

@@ -1,8 +1,8 @@
-"""Deduplication of a stream: the first record of each key within a time.
+"""Deduplication of a stream: keeps the first record of each key within a time.
 
-    group by the key ─▶ fold: since when, and is this record fresh ─▶ changes ─▶ the fresh ones, as they were
+    group by the key ─▶ fold: since when, is this record fresh ─▶ changes ─▶ fresh records in their old form
 
-The fold forwards each update at once, so a record cache neither merges a fresh record with a duplicate nor drops it.
+The fold forwards each update immediately, so a record cache neither merges a fresh record with a duplicate nor drops it.
 """
 
 from typing import Self
@@ -37,30 +37,30 @@ from duolog.plan.nodes.node import ensure_some
 from duolog.plan.types import BIGINT, BOOLEAN, Type
 
 _LATE: int = 2
-"""A key is kept for so many times `within`: duplicates may come as late as that is long."""
+"""The lifetime of a key in multiples of `within`: duplicates may be late by up to `within`."""
 
 
 class Deduplicated(Records):
-    """A stream whose duplicates can be dropped: a base of `Stream`."""
+    """The deduplication of streams: a base class of `Stream`."""
 
     def distinct(self, *, by: On | None = None, within: Duration, store: str | None = None) -> Self:
-        """Keep the first record of each key, and drop those that come within a time of it.
+        """Keep the first record of each key, and drop later ones within a time of it.
 
-        - The first is the one that comes first. A record is a duplicate if its timestamp is less than `within`
-          before or after that of the last record that was kept of its key. It does not prolong that time.
-        - State is bounded: a key is kept for twice as long as `within`, by stream time. A record that is later
-          than `within` may be kept although it is a duplicate.
-        - Records go on with their keys, values, timestamps and headers. A record without a value, or with a null among
-          the columns of `by`, has nothing to be compared by and is dropped.
-        - It is right with a record cache, after a restart and, with `exactly_once_v2`, over crashes.
+        - The first record is the one that arrives first. A record is a duplicate if its timestamp is less than `within`
+          before or after that of the last kept record of its key. A duplicate does not extend that time.
+        - State is bounded: a key is stored for twice `within`, by stream time. A record that is late by more than `within`
+          may be kept although it is a duplicate.
+        - Records keep their keys, values, timestamps and headers. A record without a value, or with a null in a column of
+          `by`, cannot be compared and is dropped.
+        - Results are correct with a record cache, after a restart and, with `exactly_once_v2`, after crashes.
 
         Args:
-            by: columns, or expressions with a name, that make two records the same; else the key.
-            within: how far apart in time duplicates are at most.
-            store: the name of the store; else it is named after its place.
+            by: columns, or expressions with a name, that identify duplicates; by default the key.
+            within: the maximum time difference of duplicates.
+            store: the name of the store; by default it is derived from its position.
 
         Raises:
-            StatementError: there is no key to compare by, or the key has a window.
+            StatementError: there is no key to compare, or the key has a window.
 
         Example:
             >>> from duolog import Topology
@@ -88,7 +88,7 @@ class Deduplicated(Records):
         return self._as_before(self._marked(group, within_ms, store))
 
     def _marked(self, group: GroupBy, within_ms: int, store: str | None) -> Node:
-        """Return the changes of a row for each key: its last record, and whether that was fresh."""
+        """Return a table with a row for each key: its last record, and whether that was fresh."""
         value = group.schema.value if group.rekeys else self.schema.value
         taken = (*group.schema.names, *self.schema.names)
         since, fresh, time = (free_name(name, taken) for name in ("since", "fresh", "time"))
@@ -110,7 +110,7 @@ class Deduplicated(Records):
             _accumulator(
                 column.name,
                 column.type,
-                # A duplicate is dropped: nothing of it has to be kept.
+                # Duplicates are dropped, so their columns need not be stored.
                 Call("IF", (is_fresh, ColumnRef(column.name), Cast(literal(None), column.type))),
             )
             for column in value

@@ -1,4 +1,4 @@
-"""The nodes of a merge: streams whose columns are brought into one order first."""
+"""The nodes of a merge, including those that reorder columns."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from duolog.plan.nodes import Merge, Node, Project
 
 
 def merged(builder: Builder, streams: Sequence[Node]) -> Merge:
-    """Add the merge of `streams`; where their value columns stand in another order, in that of the first.
+    """Add the merge of `streams`; value columns are reordered as in the first stream.
 
     Raises:
-        StatementError: one is of another topology, or their columns differ.
+        StatementError: a stream belongs to another topology, or columns differ.
     """
     first, *others = streams
     alike = (first, *(_in_order_of(builder, first, other) for other in others))

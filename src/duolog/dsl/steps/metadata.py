@@ -1,10 +1,10 @@
-"""What stands beside key and value: read in expressions, and written.
+"""Metadata of records (topic, partition, offset, headers, timestamps) in expressions, and methods to set it.
 
     stream.with_columns(at=offset(), trace=header("trace").cast(str))
     stream.with_headers(trace=col("id")).without_headers("retry").with_time(col("ordered_at"))
 
-In expressions it is what the record has that set off the one at hand: of an aggregate's update, read
-behind `to_stream()`, the record that was aggregated last.
+Expressions return the metadata of the source record that caused the current one: for an aggregate's update, read
+after `to_stream()`, the record that was aggregated last.
 
 Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`, `Record.withTimestamp`.
 """
@@ -22,39 +22,39 @@ from duolog.plan.times import Invalid, SourceTimes
 
 
 def topic() -> Expr:
-    """Return the topic that the record came from: STRING."""
+    """Return the topic of the source record: STRING."""
     return Expr(Metadata("topic"), "topic")
 
 
 def partition() -> Expr:
-    """Return the partition that the record came from: INT."""
+    """Return the partition of the source record: INT."""
     return Expr(Metadata("partition"), "partition")
 
 
 def offset() -> Expr:
-    """Return the offset of the record in its partition: BIGINT."""
+    """Return the offset of the source record in its partition: BIGINT."""
     return Expr(Metadata("offset"), "offset")
 
 
 def header(name: str) -> Expr:
-    """Return the last header of this name: BYTES, null where there is none. A text is `.cast(str)`."""
+    """Return the last header of this name: BYTES, null if there is none. For a text use `.cast(str)`."""
     return Expr(Metadata("header", name), name)
 
 
 def headers() -> Expr:
-    """Return all headers in their order: ARRAY<STRUCT<key STRING, value BYTES>>."""
+    """Return all headers in order: ARRAY<STRUCT<key STRING, value BYTES>>."""
     return Expr(Metadata("headers"), "headers")
 
 
 def wall_clock() -> Expr:
-    """Return the time at which a record is read: BIGINT milliseconds. For `timestamp=` of a source only."""
+    """Return the time at which a record is read: BIGINT milliseconds. Only for `timestamp=` of a source."""
     return Expr(WallClock(), "wall_clock")
 
 
 def source_times(
     schema: Schema, timestamp: str | Expr | Function | None, invalid: Invalid | None
 ) -> SourceTimes:
-    """Return the timestamps of a source, as a user has said them."""
+    """Return the timestamps of a source from the user's arguments."""
     if timestamp is None:
         return SourceTimes(None, invalid)
     return SourceTimes(_time(timestamp, schema), invalid)
@@ -68,15 +68,15 @@ def _time(time: str | Expr | Function, schema: Schema) -> Expression:
 
 
 class WithMetadata(Records):
-    """The methods of a stream that write headers and timestamps."""
+    """The methods of streams that set headers and timestamps."""
 
     def with_headers(
         self, headers: Columns | None = None, /, **named_headers: Expr | PlainValue
     ) -> Self:
-        """Write headers: bytes, or a text in UTF-8. One that is there under a name is replaced.
+        """Set headers: bytes, or a text in UTF-8. A header replaces existing ones of its name.
 
         Args:
-            headers: headers by names that are no names in Python.
+            headers: headers whose names are not Python identifiers.
             named_headers: headers by name: expressions or values.
 
         Example:
@@ -92,7 +92,7 @@ class WithMetadata(Records):
         return self._then("with-headers", lambda name: SetHeaders(name, self.node, written))
 
     def without_headers(self, *names: str) -> Self:
-        """Take the headers of these names away; without names, all."""
+        """Remove the headers of these names; without names, all."""
         ensure_header_names(names)
         return self._then(
             "without-headers",
@@ -100,9 +100,9 @@ class WithMetadata(Records):
         )
 
     def with_time(self, time: str | Expr | Function) -> Self:
-        """Give each record another timestamp: BIGINT milliseconds, or a TIMESTAMP.
+        """Set the timestamp of each record: BIGINT milliseconds, or a TIMESTAMP.
 
-        A record for which there is none, or a negative one, is one that cannot be processed.
+        A record whose new timestamp is null or negative cannot be processed.
 
         Args:
             time: a column or an expression, or a function whose parameters are columns.

@@ -1,4 +1,4 @@
-"""The rows that a table has now, for a program that runs its application."""
+"""The current rows of a table of a running application."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from duolog.dsl.steps.records import Records
 
 
 class PresentRows(Records):
-    """A table whose rows can be read: a base of `Table`."""
+    """Methods that read the rows of a table: a base class of `Table`."""
 
     @property
     def store_name(self) -> str | None:
-        """The store that keeps its rows, for `application.store(name)`; None: they are computed from other tables' rows.
+        """The store with its rows, for `application.store(name)`; None if they are computed from other tables' rows.
 
         Example:
             >>> from duolog import Topology, col
@@ -21,10 +21,10 @@ class PresentRows(Records):
         return next(iter(self.node.stores), None)
 
     def to_pandas(self) -> Any:
-        """Return the present rows as a pandas DataFrame, key columns first.
+        """Return the current rows as a pandas DataFrame, key columns first.
 
-        Of a table of an application that runs in this process, which reads it from a topic or writes
-        it to one: what is committed there now.
+        The application must run in this process, and read the table from a topic or write it to one. The rows are those that
+        are committed in the topic.
 
         Raises:
             StatementError: no application runs it, or no topic has its rows.
@@ -34,13 +34,13 @@ class PresentRows(Records):
         return self._running().table_of(self.node).to_pandas()
 
     def to_arrow(self) -> Any:
-        """Return the present rows as a pyarrow Table; as `to_pandas`."""
+        """Return the current rows as a pyarrow Table; as `to_pandas`."""
         return self._running().table_of(self.node).to_arrow()
 
     def to_polars(self) -> Any:
-        """Return the present rows as a polars DataFrame; as `to_pandas`."""
+        """Return the current rows as a polars DataFrame; as `to_pandas`."""
         return self._running().table_of(self.node).to_polars()
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the present rows as dicts by name, which needs no library; as `to_pandas`."""
+        """Return the current rows as dicts by column name, without other libraries; as `to_pandas`."""
         return self._running().table_of(self.node).to_dicts()

@@ -1,4 +1,4 @@
-"""Processors as steps of a topology, and the stores that they are given.
+"""Processors as steps of a topology, and the stores that they use.
 
     counts = key_value_store("counts", key="user STRING", value="n BIGINT")
     visits.process(Counting, stores=[counts], value="n BIGINT").to("counted")
@@ -21,9 +21,9 @@ from duolog.plan.processors import Definition, KeptStore, Output
 from duolog.plan.schema import Schema
 
 Makes = Callable[[], Any]
-"""A class that is a processor, or a function that returns a new one each time."""
+"""A processor class, or a function that returns a new processor each time."""
 Columns = tuple[Declared | None, Declared]
-"""Key and value columns; a key of None: that of the stream."""
+"""Key and value columns; a key of None is the stream's key."""
 
 
 @short_traceback
@@ -33,10 +33,10 @@ def key_value_store(
     """Return a store of values by key, for processors (`KeyValueStore`).
 
     Args:
-        name: what it is called, in the processor, on disk and for `application.store(name)`.
-        key: its columns; a key of one column is that value, of several a tuple.
-        value: its columns; a value of one column is that value, of several a dict.
-        timestamped: whether `get` gives a value with its timestamp.
+        name: its name in the processor, on disk and for `application.store(name)`.
+        key: its columns; a key of one column is that value, a key of several is a tuple.
+        value: its columns; a value of one column is that value, a value of several is a dict.
+        timestamped: `get` returns a value with its timestamp.
     """
     schema = declared_schema(key, value)
     return KeptStore(name, "key-value", schema.key, schema.value, timestamped=timestamped)
@@ -49,11 +49,11 @@ def window_store(
     """Return a store of values by key and window, for processors (`WindowStore`).
 
     Args:
-        name: what it is called.
+        name: its name.
         key: its columns, without the window.
         value: its columns.
-        size: how long its windows are.
-        retention: how long they are found behind the latest start that was put: no shorter than they are.
+        size: the length of its windows.
+        retention: for how long a window can be found after the latest start that was put; at least `size`.
     """
     schema = declared_schema(key, value)
     kept_ms, size_ms = milliseconds(retention, "retention"), milliseconds(size, "size")
@@ -62,7 +62,7 @@ def window_store(
 
 @short_traceback
 def session_store(name: str, *, key: Declared, value: Declared, retention: Duration) -> KeptStore:
-    """Return a store of values by key and session, for processors (`SessionStore`); `retention` counts from their ends."""
+    """Return a store of values by key and session, for processors (`SessionStore`); `retention` starts at a session's end."""
     schema = declared_schema(key, value)
     return KeptStore(
         name, "session", schema.key, schema.value, milliseconds(retention, "retention")
@@ -71,16 +71,16 @@ def session_store(name: str, *, key: Declared, value: Declared, retention: Durat
 
 @short_traceback
 def versioned_store(name: str, *, key: Declared, value: Declared, history: Duration) -> KeptStore:
-    """Return a store of values by key that knows what they were before, for processors (`VersionedStore`).
+    """Return a store that keeps earlier versions of values by key, for processors (`VersionedStore`).
 
-    `history` is how long what a value was is known, behind the greatest time that was put.
+    `history` is the time for which earlier versions can be read, counted from the greatest time that was put.
     """
     schema = declared_schema(key, value)
     return KeptStore(name, "versioned", schema.key, schema.value, milliseconds(history, "history"))
 
 
 class Processing(Records):
-    """A stream that processors take: a base of `Stream`."""
+    """The methods that add processors: a base class of `Stream`."""
 
     def process(
         self,
@@ -91,21 +91,21 @@ class Processing(Records):
         value: Declared | None = None,
         name: str | None = None,
     ) -> Self:
-        """Have a `Processor` take each record, with stores and schedules of its own; what it forwards is the result.
+        """Pass each record to a `Processor`, which has its own stores and schedules; return the records that it forwards.
 
-        Records are in the task of their key: where it was changed, they are shuffled in front of it, and as it may change it,
-        behind it too where that is needed. It may also end a stream: nothing has to read what it forwards.
+        Records are in the task of their key. If the key has changed, they are shuffled before the processor. As the processor
+        may change it, they are also shuffled after it if a later step requires that. A processor can be the end of a stream:
+        its output does not need a reader.
 
         Args:
             processor: a class that is a `Processor`, or a function that returns a new one each time.
-            stores: what it keeps, by `context.store(name)`. Steps that are given the same store share it: their records must
-                not be shuffled between them.
-            key: the columns of the key of what it forwards; else those of this stream.
-            value: the columns of the value; else those of this stream.
-            name: what the step is called, and what it knows of its schedules is kept under.
+            stores: its stores, for `context.store(name)`. Steps with the same store share it; no shuffle may be between them.
+            key: the key columns of the forwarded records; by default those of this stream.
+            value: the value columns of the forwarded records; by default those of this stream.
+            name: the name of the step, which is also part of the name of its internal store.
 
         Raises:
-            StatementError: it is no processor, or a store is of another topology's making.
+            StatementError: it is not a processor, or a store belongs to another topology.
 
         Example:
             >>> from duolog import Processor, Topology, key_value_store
@@ -132,7 +132,7 @@ class Processing(Records):
         value: Declared | None = None,
         name: str | None = None,
     ) -> Self:
-        """Do as `process` does with a `FixedKeyProcessor`, which cannot change the key: nothing is shuffled behind it."""
+        """Do the same as `process` with a `FixedKeyProcessor`, which cannot change the key: no shuffle after it is needed."""
         outputs = (Output("", self._made(None, value)),)
         return self._outputs(processor, FixedKeyProcessor, outputs, stores, name)[0]
 
@@ -144,14 +144,14 @@ class Processing(Records):
         stores: Sequence[KeptStore] = (),
         name: str | None = None,
     ) -> dict[str, Self]:
-        """Do as `process` does, with several children: return a stream for each, by its name.
+        """Do the same as `process`, with several children: return a stream for each, by name.
 
-        `context.forward(record, "late")` hands a record to one, `forward(record)` to each.
+        `context.forward(record, "late")` sends a record to one child, `forward(record)` to all.
 
         Args:
             processor: as for `process`.
-            children: their names, and the columns of the records that go there: those of the value, a pair of those of key
-                and value, or None for those of this stream.
+            children: their names, and the columns of their records: value columns, a pair of key and value columns, or
+                None for the columns of this stream.
             stores: as for `process`.
             name: as for `process`.
 
@@ -193,7 +193,7 @@ class Processing(Records):
         stores: Sequence[KeptStore],
         name: str | None,
     ) -> list[Self]:
-        """Add the step and its outputs; return a stream of each."""
+        """Add the step and its outputs; return a stream for each output."""
         _ensure_makes(processor, kind)
         fixed_key = kind is FixedKeyProcessor
         definition = Definition(processor, self.schema, outputs, tuple(stores), fixed_key)
@@ -205,7 +205,7 @@ class Processing(Records):
 
 
 def _ensure_makes(processor: object, kind: type[Any]) -> None:
-    """Raise a StatementError where this makes no processor of a kind."""
+    """Raise a StatementError unless this creates processors of a kind."""
     for step in ("init", "process", "close"):
         if (of := getattr(processor, step, None)) is not None:
             ensure_awaits_nothing(

@@ -1,4 +1,4 @@
-"""What streams and tables have in common: filter, new values, a topic to go to."""
+"""The methods that streams and tables share: filter, new values, writing to a topic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Self
@@ -34,14 +34,14 @@ from duolog.plan.types import Struct
 from duolog.serde.called_record import CalledRecord
 
 Partitioner = Expr | Callable[..., int | None]
-"""What chooses a partition: an expression over a record, or a function of its key or of columns."""
+"""Chooses a partition: an expression over a record, or a function of its key or of columns."""
 
 
 class Records(Handle):
-    """A handle on a node of the plan: the base of `Stream` and `Table`."""
+    """A handle of a node of the plan: the base of `Stream` and `Table`."""
 
     _foreign = OF_RECORDS
-    __iter__ = None  # Because [...] alone would make it a sequence.
+    __iter__ = None  # [...] alone would make it iterable.
 
     def __init__(self, builder: Builder, node: Node) -> None:
         self.builder = builder
@@ -49,13 +49,13 @@ class Records(Handle):
 
     @property
     def schema(self) -> Schema:
-        """The columns that records have here."""
+        """The columns of the records."""
         return self.node.schema
 
     def filter(self, condition: Expr | Function) -> Self:
         """Keep the records for which the condition is true (neither false nor null).
 
-        Or a function whose parameters are columns: `filter(lambda amount: amount > 3)`.
+        Or pass a function whose parameters are columns: `filter(lambda amount: amount > 3)`.
         """
         predicate = self._predicate(condition)
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
@@ -70,8 +70,8 @@ class Records(Handle):
     ) -> Self:
         """Replace the value by these columns: names to keep, or expressions by name.
 
-        Or by what a function gives, whose parameters are columns: `map_values(total=price)`. One alone
-        gives the whole value, `map_values(priced)`: the fields of a dataclass, or one column called `value`.
+        A function with columns as parameters is also an expression: `map_values(total=price)`. A single function returns the
+        whole value, `map_values(priced)`: the fields of a dataclass, or one column called `value`.
 
         Example:
             >>> from duolog import Topology, col
@@ -108,31 +108,28 @@ class Records(Handle):
     ) -> None:
         """Write the records to a topic.
 
-        A table is written as its changelog, with a null value for a deleted row, into a topic
-        that is compacted. A windowed key is written as Kafka Streams does: the bytes of the
-        columns before the window, and the window's start in 8 bytes.
+        A table is written as its changelog, with a null value for a deleted row, to a compacted topic. A windowed key is
+        written as in Kafka Streams: the bytes of the columns before the window, then the window's start in 8 bytes.
 
         Args:
-            topic: the topic's name; it is created if it does not exist. Or an expression that names one of
+            topic: the topic's name; it is created if it does not exist. Or an expression that chooses one of
                 `topics` for each record: `orders.to(concat(col("region"), "-orders"), topics=[...])`.
-            topics: all that the expression may name; each is created if it does not exist. A record
-                for another one is an error of its production.
-            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
+            topics: all topics that the expression may return; each is created if it does not exist. If it returns
+                another one, producing the record fails.
+            key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: the format of the value.
-            partitions: how many the topic gets where it is created; else one for each task.
-            retention: how long the topic keeps records, where it is created: "30 days", a timedelta, or
-                "for ever". Of a windowed table it counts from the end of the grace period, by the rows'
-                timestamps: rows of old data go at once. Unless given a table's rows stay, and a
-                stream's as long as the broker says.
-            loop: say that the topic is meant to feed itself: what is written to it is read by
-                this topology and leads to it again.
-            partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it
-                is null, the key chooses. Or a function of the key, a tuple where it has several columns: it is
-                called in the process that started the application, once for each of the last 100,000 keys, and
-                gives a partition or None. The same for the same key: each new one costs a way to Python. A function
-                whose parameters are annotated and called as columns, `def by(region: str, n: int) -> int | None`, is called
-                with these, as those of `map_values` are.
-            name: what the step is called, as by `named`.
+            partitions: the number of partitions of a new topic; by default one for each task.
+            retention: the retention of a new topic: "30 days", a timedelta, or "for ever". For a windowed table it
+                starts at the end of the grace period and uses the rows' timestamps, so old rows expire at once. By
+                default a table's rows do not expire, and a stream's records have the broker's retention.
+            loop: permit that the topic feeds itself: this topology reads it, and the records lead back to it.
+            partitioner: the partition of each record, an INT from 0, `col("region") % 4`; by default, or if it is
+                null, the key decides. Or a function of the key (a tuple if it has several columns), which returns a
+                partition or None. It is called in the process that started the application, once for each of the
+                last 100,000 keys, and must return the same for the same key; each new key costs a call to Python. A
+                function whose parameters are annotated and named after columns, `def by(region: str, n: int) -> int |
+                None`, is called with these, like functions of `map_values`.
+            name: the name of the step, as for `named`.
         """
         chosen = self._chosen_topic(topic, topics)
         first = topic if isinstance(topic, str) else chosen[1][0]
@@ -153,7 +150,7 @@ class Records(Handle):
     def _chosen_topic(
         self, topic: str | Expr, topics: Sequence[str]
     ) -> tuple[Expression | None, tuple[str, ...]]:
-        """Return what chooses a topic for each record, and those that may be chosen."""
+        """Return the expression that chooses the topic of each record, and its possible results."""
         if isinstance(topic, str):
             if topics:
                 raise InvalidPlan(
@@ -174,10 +171,10 @@ class Records(Handle):
         return find_fields(topic.expression, self.schema.names), tuple(dict.fromkeys(topics))
 
     def named(self, name: str) -> Self:
-        """Call the step that has made this by a name, which does not change with steps before it.
+        """Name the last step, so that its name does not depend on the number of steps before it.
 
-        It stands in `describe`, in errors and in counts; the store of a table that has no name of its own is
-        called after it, and keeps its state when the topology grows.
+        The name is used in `describe`, errors and metrics. A table's store without a name of its own is named after it, and
+        keeps its state when the topology grows.
 
         Example:
             >>> from duolog import Topology, col
@@ -189,13 +186,13 @@ class Records(Handle):
         return type(self)(self.builder, self.builder.rename(self.node, name))
 
     def print(self, label: str | None = None, *, limit: int | None = None) -> None:
-        """Show records where the program was started, as they pass: time, key and value.
+        """Print records in the terminal where the program was started: time, key and value.
 
-        Of a table its new rows are shown, and `null` for a deleted one.
+        For a table, new rows are printed, and `null` for a deleted one.
 
         Args:
-            label: what stands in front of each; else the topic, or what `describe` calls this step.
-            limit: how many are shown; else all, as far as the terminal keeps up.
+            label: a prefix for each record; by default the topic, or the step's name in `describe`.
+            limit: the number of records to print; by default all, as far as the terminal keeps up.
         """
         here = self.node
         said = label or (here.topic if isinstance(here, Source) else here.name)
@@ -207,9 +204,9 @@ class Records(Handle):
         *,
         limit: int | None = None,
     ) -> Self:
-        """Show records as `print` does, or call a function as `for_each` does, and go on: `stream.peek().filter(...)`.
+        """Print records as `print` does, or call a function as `for_each` does, and continue: `stream.peek().filter(...)`.
 
-        Who reads what goes on may see it before the function was called.
+        Readers downstream may see a record before the function is called with it.
         """
         if callable(label):
             self.for_each(label)
@@ -220,18 +217,18 @@ class Records(Handle):
     def for_each(self, function: Callable[[CalledRecord], object]) -> None:
         """Call a function with each record, in the process that started the application.
 
-        The function gets a record with `key`, `value` (a dict by column), `timestamp_ms` and `headers`, and with the
-        `topic`, `partition` and `offset` of the record that set it off; of a table its new rows, and None for a
-        deleted one. What it returns is not looked at.
+        The function receives a record with `key`, `value` (a dict by column), `timestamp_ms` and `headers`, and the `topic`,
+        `partition` and `offset` of the source record that caused it. For a table, it receives new rows, and None for a deleted
+        one. Its result is ignored.
 
-        - At least once: a micro-batch, or an epoch of real time, is committed when all its records were called, and
-          those of one that was not are called again. A function that must not do a thing twice looks whether it did.
-        - In order by key: one thread calls all functions of the application, one record after the other. A slow
-          function slows the application down, and a stop waits for it.
-        - One that raises ends the query, which names the record, before any other is called; or the record is
-          passed over and counted, as the setting `processing.exception.handler` says.
-        - It runs where the application was started, so the master must be local. Much work is better done by a
-          consumer of a topic (`to`).
+        - At least once: a micro-batch, or an epoch in real-time mode, is committed after the calls for all of its records;
+          the records of one that was not committed are repeated. A function that must not run twice must check this itself.
+        - In order by key: one thread calls all functions of the application, one record after the other. A slow function slows
+          down the application, and a stop waits for it.
+        - If it raises, the query fails with an error that names the record, and no further function is called. Alternatively
+          the record is skipped and counted, according to the setting `processing.exception.handler`.
+        - It runs where the application was started, so the master must be local. For expensive work, write a topic (`to`) and
+          use a consumer.
 
         Example:
             >>> from duolog import Topology, col
@@ -241,9 +238,9 @@ class Records(Handle):
         self.builder.add("for-each", lambda name: ForEach(name, self.node, function))
 
     def live(self, every_s: float = 1.0) -> Any:
-        """Show in a notebook what the running application writes here, until `stop()` of what is returned.
+        """Show the running application's output in a notebook, until you call `stop()` on the result.
 
-        A table is shown with its present rows, a stream with its last records.
+        A table is shown with its current rows, a stream with its last records.
 
         Raises:
             StatementError: no application runs the topology, or no topic has these records.
@@ -252,7 +249,7 @@ class Records(Handle):
         return self._running().view_of(self.node).live(every_s)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: its records where they can be read, else columns and plan."""
+        """Return the notebook view: the records if they can be read, else columns and plan."""
         if self.builder.running is None:
             return plan_html(self.node, "No application runs it.")
         try:
@@ -269,7 +266,7 @@ class Records(Handle):
         return self.builder.running
 
     def __getitem__(self, wanted: object) -> NoReturn:
-        """Refuse what pandas would take: a column, several, or a condition."""
+        """Refuse pandas' syntax: a column, several columns, or a condition."""
         if isinstance(wanted, str):
             hint = f'Write col("{wanted}") for the column, as in filter(col("{wanted}").is_not_null()).'
         elif isinstance(wanted, Expr):
@@ -302,19 +299,19 @@ class Records(Handle):
         )
 
     def _named(self, columns: Sequence[Any], by_name: Mapping[str, Any]) -> tuple[Named, ...]:
-        """Return what `named` does, of functions too."""
+        """Do the same as `named`, for functions as well."""
         given = [bound(column, self.schema) for column in columns]
         named_columns = {name: bound(value, self.schema) for name, value in by_name.items()}
         return named(given, named_columns, self.schema.names)
 
     def _mapped(self, call: PythonCall) -> Self:
-        """Return what has the result of a function as its value."""
+        """Return records with the result of a function as their value."""
         of = call.function.result
         if not isinstance(of, Struct):
             return self._then(
                 "map-values", lambda name: Project(name, self.node, (("value", call),))
             )
-        # Once for the record, and not for each of its columns.
+        # Call the function once per record, not once for each of its columns.
         whole = free_name("result", self.schema.names)
         called = self._then("map-values", lambda name: Project(name, self.node, ((whole, call),)))
         values = parts_of(ColumnRef(whole), of, "value")
@@ -332,7 +329,7 @@ class Records(Handle):
 
 
 def _condition(condition: Any) -> Expr:
-    # A comparison of two Python values is made before we see it: filter("a" == "b").
+    # Python evaluates a comparison of two Python values before the call: filter("a" == "b").
     if not isinstance(condition, Expr):
         raise TypeMismatch(
             f"{condition!r} is no condition over columns",

@@ -1,4 +1,4 @@
-"""Streams that go another way: together with others, or to other tasks.
+"""Methods that merge streams, or send records to other tasks.
 
 Source: Kafka Streams `KStream`.
 """
@@ -11,13 +11,13 @@ from duolog.plan.nodes import Repartition
 
 
 class Rerouted(Records):
-    """A stream that can be sent where others are: a base of `Stream`."""
+    """The methods that merge and repartition: a base class of `Stream`."""
 
     def merge(self, *others: Self) -> Self:
-        """Return the records of this stream and of others, which have the same columns.
+        """Return the records of this stream and of others, which must have the same columns.
 
-        The records of each stream stay in their order; which of two streams goes first, their timestamps
-        say, and for equal ones nothing does. Value columns may stand in another order.
+        The records of each stream stay in order. Records of different streams are ordered by timestamp; the order of equal
+        timestamps is undefined. Value columns may be in a different order.
 
         Raises:
             StatementError: columns have other names or types.
@@ -38,24 +38,24 @@ class Rerouted(Records):
     def repartition(
         self, *, partitions: int | None = None, partitioner: Partitioner | None = None
     ) -> Self:
-        """Shuffle the records to the tasks of their keys here, or to others; `named` gives the shuffle a name.
+        """Shuffle the records to the tasks of their keys, or to other tasks; `named` names the shuffle.
 
-        What needs a key in one task is shuffled without being told so: this spreads work that does not,
-        such as a costly expression over a topic of few partitions. Records without a key stay. There is no topic in
-        between, and no other number of tasks: that is the application's, and fixed by its checkpoint.
+        Steps that need all records of a key in one task are preceded by a shuffle automatically. This method distributes other
+        work, such as an expensive expression over a topic with few partitions. Records without a key stay where they are. There
+        is no topic in between, and the number of tasks does not change: the checkpoint fixes it for the whole application.
 
-        Behind a repartition with `partitions` or `partitioner` keys are in other tasks than theirs. So nothing is
-        joined there but global tables, and an aggregate or table needs a partitioner that reads the key alone.
+        After a repartition with `partitions` or `partitioner`, keys are in other tasks than their own. Only joins with global
+        tables are then possible, and an aggregate or table requires a partitioner that reads only the key.
 
         Args:
-            partitions: how many partitions there are, as of a topic: a record goes to task p modulo the number of tasks,
-                where p is its partition. With 1, one task sees all records, in the order of time.
-            partitioner: the partition of each record, `col("region") % 4`: a number from 0 on, taken modulo
-                `partitions`; else, or where it is null, the key chooses. Or a function of the key, as of `to`:
-                what is kept behind it stays in the task that it gave first.
+            partitions: the number of partitions, as of a topic: a record of partition p is sent to task p modulo the
+                number of tasks. With 1, one task receives all records, ordered by time.
+            partitioner: the partition of each record, `col("region") % 4`: a number from 0, taken modulo
+                `partitions`; by default, or if it is null, the key decides. Or a function of the key, as for `to`:
+                state downstream stays in the task that the function returned first.
 
         Raises:
-            StatementError: `partitioner` is no expression of a number, or `partitions` is below 1.
+            StatementError: `partitioner` is not a number, or `partitions` is below 1.
 
         Example:
             >>> from duolog import Topology, col

@@ -1,4 +1,4 @@
-"""What becomes of each record of a stream by itself: a new key, a new value, several records.
+"""Methods that transform single records: a new key, a new value, several records.
 
 Source: Kafka Streams `KStream`.
 """
@@ -36,15 +36,15 @@ from duolog.plan.types import Array, Struct, Type
 
 
 class Reshaped(Processing):
-    """A stream whose records are taken one by one: a base of `Stream`."""
+    """The methods that transform single records: a base class of `Stream`."""
 
     def select_key(
         self, /, *keys: str | Expr | Function, **named_keys: Expr | PlainValue | Function
     ) -> Self:
-        """Give each record a new key; the old key's columns move into the value.
+        """Set a new key for each record; the columns of the old key move into the value.
 
-        Or what a function gives, whose parameters are columns: `select_key(region)` is one column called `key`, or
-        the fields of a dataclass; `select_key(region=region)` calls it so.
+        Or use the result of a function whose parameters are columns: `select_key(region)` is one column called `key`, or the
+        fields of a dataclass; `select_key(region=region)` names the column.
 
         Example:
             >>> from duolog import Topology, col
@@ -56,7 +56,7 @@ class Reshaped(Processing):
             call = call_with_columns(keys[0], self.schema)
             given = parts_of(call, call.function.result, "key")
             if not isinstance(call.function.result, Struct) and "key" not in self.schema.names:
-                # It was two steps, the first of which called the function.
+                # There used to be two steps; the first one called the function.
                 self.builder.leave_out()
             return self._then("select-key", lambda name: SelectKey(name, self.node, given))
         new = self._named(keys, named_keys)
@@ -70,13 +70,13 @@ class Reshaped(Processing):
         key: On | None = None,
         **named_columns: Expr | PlainValue | Function,
     ) -> Self:
-        """Give each record a new key and a new value; a null value stays null.
+        """Set a new key and a new value for each record; a null value stays null.
 
         Args:
-            columns: the new value, as for `map_values`. Or, without a key, a function whose parameters are columns,
-                and that gives a key and a value: `def priced(n: int) -> tuple[str, Priced]`.
+            columns: the new value, as for `map_values`. Or, without `key`, a function whose parameters are columns and
+                that returns a key and a value: `def priced(n: int) -> tuple[str, Priced]`.
             key: the new key, as for `select_key`: columns, or expressions with a name.
-            named_columns: more of the value.
+            named_columns: more columns of the value.
 
         Example:
             >>> from duolog import Topology, col
@@ -104,22 +104,24 @@ class Reshaped(Processing):
         keep: bool = False,
         returns: object = None,
     ) -> Self:
-        """Replace the value by what a look-up gives, over HTTP or in a database say: many at once, in their order.
+        """Replace the value by the result of a look-up, for example over HTTP or in a database, with many calls at a time.
 
-        The function is a coroutine, or waits in a thread of its own. Its parameters are columns, and what it gives
-        becomes the value, as of `map_values`; with `keep` it is added to the value, as by `with_columns`. A record whose last try has failed is one that cannot be processed.
-        Up to `limit` look-ups of a task are on their way. In real time that holds in front of the first change of key;
-        behind one they are made one after the other, as each record goes on at once. An epoch ends when its look-ups have.
+        The function is a coroutine, or blocks in a thread of its own. Its parameters are columns, and its result becomes the
+        value, as for `map_values`; with `keep` it is added to the value, as by `with_columns`. Results stay in order. If the
+        last retry fails, the record cannot be processed. Each task has up to `limit` look-ups in flight. In real-time mode this
+        holds only before the first change of key; later look-ups are made one after the other, because each record is
+        forwarded immediately. An epoch ends when its look-ups have finished.
 
         Args:
-            function: what looks up. What it needs for long, a client with its connections say, it makes at its first call.
-            limit: how many are on their way at once, for each task.
-            timeout: how long one try may take.
-            retries: how often a failed one is tried again.
-            backoff: the pause before the first of these tries; each later pause is twice as long.
-            keep: keep the columns of the value, and add the result's: the fields of a dataclass, or one column
-                that is named after the function. A column of the same name is replaced.
-            returns: the type of its results, where no annotation says it.
+            function: performs the look-up. It should create long-lived objects, such as a client with connections,
+                at its first call.
+            limit: the number of look-ups in flight for each task.
+            timeout: the timeout of one try.
+            retries: the number of retries after a failure.
+            backoff: the pause before the first retry; it doubles before each further one.
+            keep: keep the columns of the value, and add those of the result: the fields of a dataclass, or one column
+                named after the function. A column of the same name is replaced.
+            returns: the result type, if it is not annotated.
 
         Example:
             >>> from duolog import Topology
@@ -149,16 +151,16 @@ class Reshaped(Processing):
         outer: bool = False,
         **named_columns: str | Expr,
     ) -> Self:
-        """Make a record of each element of an ARRAY, or entry of a MAP; the other columns stay.
+        """Create a record for each element of an ARRAY or entry of a MAP; the other columns stay.
 
-        The element stands where the array stood, or behind the others under a name of its own:
-        `explode("stops")`, `explode(stop="stops")`. A record without elements is dropped.
+        The element replaces the array's column, or is appended under its own name: `explode("stops")`,
+        `explode(stop="stops")`. A record without elements is dropped.
 
         Args:
-            columns: the ARRAY or MAP: one column or expression, or one by name.
-            into: the name for the element, if another; of a MAP the two for key and value.
+            columns: the ARRAY or MAP: one column or expression.
+            into: another name for the element; for a MAP two names, for key and value.
             outer: keep a record without elements, with null for the element.
-            named_columns: the ARRAY by the name for its element.
+            named_columns: the ARRAY, by the name for its element.
 
         Example:
             >>> from duolog import Topology, col
@@ -176,10 +178,10 @@ class Reshaped(Processing):
         outer: bool = False,
         **named_columns: str | Expr,
     ) -> Self:
-        """Make a record of each element, as `explode` does, that is the whole new value.
+        """Create a record for each element, as `explode` does, with the element as the whole value.
 
-        The fields of a STRUCT become columns. Or of what a function gives, whose parameters are columns, and that
-        returns a list: `def parts(text: str) -> list[Part]`.
+        The fields of a STRUCT become columns. Or use a function whose parameters are columns and that returns a list:
+        `def parts(text: str) -> list[Part]`.
 
         Example:
             >>> from duolog import Topology
@@ -189,7 +191,7 @@ class Reshaped(Processing):
             >>> print(orders.flat_map_values("items").schema)
             key (id BIGINT) value (sku STRING, n INT)
         """
-        # What a function gives becomes the value, and is called so.
+        # The result of a function becomes the column `value`.
         given: list[Any] = [
             Expr(call_with_columns(column, self.schema), "value") if is_function(column) else column
             for column in columns
@@ -208,12 +210,12 @@ class Reshaped(Processing):
         into: str | Sequence[str] = (),
         **named_columns: str | Expr,
     ) -> Self:
-        """Make a record of each element, with a new value and a new key.
+        """Create a record for each element, with a new value and a new key.
 
         Args:
-            columns: as for `flat_map_values`. Or, without a key, a function that gives a list of keys and values,
+            columns: as for `flat_map_values`. Or, without `key`, a function that returns a list of keys and values,
                 `def parts(text: str) -> list[tuple[str, Part]]`.
-            key: what is the key in the new value: columns, or expressions with a name.
+            key: the columns of the new value that are the key, or expressions with a name.
             into: as for `explode`.
             named_columns: as for `explode`.
 
@@ -252,12 +254,12 @@ class Reshaped(Processing):
         default: str | None = None,
         **named_branches: Expr,
     ) -> dict[str, Self]:
-        """Part the stream: each record goes into the first branch whose condition is true.
+        """Split the stream: each record goes into the first branch whose condition is true.
 
         Args:
-            branches: conditions by the branch's name, in the order in which they are asked.
+            branches: conditions by branch name, in the order of evaluation.
             default: the name of the branch for all other records; without it they are dropped.
-            named_branches: more of them.
+            named_branches: more branches.
 
         Example:
             >>> from duolog import Topology, col
@@ -278,7 +280,7 @@ class Reshaped(Processing):
         return {name: self._branch(split, number) for number, name in enumerate(names)}
 
     def _with_result(self, call: PythonCall, function: Function) -> Self:
-        """Return what has the result of a function among the columns of its value; it is called once for a record."""
+        """Return records with the result of a function added to their value; the function is called once per record."""
         kept: dict[str, Expression] = {
             column.name: ColumnRef(column.name) for column in self.schema.value
         }
@@ -297,7 +299,7 @@ class Reshaped(Processing):
         )
 
     def _mapped_with_key(self, functions: Sequence[Any]) -> Self:
-        """Return what has the key and the value that a function gives."""
+        """Return records with the key and the value that a function returns."""
         function = _alone(functions)
         call = call_with_columns(function, self.schema)
         pair = pair_of(call.function.result, function)
@@ -306,7 +308,7 @@ class Reshaped(Processing):
         called = self._then(
             "map-values", lambda name: Project(name, self.node, (*kept, (whole, call)))
         )
-        # A record without a value has no result in its value: the function is called for its key.
+        # In a record without a value the result is missing: call the function again for the key.
         result = Call("COALESCE", (ColumnRef(whole), call))
         return called._with_pair(whole, pair, result)  # noqa: SLF001 - of this class
 
@@ -320,7 +322,7 @@ class Reshaped(Processing):
         return flat._with_pair(whole, pair, ColumnRef(whole))  # noqa: SLF001 - of this class
 
     def _with_pair(self, whole: str, pair: tuple[Type, Type], of_key: Expression) -> Self:
-        """Return what has as its value that in the column `whole`, and as its key that in `of_key`."""
+        """Return records whose value is in the column `whole` and whose key is in `of_key`."""
         key, value = Item(of_key, literal("key")), Item(ColumnRef(whole), literal("value"))
         keys = parts_of(key, pair[0], "key")
         keyed = self._then("select-key", lambda name: SelectKey(name, self.node, keys))
@@ -340,7 +342,7 @@ class Reshaped(Processing):
         into: str | Sequence[str],
         outer: bool,  # noqa: FBT001
     ) -> Self:
-        """Explode for what is made of elements alone."""
+        """Explode into records that consist only of the element."""
         return self._exploded(elements_of(self.node, columns, by_name, into, alone=True), outer)
 
     def _branch(self, split: Split, number: int) -> Self:
