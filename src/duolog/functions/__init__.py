@@ -1,4 +1,4 @@
-"""Functions of users, called: values of a record in, a value out, and errors that name the function and its line.
+"""Calls of users' functions: conversion of arguments and results, and errors with function name and line.
 
-`called.py` calls one, in the processes that `worker.py` is, which the kernel starts; and in tests without any.
+`called.py` calls a function. It is used by `worker.py`, the process that the kernel starts, and by tests.
 """

@@ -1,11 +1,11 @@
-"""A function that is called: with the values of one record, with those of many, or many times at once.
+"""A callable function: with the values of one record, with those of many, or many calls at a time.
 
     values    price(3, "SFO")                 for each record
-    arrow     price(Array[3, 5], Array[…])    for many: an array of as many results
-    lookups   await price(3, "SFO")           for many at once, each again if it fails
+    arrow     price(Array[3, 5], Array[…])    for many records: returns an array of as many results
+    lookups   await price(3, "SFO")           many concurrent calls, with retries
 
-An error names the function and the line in it, and is of one record: where a function of many fails, it is called with
-halves, until it is known for which.
+An error names the function and its line, and belongs to one record: if a function of many records fails, it is
+called with halves of them until the record is found.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from duolog.plan.sql.user_functions import FunctionFailed, Routine
 
 
 class CallError(Exception):
-    """A function has failed for a record; the message says which function, where and why."""
+    """A function failed for a record; the message has the function, the line and the reason."""
 
 
 class NullFor(CallError):
-    """A function of SQL has failed for a record: it is null there, and the message is told."""
+    """An SQL function failed for a record. Its result is null, and the message is logged."""
 
 
 Outcome = Any
-"""What a function gave, as a row has it; or a `CallError`."""
+"""The result of a function in row form, or a `CallError`."""
 
 
 class Called:
-    """A function with what reads its arguments and checks its results. Threads: one at a time."""
+    """A function with the conversion of its arguments and the checks of its results. Threads: one at a time."""
 
     def __init__(self, function: PythonFunction) -> None:
         self._function = function
@@ -65,16 +65,17 @@ class Called:
         self._at_once = asyncio.Semaphore()
 
     def lines(self, rows: bytes, done: Callable[[int], None]) -> bytes:
-        """Return a line for each of `rows`, a JSON array of objects: `+` and `{"r":…}`, `-` and what is wrong, `~` and why null.
+        """Return a line for each of `rows`, a JSON array of objects.
 
-        Tells how many are done, now and then.
+        A line is `+` and `{"r":…}`, `-` and the error, or `~` and the reason for a null. `done` receives the number of
+        finished rows from time to time.
         """
         if self._takes != "values" and (told := self._columns(rows)) is not None:
             return told
         return self.told(self.outcomes(self.given(rows), done))
 
     def _columns(self, rows: bytes) -> bytes | None:
-        """Return the lines of many rows, column by column; None where parameters gather some."""
+        """Return the lines of many rows, column by column; None if parameters gather several columns."""
         if self._function.shape:
             return None
         decoded = self._decoder.decode(rows.decode())
@@ -109,10 +110,10 @@ class Called:
         return "\n".join(lines).encode(errors="replace")
 
     def one(self, given: Sequence[object]) -> Any:
-        """Return what the function gives for values of a row.
+        """Return the function's result for values of a row.
 
         Raises:
-            CallError: it has failed.
+            CallError: it failed.
         """
         (outcome,) = self.outcomes([self._shaped(list(given))], lambda _count: None)
         if isinstance(outcome, NullFor):
@@ -122,7 +123,7 @@ class Called:
         return outcome
 
     def outcomes(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
-        """Return what the function gives for each row of arguments."""
+        """Return the function's outcome for each row of arguments."""
         if self._function.lookups is not None:
             return self._looked_up(rows, done)
         if self._takes != "values":
@@ -147,7 +148,7 @@ class Called:
         return self._shaped(found)
 
     def _shaped(self, given: list[Any]) -> list[Any]:
-        """Return what the parameters get of the arguments."""
+        """Return the arguments grouped by parameters."""
         if not self._function.shape:
             return given
         rest = iter(given)
@@ -163,7 +164,7 @@ class Called:
         return [self._checked(result) for result in results]
 
     def _by_halves(self, rows: list[list[Any]], error: BaseException) -> list[Outcome]:
-        """Find the rows that the function cannot take, which has failed with all of these."""
+        """Find the rows for which the function fails, after it failed for all of these together."""
         if len(rows) == 1:
             return [self._failed(error)]
         half = len(rows) // 2
@@ -177,12 +178,12 @@ class Called:
 
     @property
     def looks_up(self) -> bool:
-        """Whether its calls wait side by side."""
+        """True if its calls run concurrently."""
         return self._function.lookups is not None
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop in which it looks up."""
+        """The event loop of its look-ups."""
         how = self._function.lookups
         assert how is not None
         if self._loop is None:
@@ -194,7 +195,7 @@ class Called:
 
     @property
     def is_worn(self) -> bool:
-        """Whether as many of its threads hang as may look up at once: its process is better made anew."""
+        """True if as many of its threads hang as may run concurrently: the process should then be replaced."""
         how = self._function.lookups
         return how is not None and self._threads is not None and self._threads.hung >= how.limit
 
@@ -202,7 +203,7 @@ class Called:
         return self.loop.run_until_complete(self.all(rows, done))
 
     async def all(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
-        """Return what is found for each row; as many as may be are under way, those of other calls included."""
+        """Return the outcome for each row; the limit of concurrent calls includes those of other requests."""
         how, at_once = self._function.lookups, self._at_once
         assert how is not None
         count = 0
@@ -227,7 +228,7 @@ class Called:
             except TimeoutError as error:
                 failed = self._failed(error)
                 if limit.expired():
-                    # Where it waited, the one that was cancelled there knows.
+                    # The cancelled call knows the line at which it waited.
                     told = self._told(error.__cause__ or error, elsewhere=False)
                     failed = CallError(f"{told}: no answer within {how.timeout_ms} ms")
             except values.WrongType as error:
@@ -247,7 +248,7 @@ class Called:
 
     def _failed(self, error: BaseException) -> CallError:
         if isinstance(error, FunctionFailed):
-            # It says which function, and where.
+            # The error has the function and line already.
             return NullFor(str(error)) if self._is_null else CallError(str(error))
         what = raised(error)
         if isinstance(error, DuologError):

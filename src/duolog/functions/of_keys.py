@@ -1,6 +1,6 @@
-"""A function that chooses a partition by the key, called in a process beside an executor: as the application's would call it.
+"""A partitioner of keys, called in a process next to an executor, with the same result as in the application.
 
-    the key as JSON, a text  ->  the partition, None where the key chooses
+    the key as JSON text  ->  the partition; None if the key decides
 
 Source: the kernel's `KeyFunctions`, `engine.key_functions`.
 """
@@ -12,7 +12,7 @@ from duolog.serde.json import JsonSerde
 
 
 class OfKey:
-    """A function of the key; errors name what it is made of."""
+    """A function of the key; errors use the name of the user's function."""
 
     def __init__(self, function: KeyFunction) -> None:
         self._function = function

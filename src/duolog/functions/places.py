@@ -1,4 +1,4 @@
-"""Where in a user's code something went wrong: `shop.py:12`."""
+"""The line of a user's code that caused an error: `shop.py:12`."""
 
 import traceback
 from pathlib import Path
@@ -8,9 +8,9 @@ _OURS: Final = str(Path(__file__).parent.parent)
 
 
 def place_in(error: BaseException, file: str | None, *, elsewhere: bool = True) -> str:
-    """Return the line of `file` in which an error was raised, or was passed on last; empty where nobody knows.
+    """Return the last line of `file` in the traceback of an error; empty if unknown.
 
-    Where it never was in that file it is the last line that is not Duolog's, if `elsewhere` is as good.
+    If the traceback does not contain the file and `elsewhere` is set, return the last line outside of Duolog.
     """
     frames = traceback.extract_tb(error.__traceback__)
     at = [frame for frame in frames if frame.filename == file]

@@ -1,7 +1,7 @@
-"""Look-ups of a worker that are under way while others are asked for.
+"""Concurrent look-ups of a worker, over several requests.
 
-    begin(rows 1)   begin(rows 2)   …      the loop's thread: all at once, up to the limit
-    tell(lines 1)   tell(lines 2)   …      another thread: in the order in which they were begun
+    begin(rows 1)   begin(rows 2)   …      the loop's thread: concurrently, up to the limit
+    tell(lines 1)   tell(lines 2)   …      another thread: in the order of the requests
 
 Source: `duolog.functions.worker`, the kernel's `PythonLookups`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SideBySide:
-    """A function whose look-ups wait beside each other, over several requests. Threads: `begin` one at a time."""
+    """A function with concurrent look-ups, over several requests. Threads: `begin` one at a time."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SideBySide:
             threading.Thread(target=_to_the_end, args=(work,), daemon=True).start()
 
     def begin(self, rows: bytes) -> None:
-        """Look up for `rows`, a JSON array of objects; their lines are told when those of all before have been."""
+        """Start look-ups for `rows`, a JSON array of objects; their lines are sent after those of all earlier requests."""
         found = self._called.all(self._called.given(rows), self._note)
         self._begun.put(asyncio.run_coroutine_threadsafe(found, self._loop))
 
@@ -47,13 +47,13 @@ class SideBySide:
         while True:
             told = self._called.told(self._begun.get().result())
             if self._called.is_worn:
-                # Ahead of the answer: who has that knows that the process is of no more use.
+                # Before the answer: its receiver must know that the process has to be replaced.
                 self._wear_out()
             self._tell(told)
 
 
 def _to_the_end(work: Callable[[], None]) -> None:
-    """Work as long as the process lives: a function that ends its thread ends the process, as any other function does."""
+    """Run as long as the process lives; if a function ends this thread, end the process, as in other functions."""
     try:
         work()
     finally:

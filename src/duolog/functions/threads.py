@@ -1,9 +1,9 @@
-"""Threads in which look-ups wait that are no coroutines: one that hangs is given up, and another takes its place.
+"""Threads for blocking look-ups: a thread that hangs is abandoned, and another takes its place.
 
-    call -> a thread that is free, or a new one -> free again when the function returns
-            given up before that: it hangs, and is counted, until the function returns after all
+    call -> a free thread, or a new one -> free again when the function returns
+            cancelled before that: it counts as hung until the function returns after all
 
-How many wait at once, who calls says. Threads: one, that of the loop.
+The caller limits the number of concurrent calls. Threads: only the loop's.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ Work = tuple[asyncio.Future[Any], Callable[..., Any], Sequence[Any]]
 
 
 class Threads:
-    """Daemons: the process need not wait for those that hang."""
+    """Daemon threads: the process can end while some of them hang."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._process = os.getpid()
         self._free: list[queue.SimpleQueue[Work]] = []
         self.hung = 0
-        """How many have not returned from a call that nobody waits for any more."""
+        """The number of threads that have not returned from a cancelled call."""
 
     async def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        """Return what a function gives, called in a thread."""
+        """Return the result of a function, called in a thread."""
         done: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
         work = self._free.pop() if self._free else self._started()
         work.put((done, function, arguments))

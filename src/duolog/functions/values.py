@@ -1,11 +1,11 @@
-"""Values on their way between the kernel and Python: what JSON says of them, by their types.
+"""Conversion of values between the kernel's JSON and Python, by type.
 
-    BOOLEAN, INT, BIGINT, STRING   themselves        DECIMAL    a text or number -> Decimal
+    BOOLEAN, INT, BIGINT, STRING   unchanged         DECIMAL    a text or number -> Decimal
     DOUBLE   a number, or "NaN"                      BYTES      base64           -> bytes
     TIMESTAMP, DATE   ISO 8601 -> datetime, date     STRUCT     an object        -> dict
 
-Both ways agree with `duolog.serde.json`, which the kernel reads and writes by. What cannot be a value of its type is a
-`WrongType`, and never another value.
+Both directions agree with `duolog.serde.json`, which the kernel uses. A value that is not of its type is a `WrongType`
+error, and never converted to another value.
 """
 
 import base64
@@ -44,7 +44,7 @@ _NOT_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math
 
 
 class WrongType(TypeError):
-    """A value that is none of its type."""
+    """A value that is not of its type."""
 
     def __init__(self, value: object, of: Type) -> None:
         told = f"{shown(value)} is no {of}"
@@ -55,13 +55,13 @@ class WrongType(TypeError):
 
 
 def shown(value: object) -> str:
-    """Return a value for an error."""
+    """Return a value as text for an error."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def from_json(of: Type) -> Change | None:  # noqa: PLR0911 - a table of cases
-    """Return what makes a Python value of a parsed one, nulls aside; None where it is that already."""
+    """Return the conversion of a parsed value to Python, except nulls; None if it is the identity."""
     match of:
         case Array(element=element):
             item = from_json(element)
@@ -112,7 +112,7 @@ _KEY_READERS: Final[dict[Type, Change]] = {
 
 
 def has_decimal(of: Type) -> bool:
-    """Tell whether numbers must be read to the last digit."""
+    """Return True if numbers must be read with all digits."""
     match of:
         case Array(element=inner):
             return has_decimal(inner)
@@ -125,10 +125,10 @@ def has_decimal(of: Type) -> bool:
 
 
 def plain(of: Type) -> Change:
-    """Return what checks a value that a function has given, and makes it one of a row's: a dict of an object.
+    """Return a function that checks a result and converts it to row form: an object becomes a dict.
 
-    Raises, when it is called:
-        WrongType: it is none of the type.
+    It raises:
+        WrongType: the value is not of the type.
     """
     check = _plain(of)
     return lambda value: None if value is None else check(value)
@@ -155,7 +155,7 @@ def _plain(of: Type) -> Change:
 
 
 def _native(value: object) -> object:
-    """Return what a scalar of NumPy or Arrow stands for."""
+    """Convert a NumPy or Arrow scalar to a Python value."""
     for name in ("item", "as_py"):
         native = getattr(value, name, None)
         if callable(native):
@@ -168,7 +168,7 @@ def _integer(value: object, bound: int, of: Type) -> int:
         value = _native(value)
         if not isinstance(value, int) or isinstance(value, bool):
             raise WrongType(value, of)
-        # A member of an IntEnum says its name of itself, and not its number.
+        # str() of an IntEnum member is its name, not its number.
         value = int.__int__(value)
     if not -bound <= value < bound:
         raise WrongType(value, of)
@@ -264,7 +264,7 @@ _PLAIN: Final[dict[Type, Change]] = {
 
 
 def to_json(of: Type) -> Change | None:
-    """Return what makes a row's value one that `json` writes; None where it is that already."""
+    """Return the conversion of a row's value for `json`; None if it is the identity."""
     match of:
         case Array(element=element):
             item = _each(element)
@@ -283,7 +283,7 @@ def to_json(of: Type) -> Change | None:
 
 
 def text(of: Type) -> Callable[[Any], str]:
-    """Return what writes a row's value as JSON, nulls aside."""
+    """Return a function that writes a row's value as JSON, except nulls."""
     plain_text = _TEXTS.get(of)
     if plain_text is not None:
         return plain_text
@@ -315,7 +315,7 @@ def _double_text(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-# The encoder of json takes ten times as long for a value alone.
+# For a single value, the json encoder takes ten times as long.
 _TEXTS: Final[dict[Type, Callable[[Any], str]]] = {
     INT: repr,
     BIGINT: repr,

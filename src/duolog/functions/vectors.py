@@ -1,4 +1,4 @@
-"""Arrow's arrays and pandas' series of many records' values, for functions that take these."""
+"""Calls of functions on Arrow arrays and pandas series, which contain the values of many records."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 def call(function: PythonFunction, rows: list[list[Any]]) -> list[Any]:
-    """Return what the function gives for many rows, one value for each.
+    """Return the function's results for many rows.
 
     Raises:
-        TypeError: it gives no array, or one of another length; and whatever the function raises.
+        TypeError: its result is not an array of the same length. Errors of the function are passed on.
     """
     columns = [list(column) for column in zip(*rows, strict=True)]
     return results(called(function, columns), len(rows))
 
 
 def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
-    """Return what the function gives, as it is, for columns of values; raises whatever it raises."""
+    """Return the function's raw result for columns of values. Its errors are passed on."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, and a third of a second
 
     arrays = [
@@ -54,14 +54,14 @@ def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
 
 
 def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
-    """Return a line for each of `count` results; None where their type does not vouch for them, one by one."""
+    """Return a line for each of `count` results; None if their type requires checking each of them."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if function.result not in _PLAIN or not count:
         return None
     if hasattr(found, "dtype"):
         try:
-            # What is missing in a series is null here, and then looked at one by one: NaN is a value.
+            # Missing values of a series become null and are then checked one by one: NaN is a value.
             found = pa.array(found, from_pandas=True)
         except pa.ArrowException:
             return None
@@ -79,15 +79,15 @@ def _texts(found: "pa.Array[Any]", of: Type) -> Iterable[str] | None:
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
     if of == DOUBLE and not pc.all(pc.is_finite(found)).as_py():
-        return None  # NaN is no number of JSON's.
+        return None  # NaN has no JSON number
     return map(_PLAIN[of], found.to_pylist())
 
 
 def results(found: Any, count: int) -> list[Any]:
-    """Return the values of what a function has given for `count` rows.
+    """Return the values in a function's result for `count` rows.
 
     Raises:
-        TypeError: it is no array, or of another length.
+        TypeError: it is not an array, or has another length.
     """
     for name in ("to_pylist", "tolist"):
         if hasattr(found, name):
@@ -102,12 +102,12 @@ def results(found: Any, count: int) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas has NaT and NA for what is null; NaN is a value of a DOUBLE.
+    # pandas uses NaT and NA for null; NaN is a DOUBLE.
     return type(value).__name__ in {"NaTType", "NAType"}
 
 
 def arrow_type(of: Type) -> "pa.DataType":
-    """Return Arrow's type for one of ours."""
+    """Return the Arrow type of a column type."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     match of:

@@ -1,16 +1,18 @@
-"""A process that calls functions for the kernel, until its standard input ends: `python -m duolog.functions.worker`.
+"""A process that calls functions for the kernel until its standard input ends: `python -m duolog.functions.worker`.
 
-    to it    kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each; the pickled
-             function, or rows; of a processor what `processors.wire` says
-    from it  length, 4 bytes; a line for each row, as `Called.lines` writes them; -1: another row is done; -2, length: a
-             question of a processor, which waits for the answer; -3: threads hang, so that the process is of no more use
+    input    kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each; then the
+             pickled function, or rows; for processors see `processors.wire`
+    output   length, 4 bytes, then a line for each row, see `Called.lines`; -1: another row is done; -2, length: a
+             question of a processor, which waits for the answer; -3: threads hang, replace the process
 
-Look-ups are under way while others are asked for; replies keep the order of the requests. What functions print, and what they log, goes to standard error, from where the kernel takes it. The memory that the
-process may take is bounded by `DUOLOG_MEMORY_BYTES`: beyond it a function gets a MemoryError, for one record.
+Look-ups run concurrently over several requests; replies are in the order of the requests. Output and logs of functions
+are written to standard error, which the kernel reads. `DUOLOG_MEMORY_BYTES` limits the memory of the process: beyond it a
+function gets a MemoryError, for one record.
 
-A child that a function has forked has the pipes too. It ends where it would tell or ask something: two that answer would
-put every later answer at the record before its own. Signals to a whole group of processes, by a terminal or a supervisor,
-are not for it: it ends with who asks it, and not in the middle of a record, which would count as one that ended it.
+A child process that a function forked also has the pipes. It exits before it would write to them: with two writers,
+every later answer would be assigned to the wrong record. Signals to the whole process group, from a terminal or a
+supervisor, are ignored: the process ends when the kernel does, and not while processing a record, which would be counted
+as the cause.
 
 Source: the kernel's `PythonWorker`.
 """
@@ -49,7 +51,7 @@ _PARENT_DEATH_SIGNAL: Final = 1
 
 
 class _Progress:
-    """Tells now and then that a row is done, so that a slow one is known from one that never ends."""
+    """Reports from time to time that a row is done, which distinguishes a slow function from one that never returns."""
 
     def __init__(self, replies: BinaryIO) -> None:
         self._replies = replies
@@ -65,7 +67,7 @@ class _Progress:
         self._is_forked = True
 
     def ensure_not_forked(self) -> None:
-        """End a process that is not the one that the kernel has started, and that came as far as to speak for it."""
+        """Exit if this process was forked by a function."""
         if self._is_forked:
             print(f"process {os.getpid()}, which a function has forked, ends with that", flush=True)  # noqa: T201
             os._exit(0)
@@ -114,14 +116,14 @@ class _Progress:
 def main() -> None:
     requests = os.fdopen(os.dup(0), "rb", 1 << 16)
     replies = os.fdopen(os.dup(1), "wb", 1 << 16)
-    # A function that reads finds nothing, and what one prints is no reply.
+    # Functions find their standard input empty, and their output is not a reply.
     with open(os.devnull) as nothing:  # noqa: PTH123 - a device
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     for of_a_group in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A handler, as what a function starts would inherit that they are ignored.
+        # A handler, because child processes would inherit SIG_IGN.
         signal.signal(of_a_group, _is_for_others)
     memory = int(os.environ.get("DUOLOG_MEMORY_BYTES", "0"))
     if memory:
@@ -136,9 +138,9 @@ def _is_for_others(_number: int, _frame: FrameType | None) -> None:
 
 
 def _die_with_parent(number: int) -> None:
-    """Have the system send a signal, or with 0 none, when the thread ends that has started this process.
+    """Have the system send a signal (0: none) when the thread that started this process ends.
 
-    No thread here could see to it while a function in C holds the interpreter, for ever it may be.
+    No thread in this process could do so while a C function holds the interpreter lock, possibly forever.
     """
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # noqa: PLC0415 - not each Python has it
@@ -147,16 +149,16 @@ def _die_with_parent(number: int) -> None:
 
 
 def _end_with(requests: int) -> None:
-    """End the process when nobody can ask it any more, also in the middle of a function that never returns."""
+    """End the process when its input is closed, even while a function does not return."""
     ended = select.poll()
-    ended.register(requests, 0)  # Of its own accord it tells of an end, and only of that.
+    ended.register(requests, 0)  # Without events, poll reports only a hang-up.
     ended.poll()
     threading.Event().wait(_LAST_MOMENT_S)
     os._exit(1)
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Answer requests until there are no more; then processors are closed."""
+    """Answer requests until the input ends, then close the processors."""
     functions: dict[int, Called] = {}
     lookups: dict[int, SideBySide] = {}
     progress = _Progress(replies)
@@ -193,7 +195,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             progress.end(processors.begin(number, payload))
         else:
             progress.end(processors.run(number, payload, progress.note))
-    _die_with_parent(0)  # A moment is left to close what there is.
+    _die_with_parent(0)  # Leave a moment to close processors.
     processors.close()
 
 

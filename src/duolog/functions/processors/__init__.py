@@ -1,8 +1,8 @@
-"""Processors of users: a class that is called with each record, and keeps what it must in stores.
+"""Users' processors: classes that are called with each record and store their state.
 
-    records.py     what a processor gets and forwards          contexts.py   what it asks and tells
-    stores.py      stores as it sees them, over `entries.py`   schedules.py  when it is called without a record
-    hosted.py      one that is called                          serving.py    in a process of the kernel's, over `wire.py`
+    records.py     the records of a processor               contexts.py   its interface to the engine
+    stores.py      its stores, on top of `entries.py`       schedules.py  calls without a record
+    hosted.py      runs one processor                       serving.py    runs them in a worker, over `wire.py`
 
 Start with `contexts.Processor`. Source: Kafka Streams `Processor`, `ProcessorContext` (KIP-478, KIP-820).
 """

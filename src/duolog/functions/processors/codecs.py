@@ -1,4 +1,4 @@
-"""Keys and values of stores as bytes, and as Python has them.
+"""Keys and values of stores as bytes, and in Python.
 
 key     ("ann", 3)  ↔  ["ann",3]          one column: the value itself, "ann"
 value   {"n": 1}    ↔  {"n":1}            one column: the value itself, 1  ↔  1
@@ -15,7 +15,7 @@ from duolog.plan.types import Column, Type
 
 
 class Codec:
-    """Writes and reads values of one type. Threads: any."""
+    """Encodes and decodes values of one type. Threads: any."""
 
     def __init__(self, of: Type) -> None:
         self.check = values.plain(of)
@@ -29,29 +29,29 @@ class Codec:
         """Return a value as JSON.
 
         Raises:
-            WrongType: it is none of the type.
+            WrongType: it is not of the type.
         """
         checked = self.check(value)
         return "null" if checked is None else self.text(checked)
 
     def decode(self, parsed: Any) -> Any:
-        """Return the value that parsed JSON stands for."""
+        """Return the value of parsed JSON."""
         return parsed if parsed is None or self.read is None else self.read(parsed)
 
 
 class ColumnsCodec:
-    """Checks what a record has as its value: its columns by name."""
+    """Checks the value of a record: a dict by column name."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self._columns = columns
         self._check = values.plain(struct_of(columns))
 
     def checked(self, value: Any) -> Any:
-        """Return a value by column; None for a null one.
+        """Return a value by column; None for a null value.
 
         Raises:
-            StatementError: it is a value without the name of its column.
-            WrongType: it is none of the type.
+            StatementError: a value is given without the name of its column.
+            WrongType: it is not of the type.
         """
         try:
             return self._check(value)
@@ -74,7 +74,7 @@ class ColumnsCodec:
 
 
 class KeyCodec:
-    """Keys of a store. Equal ones have equal bytes."""
+    """Keys of a store. Equal keys have equal bytes."""
 
     def __init__(self, store: KeptStore) -> None:
         self._store = store
@@ -88,8 +88,8 @@ class KeyCodec:
         """Return the bytes of a key.
 
         Raises:
-            StatementError: it is null, or has another number of columns.
-            WrongType: a column is none of its type.
+            StatementError: it is null, or has the wrong number of columns.
+            WrongType: a column is not of its type.
         """
         if len(self._columns) == 1:
             (only,) = self._columns
@@ -133,8 +133,8 @@ class ValueCodec:
         """Return a value as JSON.
 
         Raises:
-            StatementError: it has the names of its columns where it needs none, or lacks them.
-            WrongType: it is none of the type.
+            StatementError: it has names for a single column, or lacks the names of several.
+            WrongType: it is not of the type.
         """
         try:
             return self._codec.encode(value)
@@ -176,7 +176,7 @@ def _by_name(names: list[str]) -> str:
 
 
 def columns_of(key: Any, columns: tuple[Column, ...]) -> tuple[Any, ...]:
-    """Return the columns of a key as a record has it."""
+    """Return the columns of a record's key."""
     if key is None:
         return (None,) * len(columns)
     return key if len(columns) != 1 else (key,)

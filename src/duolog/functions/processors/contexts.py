@@ -1,9 +1,9 @@
-"""What a user writes, and what it asks: a processor and its context.
+"""The interface of processors: the classes that users implement, and the context that they use.
 
     class Counting(Processor):
-        def init(self, context):      store, schedules
-        def process(self, record):    once for each record
-        def close(self):              where it ends in order
+        def init(self, context):      get stores, schedule calls
+        def process(self, record):    called for each record
+        def close(self):              called on an orderly end
 
 Source: Kafka Streams `Processor`, `FixedKeyProcessor`, `ProcessorContext`, `FixedKeyProcessorContext` (KIP-478, KIP-820).
 """
@@ -21,14 +21,14 @@ class Cancellable(Protocol):
     """A schedule that can be cancelled. Source: Kafka Streams `Cancellable`."""
 
     def cancel(self) -> None:
-        """Let it be called no more."""
+        """Stop further calls."""
 
 
 RecordT_contra = TypeVar("RecordT_contra", bound=Record, contravariant=True)
 
 
 class ProcessingContext(Protocol[RecordT_contra]):
-    """What a processor asks, and where it forwards to; in `init`, `process` and callbacks only."""
+    """The interface of a processor to the engine, for use in `init`, `process` and callbacks only."""
 
     @property
     def application_id(self) -> str:
@@ -40,19 +40,19 @@ class ProcessingContext(Protocol[RecordT_contra]):
 
     @property
     def record_metadata(self) -> RecordMetadata | None:
-        """Topic, partition and offset of the record of a source that set this one off; None without a record."""
+        """Topic, partition and offset of the source record that caused the current one; None without a record."""
 
     def current_stream_time_ms(self) -> int:
-        """Return the greatest timestamp of the records that have come to the task; -1 before the first."""
+        """Return the greatest timestamp of the task's records; -1 before the first one."""
 
     def current_system_time_ms(self) -> int:
-        """Return the time by the wall clock; in a test that of the driver."""
+        """Return the wall-clock time; in a test, that of the driver."""
 
     def store(self, name: str) -> Any:
-        """Return a store that the step was given by name.
+        """Return a store of the step by name.
 
         Raises:
-            StatementError: it was given no such store.
+            StatementError: the step has no such store.
         """
 
     def schedule(
@@ -61,12 +61,11 @@ class ProcessingContext(Protocol[RecordT_contra]):
         kind: PunctuationType | str,
         callback: Callable[[int], object],
     ) -> Cancellable:
-        """Have a function called again and again, with the time: its task's stream time, or the wall clock's.
+        """Call a function periodically, with the current time: the task's stream time, or the wall-clock time.
 
-        By "stream time" first with the next record, when that is done, and then whenever time has passed another
-        multiple of the interval. By "wall clock" first when the interval has passed. Where several have passed at once,
-        it is called once. What `init` schedules goes on where it was when the processor is made anew; what is scheduled
-        elsewhere is then forgotten.
+        By "stream time", the first call follows the next record, and later ones follow whenever stream time has passed another
+        multiple of the interval. By "wall clock", the first call is made after one interval. If several intervals pass at
+        once, there is one call. Schedules of `init` continue when the processor is recreated; others are then lost.
 
         Args:
             interval: a timedelta, or a text such as "10 seconds".
@@ -74,62 +73,62 @@ class ProcessingContext(Protocol[RecordT_contra]):
             callback: a function of the time, in milliseconds.
 
         Raises:
-            StatementError: the interval cannot be read, or is shorter than a millisecond; there is no such kind; or nobody
-                would wait for the callback, a coroutine.
+            StatementError: the interval cannot be parsed or is shorter than a millisecond, the kind is unknown, or the
+                callback is a coroutine.
         """
 
     def forward(self, record: RecordT_contra, to: str | None = None) -> None:
-        """Hand a record on: to the child of that name, or to all there are.
+        """Forward a record to the child of this name, or to all children.
 
-        They get it when the call ends in which it was forwarded, in order.
+        The children receive it in order, after the current call has returned.
 
         Raises:
-            StatementError: there is no such child, or the record has no value of a column that fits its type.
+            StatementError: there is no such child, or a column's value does not fit its type.
         """
 
 
 ProcessorContext = ProcessingContext[Record]
 """The context of a `Processor`."""
 FixedKeyProcessorContext = ProcessingContext[FixedKeyRecord]
-"""The context of a `FixedKeyProcessor`: it forwards what it was given, with another value."""
+"""The context of a `FixedKeyProcessor`, which forwards its input records with another value."""
 
 ContextT = TypeVar("ContextT")
 RecordT = TypeVar("RecordT", bound=Record)
 
 
 class _Processing(ABC, Generic[ContextT, RecordT]):
-    """What both kinds of processors have."""
+    """The base of both kinds of processors."""
 
     context: ContextT
 
     def init(self, context: ContextT) -> None:
-        """Begin in a task, before its first record. Unless overridden it keeps the context as `self.context`.
+        """Start in a task, before its first record. The default implementation sets `self.context`.
 
-        Here stores are taken, and calls scheduled. Where it raises, the query ends.
+        Get stores and schedule calls here. If it raises, the query ends.
         """
         self.context = context
 
     @abstractmethod
     def process(self, record: RecordT) -> None:
-        """Take a record. One for which it raises is handled as `processing.exception.handler` says."""
+        """Process a record. If it raises, `processing.exception.handler` decides what happens to the record."""
 
     def close(self) -> None:
-        """End, where the process that has it ends in order, within a second, and not when it is killed; or where the task was elsewhere.
+        """Clean up within a second, when the worker ends in order (not when it is killed), or the task has moved.
 
-        Its stores can be read, and not written.
+        Stores can be read, but not written.
         """
 
 
 class Processor(_Processing[ProcessorContext, Record]):
-    """A class of a user's that takes records one by one, keeps stores and forwards what it makes: `stream.process(...)`.
+    """A user's class that processes records one by one, with stores, and forwards records: `stream.process(...)`.
 
-    There is one for each step and task. It is in a process beside the engine, and may be made anew at any time between two
-    records: after a start, a failure, or some minutes without one. So what must outlive that belongs into a store; in the
-    object itself it is gone then, and what a micro-batch did there is not undone when that runs again. It is the free way,
-    and the slow one: its process takes some 30,000 records a second of its own time, each with a get and a put of a store, and
-    the way to it and back comes on top (`bench/processors.py`). A count in the kernel takes hundreds of thousands.
+    There is one instance for each step and task. It is in a process next to the engine, and may be recreated at any time
+    between two records: after a start, a failure, or some minutes without a record. State that must survive belongs in a
+    store; attributes of the object are lost, and are not rolled back when a micro-batch is repeated. Processors are
+    flexible but slow: a process handles some 30,000 records per second of its own time, each with a get and a put, plus the
+    transfer in both directions (`bench/processors.py`). A count in the kernel handles hundreds of thousands.
     """
 
 
 class FixedKeyProcessor(_Processing[FixedKeyProcessorContext, FixedKeyRecord]):
-    """A `Processor` that keeps the key of each record, so that nothing is shuffled behind it: `stream.process_values(...)`."""
+    """A `Processor` that keeps the key of each record, so that no shuffle after it is needed: `stream.process_values(...)`."""

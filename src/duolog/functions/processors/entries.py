@@ -1,8 +1,8 @@
-"""The rows of a store as bytes, by bucket and key: read once, and written when a call ends.
+"""The rows of a store as bytes, by bucket and key: cached after a read, and written when a call ends.
 
-    bucket, key bytes  ->  timestamp, bytes        a bucket is what is scanned at once
+    bucket, key bytes  ->  timestamp, bytes        a bucket is the unit of a scan
 
-Where they are kept, a `Backend` knows: the kernel's state, over a pipe, or a dict in tests.
+A `Backend` stores them: the kernel's state, over a pipe, or a dict in tests.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -16,18 +16,18 @@ _KNOWN_MAX: Final = 50_000
 
 
 class Held(NamedTuple):
-    """A row as it is kept."""
+    """A stored row."""
 
     timestamp_ms: int
     data: bytes
 
 
 Writes = dict[Place, Held | None]
-"""Rows by their places; None: deleted."""
+"""Rows by bucket and key; None: deleted."""
 
 
 class Backend(Protocol):
-    """Where the stores of a task are kept."""
+    """The storage of a task's stores."""
 
     def get(self, store: str, place: Place) -> Held | None: ...
 
@@ -37,7 +37,7 @@ class Backend(Protocol):
 
 
 class Entries:
-    """The rows of one store of a task. What was read or written is known until it is forgotten. Threads: one at a time."""
+    """The rows of one store of a task. Reads and writes are cached until `forget`. Threads: one at a time."""
 
     def __init__(self, name: str, backend: Backend) -> None:
         self._name = name
@@ -45,9 +45,9 @@ class Entries:
         self._known: Writes = {}
         self._written: Writes = {}
         self.timestamp_ms = 0
-        """That of what is written next."""
+        """The timestamp of the next write."""
         self.refuses = False
-        """Whether nothing may be written: who is closed has no say in a task that may have gone on elsewhere."""
+        """True if writes are refused: a processor being closed must not change a task that may run elsewhere."""
 
     def get(self, bucket: int, key: bytes) -> Held | None:
         place = bucket, key
@@ -63,7 +63,7 @@ class Entries:
         """Write a row, or delete it.
 
         Raises:
-            StatementError: it is read only meanwhile.
+            StatementError: the store is read-only at the moment.
         """
         if self.refuses:
             raise StatementError(
@@ -76,12 +76,12 @@ class Entries:
         self._known[place] = self._written[place] = None if data is None else Held(time, data)
 
     def scan(self, bucket: int) -> dict[bytes, Held]:
-        """Return all rows of a bucket by their keys."""
+        """Return all rows of a bucket by key."""
         self.flush()
         return self._backend.scan(self._name, bucket)
 
     def flush(self) -> None:
-        """Write what is not written yet."""
+        """Write pending changes."""
         if self._written:
             self._backend.write(self._name, self._written)
             self._written = {}
@@ -89,6 +89,6 @@ class Entries:
             self._known.clear()
 
     def forget(self) -> None:
-        """Forget what was read, and what was not written: somebody else may have been there."""
+        """Drop cached rows and pending changes: another process may have changed the store."""
         self._known.clear()
         self._written = {}

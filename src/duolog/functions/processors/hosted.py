@@ -1,8 +1,8 @@
-"""A processor that is called: in one task, with its stores, its schedules and what it forwards.
+"""Runs a processor: in one task, with its stores, its schedules and its output.
 
     hosted = Hosted(definition, place, stores, clock)
-    hosted.begin(stream_time, kept, known)                  init, where it was not; schedules go on where they were
-    hosted.process(Given(key, value, 1000, …))              Told: what was forwarded, and what went wrong
+    hosted.begin(stream_time, kept)                         init, unless done; schedules continue
+    hosted.process(Given(key, value, 1000, …))              Told: forwarded records, and errors
     hosted.punctuate(PunctuationType.STREAM_TIME, 2000)
 
 Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
@@ -33,7 +33,7 @@ from duolog.plan.processors import Definition
 
 
 class Place(NamedTuple):
-    """Which task a processor is in, of which step."""
+    """The task and step of a processor."""
 
     application_id: str
     task_id: str
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A record as it comes: columns of key and value, None where they are null."""
+    """An input record: columns of key and value, None if they are null."""
 
     key: tuple[Any, ...] | None
     value: tuple[Any, ...] | None
@@ -51,7 +51,7 @@ class Given(NamedTuple):
 
 
 class Forwarded(NamedTuple):
-    """A record that was forwarded: to an output by its number; columns by name."""
+    """A forwarded record: the number of its output, and columns by name."""
 
     output: int
     key: dict[str, Any] | None
@@ -62,18 +62,18 @@ class Forwarded(NamedTuple):
 
 @dataclass(slots=True)
 class Told:
-    """What a call has forwarded, and what has gone wrong in it."""
+    """The forwarded records and the errors of a call."""
 
     forwarded: list[Forwarded] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
 class InitFailed(Exception):
-    """A processor could not begin: no record is at fault."""
+    """A processor could not start; no record is the cause."""
 
 
 class Hosted:
-    """One processor in one task: its context, too."""
+    """One processor in one task; also its context."""
 
     def __init__(
         self,
@@ -99,17 +99,17 @@ class Hosted:
             (_Columns(of.schema.key), ColumnsCodec(of.schema.value)) for of in definition.outputs
         ]
 
-    # What is asked by who hosts it.
+    # The interface of the caller that runs it.
 
     @property
     def schedules(self) -> Schedules:
         return self._schedules
 
     def begin(self, stream_time: int, kept: Kept | None) -> Told:
-        """Make it, unless it is there; its schedules go on where they were `kept`.
+        """Create the processor, unless it exists; its schedules continue as `kept`.
 
         Raises:
-            InitFailed: it cannot be made.
+            InitFailed: it cannot be created.
         """
         self._stream_time = stream_time
         told = Told()
@@ -154,7 +154,7 @@ class Hosted:
         return with_told
 
     def punctuate(self, kind: PunctuationType, now: int, stream_time: int) -> Told:
-        """Call what is due at a time, the earliest first."""
+        """Make the scheduled calls that are due, earliest first."""
         self._stream_time = stream_time
         told = Told()
         for schedule in self._schedules.pass_due(kind, now):
@@ -166,12 +166,12 @@ class Hosted:
         return told
 
     def skip(self, kind: PunctuationType, now: int) -> None:
-        """Let what is due pass: a call of it was lost with its process."""
+        """Skip the calls that are due: one of them was lost with its process."""
         for _ in self._schedules.pass_due(kind, now):
             pass
 
     def close(self) -> None:
-        """End it; its stores can be read, and not written."""
+        """Close it; its stores can be read, but not written."""
         if self._instance is not None:
             with contextlib.ExitStack() as closing:
                 for store in self._stores.values():
@@ -192,7 +192,7 @@ class Hosted:
         return told
 
     def _failed(self, what: str, error: BaseException) -> str:
-        """Return the processor, the line in the user's code, and what went wrong there."""
+        """Return the processor, the line in the user's code, and the error."""
         own = _file_of(self._instance if self._instance is not None else self._definition.make)
         at = place_in(error, own)
         place = f" ({at})" if at else ""
@@ -201,7 +201,7 @@ class Hosted:
             why = error.one_line()
         return " ".join(f"{self._definition.called}.{what}{place}: {why}".split())
 
-    # What it asks as its context: `contexts.ProcessingContext` says what each is.
+    # The context: see `contexts.ProcessingContext`.
 
     @property
     def application_id(self) -> str:
@@ -303,7 +303,7 @@ class _Cancel:
 
 
 class _Columns:
-    """The columns of a key, as a record has them and as rows do."""
+    """The columns of a key, converted between records and rows."""
 
     def __init__(self, columns: tuple[Any, ...]) -> None:
         self._names = [column.name for column in columns]
@@ -315,11 +315,11 @@ class _Columns:
         return key[0] if len(key) == 1 else key
 
     def checked(self, key: Any) -> dict[str, Any] | None:
-        """Return a key by column; None for a null one.
+        """Return a key by column; None for a null key.
 
         Raises:
-            StatementError: it has another number of columns.
-            WrongType: one of them is none of its type.
+            StatementError: it has the wrong number of columns.
+            WrongType: a column is not of its type.
         """
         if key is None:
             return None

@@ -1,4 +1,4 @@
-"""Records as a processor gets and forwards them.
+"""The records that a processor receives and forwards.
 
 Source: Kafka Streams `processor.api.Record`, `FixedKeyRecord`, `RecordMetadata`.
 """
@@ -15,23 +15,23 @@ _TIMESTAMP_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Key, value, timestamp and headers. Each `with_…` returns another one.
+    """Key, value, timestamp and headers. The `with_…` methods return a changed copy.
 
     Raises:
-        StatementError: the timestamp is no whole number, or is negative.
+        StatementError: the timestamp is negative or not an integer.
     """
 
     key: Any
-    """The value of a key of one column, a tuple of several (a window's start and end last); None: a null key."""
+    """A key of one column is its value, a key of several is a tuple (a window's start and end last); None: a null key."""
     value: Any
-    """A dict by column; None: a null value. A dataclass or a tuple of the columns may be forwarded, too."""
+    """A dict by column; None: a null value. A dataclass or a tuple of the columns can be forwarded as well."""
     timestamp_ms: int
     headers: Headers = ()
-    """Names and bytes, in their order."""
+    """Names and bytes, in order."""
 
     def __post_init__(self) -> None:
         if self.timestamp_ms.__class__ is not int:
-            # A number of numpy's is one, time.time() * 1000 is none.
+            # NumPy's integers are accepted, time.time() * 1000 is not.
             object.__setattr__(self, "timestamp_ms", _whole(self.timestamp_ms))
         if not 0 <= self.timestamp_ms <= _TIMESTAMP_MAX:
             raise StatementError(
@@ -40,19 +40,19 @@ class Record:
             )
 
     def with_key(self, key: Any) -> Self:
-        """Return it under another key."""
+        """Return a copy with another key."""
         return replace(self, key=key)
 
     def with_value(self, value: Any) -> Self:
-        """Return it with another value."""
+        """Return a copy with another value."""
         return replace(self, value=value)
 
     def with_timestamp(self, timestamp_ms: int) -> Self:
-        """Return it with another timestamp, in milliseconds."""
+        """Return a copy with another timestamp, in milliseconds."""
         return replace(self, timestamp_ms=timestamp_ms)
 
     def with_headers(self, headers: Headers) -> Self:
-        """Return it with other headers."""
+        """Return a copy with other headers."""
         return replace(self, headers=headers)
 
 
@@ -71,7 +71,7 @@ def checked_headers(headers: Any) -> Headers:
     """Return headers that can be written.
 
     Raises:
-        StatementError: they are no pairs of a name and bytes.
+        StatementError: they are not pairs of a name and bytes.
     """
     try:
         found = tuple((name, value) for name, value in headers)
@@ -92,10 +92,10 @@ _MADE_HERE = object()
 
 @dataclass(frozen=True, slots=True)
 class FixedKeyRecord(Record):
-    """A record whose key stays: made of one that came, never anew.
+    """A record whose key is fixed: a copy of an input record, never a new one.
 
     Raises:
-        StatementError: it is made anew, or is to get another key.
+        StatementError: it is created directly, or its key is changed.
     """
 
     made_by: object = None
@@ -117,12 +117,12 @@ class FixedKeyRecord(Record):
 
 
 def fixed(key: Any, value: Any, timestamp_ms: int, headers: Headers) -> FixedKeyRecord:
-    """Return a record that has come to a processor that keeps keys."""
+    """Return an input record of a processor with fixed keys."""
     return FixedKeyRecord(key, value, timestamp_ms, headers, _MADE_HERE)
 
 
 class RecordMetadata(NamedTuple):
-    """Where the record stands that set off what is going on: that of a source of the topology, as in errors."""
+    """The position of the source record that caused the current call, as in errors."""
 
     topic: str
     partition: int

@@ -1,8 +1,8 @@
-"""When a processor is called without a record: punctuation, by stream time and by the wall clock.
+"""Scheduled calls of a processor (punctuation), by stream time and by the wall clock.
 
-    schedule(interval)     by stream time first with the next record, and then when time passes a multiple of it
-                           by wall clock first when the interval has passed
-    several passed at once one call, and the next one at the next multiple
+    schedule(interval)     by stream time first after the next record, then when time passes a multiple of it
+                           by wall clock first after one interval
+    several intervals pass at once: one call, and the next one at the next multiple
 
 Source: Kafka Streams `PunctuationQueue`, `PunctuationSchedule`, `ProcessorContextImpl.schedule`.
 """
@@ -17,16 +17,16 @@ NEVER: Final = 2**63 - 1
 
 
 class PunctuationType(enum.StrEnum):
-    """Which time a schedule goes by."""
+    """The clock of a schedule."""
 
     STREAM_TIME = "stream time"
-    """The greatest timestamp of the records that have come to the task: without records it stands still."""
+    """The greatest timestamp of the task's records: it does not advance without records."""
     WALL_CLOCK_TIME = "wall clock"
 
 
 @dataclass(slots=True, order=True)
 class Schedule:
-    """A callback, and when it is due next, in milliseconds."""
+    """A callback, and its next time in milliseconds."""
 
     at: int
     number: int
@@ -34,11 +34,11 @@ class Schedule:
     interval: int = field(compare=False)
     callback: Callable[[int], object] = field(compare=False)
     kept: bool = field(compare=False)
-    """Whether it was scheduled by `init`, and so goes on where it was when the processor is made anew."""
+    """True if `init` scheduled it, so that it continues when the processor is recreated."""
     cancelled: bool = field(default=False, compare=False)
 
     def passed(self, now: int) -> None:
-        """Set when it is due next, after it was called: intervals that have passed are left out."""
+        """Set the next time after a call; intervals that have passed are skipped."""
         following = self.at + self.interval
         if now >= following:
             following = self.at + ((now - self.at) // self.interval + 1) * self.interval
@@ -46,11 +46,11 @@ class Schedule:
 
 
 Kept = list[Any]
-"""Schedules as they are kept between processes: kind, interval and time of each; None where one was cancelled."""
+"""Stored schedules: kind, interval and time of each; None if cancelled."""
 
 
 class Schedules:
-    """What a processor has scheduled, in one task. Threads: one at a time."""
+    """The schedules of a processor in one task. Threads: one at a time."""
 
     def __init__(self) -> None:
         self._all: list[Schedule] = []
@@ -59,7 +59,7 @@ class Schedules:
     def add(
         self, kind: PunctuationType, interval: int, now: int, callback: Any, *, kept: bool
     ) -> Schedule:
-        """Schedule a callback; by stream time it is due with the next record."""
+        """Schedule a callback; by stream time it is due after the next record."""
         at = 0 if kind is PunctuationType.STREAM_TIME else now + interval
         number = self._all[-1].number + 1 if self._all else 0
         schedule = Schedule(at, number, kind, interval, callback, kept)
@@ -68,14 +68,14 @@ class Schedules:
         return schedule
 
     def next(self, kind: PunctuationType) -> int:
-        """Return when something is due; `NEVER` where nothing is."""
+        """Return the time of the next call; `NEVER` if there is none."""
         due = self._due[kind]
         while due and due[0].cancelled:
             heapq.heappop(due)
         return due[0].at if due else NEVER
 
     def pass_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
-        """Yield what is due, the earliest first, for who calls it; what is called may schedule more, or cancel."""
+        """Yield the schedules that are due, earliest first, for the caller to run; callbacks may add or cancel schedules."""
         while self.next(kind) <= now:
             schedule = heapq.heappop(self._due[kind])
             try:
@@ -86,7 +86,7 @@ class Schedules:
                     heapq.heappush(self._due[kind], schedule)
 
     def keep(self) -> Kept:
-        """Return what `init` has scheduled, as it stands."""
+        """Return the current state of the schedules of `init`."""
         self._all = [one for one in self._all if one.kept or not one.cancelled]
         return [
             None if one.cancelled else [one.kind.value, one.interval, one.at]
@@ -95,7 +95,7 @@ class Schedules:
         ]
 
     def restore(self, kept: Kept) -> None:
-        """Go on where it was kept: schedules by their places, if they are still what they were."""
+        """Restore the stored state: schedules are matched by position, if kind and interval are equal."""
         for schedule, known in zip((one for one in self._all if one.kept), kept, strict=False):
             if known is None:
                 schedule.cancelled = True

@@ -1,9 +1,9 @@
-"""Processors in a process that the kernel has started: those of the tasks that it works for, and what they are asked.
+"""Processors in a worker process of the kernel: the tasks that it serves, and the requests.
 
-    begin   a task's processor is made, or is there; from now on the process works for that task
-    run     items one after the other, and what came of each
+    begin   creates a task's processor unless it exists; the process now serves this task
+    run     processes items in order, and returns the result of each
 
-Of a task there is one object for each store, whoever of its processors has it. Source: the kernel's `ProcessorTask`.
+Each task has one object per store, shared by its processors. Source: the kernel's `ProcessorTask`.
 """
 
 import json
@@ -35,16 +35,16 @@ _KINDS: Final = {
 
 @dataclass(slots=True)
 class _Task:
-    """What is there of one task."""
+    """The stores and processors of one task."""
 
     stores: dict[str, Store] = field(default_factory=dict)
     hosted: dict[int, Hosted] = field(default_factory=dict)
     turns: dict[int, str] = field(default_factory=dict)
-    """The last micro-batch or epoch in which each processor was called here, by the name that the kernel gave it."""
+    """The micro-batch or epoch in which each processor was last called here, by the kernel's name for it."""
 
 
 class _Clock:
-    """The wall clock; in a driver's test that of the driver."""
+    """The wall clock; in a driver's test, that of the driver."""
 
     def __init__(self) -> None:
         self.driven: int | None = None
@@ -54,9 +54,9 @@ class _Clock:
 
 
 class Processors:
-    """The processors of a process. Threads: one at a time.
+    """The processors of a worker process. Threads: one at a time.
 
-    `ask` puts a question to the kernel, which has called and waits; it returns the answer.
+    `ask` sends a question to the kernel, which waits for the call to end, and returns its answer.
     """
 
     def __init__(self, ask: Callable[[bytes], bytes]) -> None:
@@ -70,7 +70,7 @@ class Processors:
         self._definitions[number] = _Defined(definition)
 
     def begin(self, number: int, payload: bytes) -> bytes:
-        """Begin with a processor for a task; return what was told: `!` and why, where it cannot begin."""
+        """Start a processor for a task and return its output; `!` and the reason if it cannot start."""
         given = json.loads(payload)
         defined = self._definitions[number]
         self._clock.driven = given["wall_clock"]
@@ -78,11 +78,11 @@ class Processors:
         for spec in defined.definition.stores:
             if spec.name not in task.stores:
                 task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
-            # Ahead of who is closed, too, who would find what it read when the task was here.
+            # Also before a processor is closed: its cached rows would date from when the task was here.
             task.stores[spec.name].forget()
         hosted = task.hosted.get(number)
         if hosted is not None and task.turns[number] not in (given["last_turn"], given["turn"]):
-            # The task was elsewhere meanwhile, or what was done here last does not count.
+            # The task ran elsewhere in the meantime, or the latest call here was not committed.
             _close(task.hosted.pop(number))
             hosted = None
         if hosted is None:
@@ -101,7 +101,7 @@ class Processors:
         return b"+" + self._told(number, hosted, [told])
 
     def run(self, number: int, payload: bytes, done: Callable[[int], None]) -> bytes:
-        """Call a processor of the task that was begun with last; return what was told."""
+        """Call a processor of the task of the last `begin`; return its output."""
         defined, hosted = self._definitions[number], self._now.hosted[number]
         told = []
         for count, item in enumerate(wire.read_items(payload), start=1):
@@ -113,7 +113,7 @@ class Processors:
         return b"+" + self._told(number, hosted, told)
 
     def close(self) -> None:
-        """End all processors; one that fails at it does not keep the others from it."""
+        """Close all processors; a failure of one does not prevent closing the others."""
         for task in self._tasks.values():
             for hosted in task.hosted.values():
                 _close(hosted)
@@ -144,7 +144,7 @@ def _close(hosted: Hosted) -> None:
 
 
 class _Defined:
-    """A definition, with what reads its records and writes what it forwards."""
+    """A definition with readers of its input and writers of its output."""
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition

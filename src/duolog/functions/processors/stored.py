@@ -1,4 +1,4 @@
-"""What the rows of a store stand for, for who looks into it from outside: interactive queries, tests."""
+"""The rows of a processor's store for readers outside of the processor: interactive queries, tests."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -8,15 +8,15 @@ from duolog.functions.processors.stores import parse_rows, time_of
 from duolog.plan.processors import KeptStore
 
 _GOING: Final = ("window", "session")
-"""The kinds whose rows go by time; of versions the latest stays."""
+"""The kinds whose rows expire; the latest version of a versioned store does not."""
 _ABOUT: Final = b""
-"""The key of what a store knows of itself: no key of a row is so short."""
+"""The key of a store's metadata, shorter than any key of a row."""
 Shown = tuple[tuple[Any, ...], tuple[Any, ...], int]
 """Key and value columns, and the timestamp."""
 
 
 class Kept(NamedTuple):
-    """An entry of a store, whose it is, and when it was put."""
+    """An entry of a store, with its task and timestamp."""
 
     task: int
     key: bytes
@@ -25,9 +25,9 @@ class Kept(NamedTuple):
 
 
 def rows_of(store: KeptStore, kept: Iterable[Kept]) -> Iterator[Shown]:
-    """Yield the rows that all entries of a store stand for: of a window store a row for each window, of a versioned one the latest.
+    """Yield the rows of a store: for a window store one for each window, for a versioned store the latest version.
 
-    Windows and sessions whose time is over are left out, by the time of their task, as the processor itself finds none.
+    Expired windows and sessions are left out, by the time of their task, as they are for the processor.
     """
     entries = list(kept)
     gone_by = _gone_by(store, entries)
@@ -40,7 +40,7 @@ def rows_of(store: KeptStore, kept: Iterable[Kept]) -> Iterator[Shown]:
 
 
 def _gone_by(store: KeptStore, entries: list[Kept]) -> dict[int, int]:
-    """Return the last time of each task of which nothing is found any more."""
+    """Return, for each task, the latest time whose rows have expired."""
     if store.kind not in _GOING:
         return {}
     about = (one for one in entries if one.key == _ABOUT)
@@ -50,7 +50,7 @@ def _gone_by(store: KeptStore, entries: list[Kept]) -> dict[int, int]:
 def _texts(
     store: KeptStore, one: Kept, gone_by: int | None
 ) -> Iterator[tuple[tuple[int, ...], str, int]]:
-    """Yield what an entry stands for: the bounds of a window or a session, the value as a text, the time."""
+    """Yield the rows of an entry: the bounds of a window or a session, the value as text, the time."""
     if store.kind == "key-value":
         yield (), one.data.decode(), one.timestamp_ms
         return

@@ -1,17 +1,17 @@
-"""Stores as a processor sees them: by key, by key and window, by key and session, by key and time.
+"""The stores of processors: by key, by key and window, by key and session, by key and time.
 
-    kind        what is kept, by bucket and key                        a row
+    kind        bucket and key of a row                                content of a row
     key-value   1, key                                                 the value, with the record's timestamp
-    versioned   1, key                                                 its versions, the earliest first
+    versioned   1, key                                                 its versions, earliest first
     window      16 + segment of the start, key                         the windows of the key in that segment
     session     16 + segment of the end, key                           its sessions
-    all others  0, ""                                                  the greatest time that was put, and the segments
+    all others  0, ""                                                  the greatest time put, and the segments
 
-A segment is a span of time whose rows go together, half of how long rows are kept and a minute at least; behind the
-greatest time that was put by more than the retention nothing is found, and its segments are emptied.
+A segment is a span of time whose rows expire together: half of the retention, at least a minute. Rows that are older
+than the greatest time put by more than the retention cannot be found, and their segments are emptied.
 
-A key of one column is that value, one of several a tuple; a value of one column is that value, one of several a dict.
-Whatever is asked for by a range, or without a key, is gone through whole: in one task.
+A key of one column is its value, a key of several is a tuple; a value of one column is that value, a value of several is
+a dict. A query by range, or without a key, scans the whole store of one task.
 
 Source: Kafka Streams `TimestampedKeyValueStore`, `WindowStore`, `SessionStore`, `VersionedKeyValueStore` (KIP-889),
 `AbstractSegments`.
@@ -28,7 +28,7 @@ from duolog.functions.processors.entries import Entries
 from duolog.plan.processors import KeptStore
 
 ABOUT: Final = 0
-"""The bucket of what a store knows of itself."""
+"""The bucket of a store's metadata."""
 ROWS: Final = 1
 """The bucket of rows without windows."""
 SEGMENTS: Final = 16
@@ -37,14 +37,14 @@ _NO_TIME: Final = -1
 
 
 class TimestampedValue(NamedTuple):
-    """A value, and the timestamp that it was put with. Source: Kafka Streams `ValueAndTimestamp`."""
+    """A value and its timestamp. Source: Kafka Streams `ValueAndTimestamp`."""
 
     value: Any
     timestamp_ms: int
 
 
 class Windowed(NamedTuple):
-    """A key and its window, or session, in milliseconds. Source: Kafka Streams `Windowed`."""
+    """A key with the bounds of its window or session, in milliseconds. Source: Kafka Streams `Windowed`."""
 
     key: Any
     start_ms: int
@@ -52,7 +52,7 @@ class Windowed(NamedTuple):
 
 
 class Versioned(NamedTuple):
-    """A version of a value: from when it holds, and until when; None: it is the latest. Source: `VersionedRecord`."""
+    """A version of a value, with the times from and until which it is valid; None: it is the latest. Source: `VersionedRecord`."""
 
     value: Any
     timestamp_ms: int
@@ -60,7 +60,7 @@ class Versioned(NamedTuple):
 
 
 class Store:
-    """What all stores have."""
+    """The base of all stores."""
 
     def __init__(self, spec: KeptStore, entries: Entries) -> None:
         self._spec = spec
@@ -73,20 +73,20 @@ class Store:
         return self._spec.name
 
     def at(self, timestamp_ms: int) -> None:
-        """What is put from here on was put at a time."""
+        """Set the timestamp of later writes."""
         self._entries.timestamp_ms = timestamp_ms
 
     def flush(self) -> None:
-        """Write what was put."""
+        """Write pending changes."""
         self._entries.flush()
 
     def forget(self) -> None:
-        """Forget what was read: somebody else may have written."""
+        """Drop cached rows: another process may have written."""
         self._entries.forget()
 
     @contextlib.contextmanager
     def read_only(self) -> Iterator[None]:
-        """Refuse what is put meanwhile."""
+        """Refuse writes while the context is active."""
         self._entries.refuses = True
         try:
             yield
@@ -101,7 +101,7 @@ class Store:
             )
 
     def _wanted(self, low: Any, high: Any) -> Callable[[tuple[Any, ...]], bool]:
-        """Return whether a key is in a range, both ends with it; None is no bound."""
+        """Return a predicate for keys in a range with inclusive bounds; None is unbounded."""
         first = None if low is None else in_order(self._keys.decode(self._keys.encode(low)))
         last = None if high is None else in_order(self._keys.decode(self._keys.encode(high)))
 
@@ -113,7 +113,7 @@ class Store:
 
 
 def in_order(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what keys are ordered by: NaN behind all numbers, nulls last, what has no order of its own by its text."""
+    """Return the sort key of a key: NaN after all numbers, nulls last, values without an order by their text."""
     return tuple(
         (2, 0) if value is None else (1, 0) if value != value else (0, _ordered(value))  # noqa: PLR0124 - NaN alone is not what it is
         for value in key
@@ -127,11 +127,11 @@ def _ordered(value: Any) -> Any:
 class KeyValueStore(Store):
     """Values by key. Source: Kafka Streams `KeyValueStore`; with timestamps `TimestampedKeyValueStore`.
 
-    With timestamps what is read is a `TimestampedValue`, and `put` may say the timestamp; else it is the record's.
+    With timestamps, reads return a `TimestampedValue`, and `put` accepts a timestamp; the default is the record's.
     """
 
     def get(self, key: Any) -> Any:
-        """Return the value of a key; None where there is none."""
+        """Return the value of a key; None if there is none."""
         held = self._entries.get(ROWS, self._keys.encode(key))
         return None if held is None else self._shown(held.data, held.timestamp_ms)
 
@@ -143,32 +143,32 @@ class KeyValueStore(Store):
         self._entries.put(ROWS, self._keys.encode(key), data, timestamp_ms)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
-        """Set the value of a key that has none; return the one that it had."""
+        """Set the value of a key without one; return its previous value."""
         before = self.get(key)
         if before is None:
             self.put(key, value)
         return before
 
     def delete(self, key: Any) -> Any:
-        """Delete a key; return the value that it had."""
+        """Delete a key; return its previous value."""
         before = self.get(key)
         if before is not None:
             self.put(key, None)
         return before
 
     def all(self) -> Iterator[tuple[Any, Any]]:
-        """Yield keys and values, in the order of the keys, as they were when this was asked for."""
+        """Yield keys and values in key order, as they are at the time of the call."""
         return self.range(None, None)
 
     def range(
         self, low: Any = None, high: Any = None, *, reverse: bool = False
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield those with keys from one to another, both with them; None is no bound."""
+        """Yield entries with keys in a range with inclusive bounds; None is unbounded."""
         fits = self._wanted(low, high)
         return self._sorted(fits, reverse=reverse)
 
     def prefix_scan(self, prefix: str) -> Iterator[tuple[Any, Any]]:
-        """Yield those whose key, or its first column, is a text that begins so."""
+        """Yield entries whose key, or its first column, is a text with this prefix."""
 
         def fits(key: tuple[Any, ...]) -> bool:
             return key[0] is not None and str(key[0]).startswith(prefix)
@@ -176,7 +176,7 @@ class KeyValueStore(Store):
         return self._sorted(fits, reverse=False)
 
     def approximate_num_entries(self) -> int:
-        """Return how many keys there are: exactly, and by counting them."""
+        """Return the exact number of keys, by counting them."""
         return len(self._entries.scan(ROWS))
 
     def _sorted(
@@ -199,10 +199,10 @@ class KeyValueStore(Store):
 
 
 class _OfTime(Store):
-    """Keeps rows for a time, counted from the greatest that was put."""
+    """The base of stores whose rows expire relative to the greatest time put."""
 
     def _known(self) -> tuple[int, list[int]]:
-        """Return the greatest time that was put, and the segments that have rows."""
+        """Return the greatest time put, and the segments with rows."""
         held = self._entries.get(ABOUT, b"")
         if held is None:
             return _NO_TIME, []
@@ -213,19 +213,19 @@ class _OfTime(Store):
         self._entries.put(ABOUT, b"", json.dumps([time, segments]).encode(), time)
 
     def _gone_by(self, time: int) -> int:
-        """Return the last time of which nothing is found any more."""
+        """Return the latest time whose rows have expired."""
         return time - self._spec.retention_ms
 
 
 _Row = list[Any]
-"""A row of a segment: its time, its other time, and its value as a text of JSON, so that no digit is lost."""
+"""A row of a segment: its time, its second time, and its value as JSON text, so that no digit is lost."""
 
 
 class _Segmented(_OfTime):
     """Rows by key and time, in segments."""
 
     def _put(self, key: Any, at: int, beside: int, value: Any) -> None:
-        """Put a row, or delete it; one of a time that is gone is dropped, as in Kafka Streams."""
+        """Put or delete a row; an expired one is dropped, as in Kafka Streams."""
         data = self._keys.encode(key)
         text = None if value is None else self._values.encode(value)
         time, segments = self._known()
@@ -246,7 +246,7 @@ class _Segmented(_OfTime):
         self._write(segment, data, rows)
 
     def _without_gone(self, time: int, segments: list[int]) -> list[int]:
-        """Empty the segments that nothing is found of any more; return the others."""
+        """Empty the segments that have expired; return the others."""
         left = []
         for segment in segments:
             if (segment + 1) * self._spec.segment_ms - 1 > self._gone_by(time):
@@ -264,7 +264,7 @@ class _Segmented(_OfTime):
         self._entries.put(SEGMENTS + segment, key, write_rows(rows) if rows else None)
 
     def _of_key(self, key: Any, first: int, last: int) -> Iterator[_Row]:
-        """Yield the rows of a key whose times are from first to last, the earliest first."""
+        """Yield the rows of a key with times from `first` to `last`, earliest first."""
         data = self._keys.encode(key)
         time, segments = self._known()
         first = max(first, self._gone_by(time) + 1)
@@ -276,7 +276,7 @@ class _Segmented(_OfTime):
     def _of_all(
         self, low: Any, high: Any, first: int, last: int
     ) -> Iterator[tuple[tuple[Any, ...], _Row]]:
-        """Yield the rows of keys in a range, in the order of keys and times."""
+        """Yield the rows of keys in a range, ordered by key and time."""
         fits = self._wanted(low, high)
         time, segments = self._known()
         first = max(first, self._gone_by(time) + 1)
@@ -298,12 +298,12 @@ class _Segmented(_OfTime):
 
 
 def parse_rows(data: bytes) -> list[_Row]:
-    """Return rows whose values are still JSON's text."""
+    """Return rows; their values are still JSON text."""
     return [list(row) for row in json.loads(data)]
 
 
 def time_of(about: bytes) -> int:
-    """Return the greatest time that was put, of what a store knows of itself."""
+    """Return the greatest time put, from a store's metadata."""
     time: int = json.loads(about)[0]
     return time
 
@@ -313,34 +313,34 @@ def write_rows(rows: list[_Row]) -> bytes:
 
 
 class WindowStore(_Segmented):
-    """Values by key and window, which is known by its start. Source: Kafka Streams `WindowStore`."""
+    """Values by key and window, which is identified by its start. Source: Kafka Streams `WindowStore`."""
 
     def put(self, key: Any, value: Any, window_start_ms: int) -> None:
-        """Set the value of a key's window; None deletes it. One that is gone by now is dropped."""
+        """Set the value of a key's window; None deletes it. An expired window is dropped."""
         self._put(key, window_start_ms, 0, value)
 
     def fetch(self, key: Any, window_start_ms: int) -> Any:
-        """Return the value of a key's window; None where there is none."""
+        """Return the value of a key's window; None if there is none."""
         found = self._of_key(key, window_start_ms, window_start_ms)
         return next((value for _, _, value in found), None)
 
     def fetch_between(self, key: Any, from_ms: int, to_ms: int) -> Iterator[tuple[int, Any]]:
-        """Yield starts and values of the windows of a key that begin in a span of time, both ends with it."""
+        """Yield start and value of a key's windows that start in an inclusive time range."""
         return ((start, value) for start, _, value in self._of_key(key, from_ms, to_ms))
 
     def fetch_keys(
         self, low: Any, high: Any, from_ms: int, to_ms: int
     ) -> Iterator[tuple[Windowed, Any]]:
-        """Yield the same of a range of keys, both ends with it; None is no bound."""
+        """Yield the same for a range of keys with inclusive bounds; None is unbounded."""
         for key, (start, _, value) in self._of_all(low, high, from_ms, to_ms):
             yield self._window(key, start), value
 
     def fetch_all(self, from_ms: int, to_ms: int) -> Iterator[tuple[Windowed, Any]]:
-        """Yield the windows of all keys that begin in a span of time, both ends with it."""
+        """Yield the windows of all keys that start in an inclusive time range."""
         return self.fetch_keys(None, None, from_ms, to_ms)
 
     def all(self) -> Iterator[tuple[Windowed, Any]]:
-        """Yield all windows, in the order of keys and times."""
+        """Yield all windows, ordered by key and time."""
         return self.fetch_all(0, 2**63 - 1)
 
     def _window(self, key: tuple[Any, ...], start: int) -> Windowed:
@@ -349,10 +349,10 @@ class WindowStore(_Segmented):
 
 
 class SessionStore(_Segmented):
-    """Values by key and session, which is known by its start and end. Source: Kafka Streams `SessionStore`."""
+    """Values by key and session, which is identified by start and end. Source: Kafka Streams `SessionStore`."""
 
     def put(self, key: Any, start_ms: int, end_ms: int, value: Any) -> None:
-        """Set the value of a key's session; None deletes it. One that is gone by now is dropped."""
+        """Set the value of a key's session; None deletes it. An expired session is dropped."""
         if start_ms > end_ms:
             raise StatementError(f"a session from {start_ms} to {end_ms} ms ends before it begins")
         self._put(key, end_ms, start_ms, value)
@@ -362,14 +362,14 @@ class SessionStore(_Segmented):
         self.put(key, start_ms, end_ms, None)
 
     def fetch_session(self, key: Any, start_ms: int, end_ms: int) -> Any:
-        """Return the value of a key's session; None where there is none."""
+        """Return the value of a key's session; None if there is none."""
         found = self._of_key(key, end_ms, end_ms)
         return next((value for _, start, value in found if start == start_ms), None)
 
     def find_sessions(
         self, key: Any, earliest_end_ms: int, latest_start_ms: int
     ) -> Iterator[tuple[Windowed, Any]]:
-        """Yield the sessions of a key that end at a time or behind it, and begin at one or before it."""
+        """Yield the sessions of a key that end at or after a time, and start at or before another."""
         for end, start, value in self._of_key(key, earliest_end_ms, 2**63 - 1):
             if start <= latest_start_ms:
                 yield Windowed(key, start, end), value
@@ -385,13 +385,13 @@ class SessionStore(_Segmented):
 
 
 class VersionedStore(_OfTime):
-    """Values by key, and what they were before. Source: Kafka Streams `VersionedKeyValueStore` (KIP-889).
+    """Values by key, with earlier versions. Source: Kafka Streams `VersionedKeyValueStore` (KIP-889).
 
-    What a value was is known as long as the retention says, behind the greatest time that was put.
+    Versions can be read for as long as the retention, counted from the greatest time put.
     """
 
     def put(self, key: Any, value: Any, timestamp_ms: int) -> None:
-        """Set what a value is from a time on, up to the next version; None deletes it. What is too late is dropped."""
+        """Set the value from a time until the next version; None deletes it. An expired time is ignored."""
         self._ensure_time(timestamp_ms)
         data = self._keys.encode(key)
         text = None if value is None else self._values.encode(value)
@@ -408,7 +408,7 @@ class VersionedStore(_OfTime):
         self._entries.put(ROWS, data, write_rows(self._still_known(versions, time)), timestamp_ms)
 
     def delete(self, key: Any, timestamp_ms: int) -> Versioned | None:
-        """Delete a value from a time on; return the version that held then. What is too late is dropped."""
+        """Delete a value from a time on; return the version valid then. An expired time is ignored."""
         if timestamp_ms < self._gone_by(self._known()[0]):
             return None
         before = self.get(key, timestamp_ms)
@@ -416,10 +416,10 @@ class VersionedStore(_OfTime):
         return before
 
     def get(self, key: Any, as_of_ms: int | None = None) -> Versioned | None:
-        """Return the latest version of a value, or that of a time; None where there was none, or nobody knows any more."""
+        """Return the latest version of a value, or the one at a time; None if there was none, or it has expired."""
         versions = self._versions(self._keys.encode(key))
         if as_of_ms is not None and as_of_ms < self._gone_by(self._known()[0]):
-            # Only what is still the latest is known for sure.
+            # Only the latest version is reliable at an expired time.
             versions = versions[-1:]
         until = None
         for at, _, text in reversed(versions):
@@ -435,7 +435,7 @@ class VersionedStore(_OfTime):
         return [] if held is None else parse_rows(held.data)
 
     def _still_known(self, versions: list[_Row], time: int) -> list[_Row]:
-        """Leave out what was over before anybody could ask for it."""
+        """Return the versions without those that ended before the retention."""
         gone = self._gone_by(time)
         following = [one[0] for one in versions[1:]] + [None]
         return [

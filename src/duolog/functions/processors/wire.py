@@ -1,4 +1,4 @@
-"""Processors over the pipe between the kernel and a worker: bytes, all numbers big-endian.
+"""The protocol of processors over the pipe between kernel and worker: bytes, all numbers big-endian.
 
     text, bytes   length (4), -1 for none, and as many bytes
 
@@ -39,12 +39,12 @@ _RECORD: Final = struct.Struct(">qiq")
 
 
 class Item(NamedTuple):
-    """What a processor is called with: a record, or a time."""
+    """An input of a processor: a record, or a time."""
 
     kind: int
     stream_time: int
     time: int
-    """Its timestamp; of a time that."""
+    """The record's timestamp, or the time."""
     partition: int = 0
     offset: int = 0
     topic: str = ""
@@ -55,12 +55,12 @@ class Item(NamedTuple):
 
 
 def put(data: bytes | None) -> bytes:
-    """Return bytes behind their length."""
+    """Return bytes, prefixed with their length."""
     return _INT.pack(-1) if data is None else _INT.pack(len(data)) + data
 
 
 class Reader:
-    """Reads what stands one behind the other."""
+    """Reads a sequence of fields."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -114,7 +114,7 @@ def read_items(payload: bytes) -> Iterator[Item]:
 
 
 def read_headers(data: bytes | None) -> Headers:
-    """Return headers as the kernel carries them (`Headers`)."""
+    """Return headers from the kernel's form (`Headers`)."""
     if not data:
         return ()
     reader = Reader(data)
@@ -126,14 +126,14 @@ def read_headers(data: bytes | None) -> Headers:
 
 
 def write_headers(headers: Headers) -> bytes | None:
-    """Return headers as the kernel carries them."""
+    """Return headers in the kernel's form."""
     if not headers:
         return None
     return b"".join(put(name.encode()) + put(value) for name, value in headers)
 
 
 class RemoteStores:
-    """Stores of a task that the kernel keeps: asked for over the pipe, while it waits for an answer."""
+    """The stores of a task in the kernel's state, accessed over the pipe while the kernel waits."""
 
     def __init__(self, ask: Callable[[bytes], bytes]) -> None:
         self._ask = ask
@@ -157,7 +157,7 @@ class RemoteStores:
         return found
 
     def write(self, store: str, writes: Writes) -> None:
-        """Keep what is written for the next question, or for the end of the call."""
+        """Buffer writes until the next question, or the end of the call."""
         name = put(store.encode())
         for (bucket, key), held in writes.items():
             time, data = held or (0, None)
@@ -165,7 +165,7 @@ class RemoteStores:
             self._pending.append(name + row)
 
     def take(self) -> bytes:
-        """Return what is written and was not sent."""
+        """Return the writes that have not been sent."""
         taken = _INT.pack(len(self._pending)) + b"".join(self._pending)
         self._pending = []
         return taken
