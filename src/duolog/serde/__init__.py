@@ -1,5 +1,5 @@
-"""Serdes: rows of columns to the bytes of a record's key or value, and back.
+"""Serdes: convert rows of columns to the bytes of a record's key or value, and back.
 
-Imports `core` only. The engine reads and writes the same bytes in Spark; these are for clients in
-Python, for tests and for the reference evaluator. Start with `serde`.
+Imports only `core`. The engine reads and writes the same bytes in Spark; these serdes are used by Python clients,
+tests and the reference evaluator. Start with `serde`.
 """

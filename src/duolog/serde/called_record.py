@@ -1,4 +1,4 @@
-"""A record as a function gets it: `stream.for_each(function)`."""
+"""The record that a function receives: `stream.for_each(function)`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalledRecord:
-    """Key, value, and what stands beside them."""
+    """Key, value and metadata of a record."""
 
     key: Any
-    """The value of a key of one column, a tuple of several (a window's start and end last); None: a null key."""
+    """A key of one column is its value, a key of several is a tuple (a window's start and end last); None: a null key."""
     value: dict[str, Any] | None
-    """By column; None: a null value, of a table a deleted row."""
+    """By column; None: a null value, or a deleted row of a table."""
     timestamp_ms: int
     headers: tuple[tuple[str, bytes | None], ...]
-    """Names and bytes, in their order."""
+    """Names and bytes, in order."""
     topic: str
-    """Where the record stands that set this one off, with its partition and offset."""
+    """The topic, partition and offset of the source record that caused this record."""
     partition: int
     offset: int

@@ -1,13 +1,12 @@
-r"""Format DELIMITED: columns as texts between delimiters, those that need it in quotes.
+r"""Format DELIMITED: columns as texts between delimiters, quoted if necessary.
 
     7,"San Francisco, CA",,1.50      INT, STRING, a null, DECIMAL(4,2)
 
-BYTES stand in base64, DATE in days, TIME and TIMESTAMP in milliseconds. A column without a text is null when it
-is read, "" too. The first line that has a text is read, the others are passed over. The kernel's
-`Delimited` reads and writes the same bytes.
+BYTES are in base64, DATE in days, TIME and TIMESTAMP in milliseconds. An empty column is read as null, also if quoted.
+Only the first line with text is read. The kernel's `Delimited` reads and writes the same bytes.
 
-Source: ksqlDB, and for quotes RFC 4180 and the rules of the library that it writes with (Commons CSV): a first
-text stands in quotes unless it begins with a letter or a digit of ASCII.
+Source: ksqlDB; for quotes RFC 4180 and the rules of the library that ksqlDB uses (Commons CSV): the first text is
+quoted unless it starts with an ASCII letter or digit.
 """
 
 import base64
@@ -64,12 +63,12 @@ class DelimitedSerde:
     def __init__(
         self, columns: tuple[Column, ...], *, delimiter: str = COMMA, key: bool = False
     ) -> None:
-        """Make a serde.
+        """Create a serde.
 
         Args:
-            columns: what a line holds.
+            columns: the columns of a line.
             delimiter: one character.
-            key: a null alone is no key, and as a value a line without a text.
+            key: a single null column is a null key; as a value it is an empty line.
         """
         if not columns or any(isinstance(c.type, Array | Map | Struct) for c in columns):
             raise SerdeError("format DELIMITED carries columns of plain types")
@@ -115,10 +114,10 @@ def _read(text: str, column: Column) -> object:
 
 
 def split_line(text: str, delimiter: str = COMMA) -> list[str]:
-    r"""Return the texts of the first line that has some.
+    r"""Return the texts of the first line that is not empty.
 
     Raises:
-        ValueError: there is none, or quotes do not end, or something stands behind them.
+        ValueError: there is none, a quote is not closed, or text follows a closing quote.
 
     Example:
         >>> split_line('a,"b, ""c"" d" ,\nd')
@@ -144,7 +143,7 @@ def split_line(text: str, delimiter: str = COMMA) -> list[str]:
 
 
 def _in_quotes(line: str, start: int, delimiter: str) -> tuple[str, int]:
-    """Return the text that begins behind a quote, and where it and the space behind it end."""
+    """Return the text after an opening quote, and the position after its closing quote and blanks."""
     parts: list[str] = []
     while (end := line.find(_QUOTE, start)) >= 0:
         parts.append(line[start:end])

@@ -1,19 +1,19 @@
-"""Format JSON: an object of columns, without spaces, nulls written; or one bare value.
+"""Format JSON: an object of columns, without spaces, including nulls; or one bare value.
 
     BOOLEAN true          DECIMAL   1.50                 TIMESTAMP "2013-01-01T10:00:00.123Z"
     INT     15            BYTES     base64               ARRAY     [...]
     DOUBLE  15.0, 1.0E7   DATE      "2013-01-01"         MAP       {...}, keys as texts
     STRING  "SFO"         STRUCT    {...}
 
-Byte for byte what the engine writes, which is what Spark's Jackson writes, but for microseconds:
-a TIMESTAMP that has some is written with all six digits. Reading takes fields
-in any order, a missing one as null, and passes over unknown ones and over text behind the object;
-a null and a bare value stand alone but for white space. A value of another type is an error, but
-whole numbers are DOUBLEs, texts are DECIMALs too if they hold a number, a TIMESTAMP may be a number
-of milliseconds, and a STRING takes any value's text. Of a name that comes twice the last counts.
+Output is byte for byte that of the engine, which is that of Spark's Jackson, except for microseconds: a TIMESTAMP with
+microseconds is written with all six digits. When reading, fields may be in any order, missing fields are null, and
+unknown fields and text after the object are ignored; only white space may surround a null or a bare value. A value of
+another type is an error, with these exceptions: integers are DOUBLEs, texts that contain a number are DECIMALs, a
+TIMESTAMP may be a number of milliseconds, and a STRING accepts the text of any value. If a name occurs twice, the last
+value counts.
 
-Depth and the length of numbers are bounded, so that no record costs more than its bytes. The
-kernel's `JsonReader` reads by the same rules.
+Depth and length of numbers are limited, so that the cost of a record depends only on its size. The kernel's
+`JsonReader` follows the same rules.
 
 Source: Spark `JacksonGenerator`; ksqlDB for timestamps in milliseconds.
 """
@@ -50,7 +50,7 @@ from duolog.core.types import (
 from duolog.serde.row import Row
 
 WIDE: Final = Context(prec=60, rounding=ROUND_HALF_UP)
-"""Arithmetic with room for every DECIMAL, rounded as Spark rounds."""
+"""Arithmetic with room for every DECIMAL, rounded as in Spark."""
 
 NESTING_MAX: Final = 200
 NUMBER_LENGTH_MAX: Final = 1000
@@ -76,19 +76,19 @@ Reader = Callable[[object], object]
 
 
 class Number(NamedTuple):
-    """A number as it is written; what it means depends on the column."""
+    """A number as text; its meaning depends on the column."""
 
     text: str
 
 
 class JsonObjects:
-    """Reads and writes rows as JSON objects, or one column as a bare value; how a value looks is for the form to say.
+    """Reads and writes rows as JSON objects, or one column as a bare value; subclasses define the form of values.
 
     Args:
-        columns: those of a row.
-        bare: whether the one column stands without an object.
-        writer: gives what writes a type as text.
-        reader: gives what reads a type from a parsed value.
+        columns: the columns of a row.
+        bare: the single column is written without an object.
+        writer: returns the function that writes a type as text.
+        reader: returns the function that reads a type from a parsed value.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class JsonObjects:
         return text.encode()
 
     def _fields(self, found: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the fields of an object by the names of columns."""
+        """Return the fields of an object by column name."""
         return found
 
 
@@ -166,7 +166,7 @@ class JsonSerde(JsonObjects):
 def double_text(value: float) -> str:
     """Return a DOUBLE as Java writes it.
 
-    Java before 19 writes a digit too many for a few values; those are not copied.
+    Java before 19 writes an extra digit for a few values; this is not copied.
 
     Example:
         >>> double_text(12.5), double_text(1e7), double_text(0.00012)
@@ -203,7 +203,7 @@ def _escape(character: str) -> str:
 
 
 def _writer(of: Type) -> Writer:
-    """Return the function that writes values of a type, null among them."""
+    """Return the function that writes values of a type, including null."""
     write = _plain_writer(of)
     return lambda value: "null" if value is None else write(value)
 
@@ -219,7 +219,7 @@ def _plain_writer(of: Type) -> Writer:
             return _struct_writer(of)
         case Decimal():
             step = PythonDecimal(1).scaleb(-of.scale)
-            # Whole numbers and texts are numbers, too.
+            # Integers and texts are accepted as numbers.
             return lambda value: str(PythonDecimal(cast("str", value)).quantize(step, context=WIDE))
         case _:
             return SCALAR_WRITERS[of]
@@ -283,7 +283,7 @@ SCALAR_WRITERS: Final[dict[Type, Writer]] = {
 
 def _named(pairs: list[tuple[str, object]]) -> dict[str, object]:
     for name, _ in pairs:
-        name.encode()  # As Jackson: half of a character is refused in a name, not in a text.
+        name.encode()  # Like Jackson, refuse an unpaired surrogate in a name, but not in a text.
     return dict(pairs)
 
 
@@ -296,7 +296,7 @@ _DECODER_OF_ESCAPES: Final = _decoder(object_pairs_hook=_named)
 
 
 def parse(data: bytes) -> tuple[object, bool]:
-    """Return the value that `data` begins with, and whether it is all of it."""
+    """Return the value at the start of `data`, and True if nothing follows it."""
     try:
         text = data.decode("utf-8-sig").lstrip(_SPACE)
         decoder = _DECODER_OF_ESCAPES if b"\\u" in data else _DECODER
@@ -308,7 +308,7 @@ def parse(data: bytes) -> tuple[object, bool]:
 
 
 def _ensure_shallow(value: object, data: bytes) -> None:
-    """Check that no array or object stands in more than `NESTING_MAX` others."""
+    """Check that arrays and objects are nested at most `NESTING_MAX` deep."""
     if data.count(b"[") + data.count(b"{") <= NESTING_MAX:
         return
     level, depth = [value], 0
@@ -322,7 +322,7 @@ def _ensure_shallow(value: object, data: bytes) -> None:
 
 
 def _reader(of: Type) -> Reader:
-    """Return the function that reads values of a type, null among them."""
+    """Return the function that reads values of a type, including null."""
     read = _plain_reader(of)
     return lambda value: None if value is None else read(value)
 
@@ -353,14 +353,14 @@ def _decimal_reader(of: Decimal) -> Reader:
         if len(text) > NUMBER_LENGTH_MAX or not _DECIMAL.fullmatch(text):
             raise ValueError(text)
         number = PythonDecimal(text)
-        # Before anything is done with its digits: 1e10000000 has ten million.
+        # Check before using the digits: 1e10000000 has ten million.
         exponent = cast("int", number.as_tuple().exponent)
         if abs(exponent) > _EXPONENT_MAX or (number and number.adjusted() >= whole):
             raise ValueError(text)
         rounded = number.quantize(step, context=WIDE)
         if rounded.copy_abs() >= PythonDecimal(10) ** whole:
             raise ValueError(text)
-        return WIDE.plus(rounded)  # Java has no -0.
+        return WIDE.plus(rounded)  # Java has no -0
 
     return read
 
@@ -390,12 +390,12 @@ def _read_double(value: object) -> float:
 
 
 def _read_text(value: object) -> str:
-    # As Java does: what is half of a character becomes a question mark.
+    # Like Java, replace an unpaired surrogate by a question mark.
     return compact(value).encode(errors="replace").decode()
 
 
 def compact(value: object) -> str:
-    """Return a value's text: a text's own, a number's as it is written, JSON without spaces."""
+    """Return a value's text: a text itself, a number as written, JSON without spaces."""
     return value if isinstance(value, str) else json_of(value)
 
 
@@ -429,7 +429,7 @@ def _read_date(value: object) -> dt.date:
 
 
 def _read_timestamp(value: object) -> dt.datetime:
-    """ISO 8601, in UTC where it names no zone; a number is milliseconds, as Kafka counts."""
+    """Read ISO 8601, in UTC unless it has a zone; a number is milliseconds, as in Kafka."""
     if isinstance(value, Number):
         milliseconds = _whole(value, _TIMESTAMP_MS_MIN, _TIMESTAMP_MS_MAX)
         return _EPOCH + dt.timedelta(milliseconds=milliseconds)

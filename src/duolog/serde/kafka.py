@@ -1,11 +1,11 @@
-"""Format KAFKA: one column, in the byte form of Kafka's own serializers.
+"""Format KAFKA: one column, in the format of Kafka's own serializers.
 
     BOOLEAN   1 byte, 0 or 1
     INT       4 bytes, big endian
     BIGINT    8 bytes, big endian
     DOUBLE    8 bytes, big endian IEEE 754
     STRING    UTF-8
-    BYTES     as they are
+    BYTES     unchanged
 
 Source: `org.apache.kafka.common.serialization`.
 """
@@ -68,7 +68,7 @@ def _functions(of: Type) -> tuple[Callable[[object], bytes], Callable[[bytes], o
 
 
 def _one_nan(value: object) -> object:
-    """Return a number, but for every NaN the same one, as Kafka's serializer does: equal keys have equal bytes."""
+    """Return a number; every NaN becomes the same one, as in Kafka's serializer, so that equal keys have equal bytes."""
     return math.nan if value != value else value  # noqa: PLR0124 - what NaN is
 
 

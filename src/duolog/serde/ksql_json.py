@@ -1,16 +1,16 @@
-"""JSON as ksqlDB has it: an object of columns, or one column alone.
+"""JSON in ksqlDB's form: an object of columns, or a single column.
 
     BOOLEAN true          DECIMAL   1.50, all digits     TIMESTAMP 1356998400123, milliseconds
     INT     15            BYTES     base64               TIME      36000000, milliseconds of the day
     DOUBLE  15.0, 1.0E7   DATE      15706, days          ARRAY, MAP, STRUCT  as in JSON
     STRING  "SFO"
 
-Read: a field is the column of its name, else that of its name in upper case, of several the last; numbers may
-stand in texts; a whole number loses what is behind its point; a DECIMAL that would be rounded is an
-error; a STRING takes any value's text. The kernel's `KsqlJson` and `KsqlJsonWriter` do the same.
+When reading, a field matches the column of its name, else the column of its name in upper case; the last match
+counts. Texts may contain numbers; an integer drops decimal places; a DECIMAL that would need rounding is an error; a
+STRING accepts the text of any value. The kernel's `KsqlJson` and `KsqlJsonWriter` do the same.
 
-Source: ksqlDB, as its documentation and its tests show it; where a number is too large for its column
-ksqlDB takes its lowest bits, here the record is an error.
+Source: ksqlDB's documentation and tests. If a number is too large for its column, ksqlDB takes its lowest bits; here
+the record is an error.
 """
 
 import re
@@ -80,7 +80,7 @@ class KsqlJsonSerde(JsonObjects):
 
 
 def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of columns: by name, else the last whose name in upper case is the column's.
+    """Return the values of columns: by exact name, else the last field whose name in upper case is the column's.
 
     Example:
         >>> fields_of(["A", "b", "C"], {"A": 2, "a": 1, "B": 3, "c": 4})
@@ -93,7 +93,7 @@ def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object
 
 
 def _encoded(text: str) -> bytes:
-    r"""Return JSON in UTF-8, but for what is beyond U+FFFF: Jackson writes it as two escapes.
+    r"""Return JSON in UTF-8, except for characters beyond U+FFFF: like Jackson, write them as two escapes.
 
     Example:
         >>> _encoded('"é😀"').decode()
@@ -108,7 +108,7 @@ def _escapes(found: re.Match[str]) -> str:
 
 
 def _writer(of: Type) -> Writer:
-    """Return the function that writes values of a type, null among them."""
+    """Return the function that writes values of a type, including null."""
     write = _plain_writer(of)
     return lambda value: "null" if value is None else write(value)
 
@@ -153,7 +153,7 @@ _WRITERS: Final[dict[Type, Writer]] = {
 
 
 def _reader(of: Type) -> Reader:
-    """Return the function that reads values of a type, null among them."""
+    """Return the function that reads values of a type, including null."""
     read = _plain_reader(of)
     return lambda value: None if value is None else read(value)
 
@@ -200,12 +200,12 @@ def _whole(least: int, most: int) -> Callable[[object], int]:
 
 def _read_double(value: object) -> float:
     if isinstance(value, Number) and not value.text[-1].isdigit():
-        raise ValueError(value.text)  # NaN without quotes is no JSON.
+        raise ValueError(value.text)  # NaN without quotes is not JSON
     return text_numbers.real(_number_text(value))
 
 
 def _read_text(value: object) -> str:
-    # As Java does: what is half of a character becomes a question mark.
+    # Like Java, replace an unpaired surrogate by a question mark.
     return _text(value).encode(errors="replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Rows: values by columns."""
+"""Rows: values by column."""
 
 Row = tuple[object, ...]
-"""Values in the order of the columns. `duolog.core.types` says which Python values a type has."""
+"""Values in the order of the columns. `duolog.core.types` lists the Python values of each type."""

@@ -1,7 +1,7 @@
-"""What a serde is, and the serdes by the name of their format.
+"""The interface of serdes, and the serdes by the name of their format.
 
-A row is a tuple of values in the order of the columns; no row at all is None, and its bytes are
-None, which is a tombstone as a value and a record without key as a key.
+A row is a tuple of values in the order of the columns. A missing row is None, and its bytes are None: a tombstone as a
+value, a record without key as a key.
 """
 
 from typing import Protocol
@@ -16,7 +16,7 @@ from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.row import Row
 
 Options = tuple[tuple[str, str], ...]
-"""Names and values, as a plan's `Format` has them."""
+"""Names and values, as in a plan's `Format`."""
 
 
 class Serde(Protocol):
@@ -26,19 +26,19 @@ class Serde(Protocol):
         """Return the bytes of a row.
 
         Raises:
-            SerdeError: a value is none of its column's type.
+            SerdeError: a value is not of its column's type.
         """
 
     def deserialize(self, data: bytes | None) -> Row | None:
-        """Return the row that `data` holds.
+        """Return the row that `data` contains.
 
         Raises:
-            SerdeError: it holds none of these columns.
+            SerdeError: it does not contain these columns.
         """
 
 
 class NoneSerde:
-    """Format NONE: carries nothing, and reads nothing."""
+    """Format NONE: carries and reads nothing."""
 
     def serialize(self, row: Row | None) -> bytes | None:
         return None
@@ -48,7 +48,7 @@ class NoneSerde:
 
 
 class WindowedSerde:
-    """Windowed keys: rows that end with start and end.
+    """Windowed keys: rows that end with start and end of a window.
 
     Source: Kafka Streams `TimeWindowedSerializer`, `SessionWindowedSerializer`.
     """
@@ -93,10 +93,10 @@ def key_serde(
     window: WindowedKey | None = None,
     options: Options = (),
 ) -> Serde:
-    """Return the serde of keys. One column in JSON is a bare JSON value.
+    """Return the serde of keys. A single column in JSON is a bare JSON value.
 
-    A key of nulls alone is a null key. With `window` the last two columns are the bounds of one.
-    `options` are those of a plan's `Format`.
+    A key whose columns are all null is a null key. With `window`, the last two columns are a window's bounds. `options` are
+    those of a plan's `Format`.
     """
     if window is not None:
         return WindowedSerde(key_serde(format_name, columns[:-2], options=options), window)

@@ -1,8 +1,8 @@
-"""Numbers as ksqlDB reads them from texts, each at a cost that its text bounds.
+"""Parses numbers from texts as ksqlDB does, with a cost bounded by the text's length.
 
-What is no number, or too large, is a ValueError. The kernel's `TextNumbers` reads by the same rules.
+A text that is not a number, or too large a number, is a ValueError. The kernel's `TextNumbers` follows the same rules.
 
-Source: ksqlDB, for a DECIMAL that is never rounded and a whole number whose digits behind the point are cut.
+Source: ksqlDB, which never rounds a DECIMAL and truncates an integer.
 """
 
 import math
@@ -22,18 +22,18 @@ _BLANKS: Final = "".join(map(chr, range(33)))
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 EXACT: Final = Context(prec=2 * LENGTH_MAX, traps=[Inexact])
 _PLAIN_EXPONENT_MIN: Final = -6
-"""BigDecimal writes numbers with an exponent from here on down."""
+"""BigDecimal uses scientific notation below this exponent."""
 
 
 def integer(text: str, least: int, most: int) -> int:
-    """Return the whole number that a text holds: digits only."""
+    """Return the integer in a text that consists only of digits."""
     if len(text) > LENGTH_MAX or not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return _within(int(text), least, most)
 
 
 def truncated(text: str, least: int, most: int) -> int:
-    """Return any number without the digits behind its point."""
+    """Return a number without its decimal places."""
     number = _number(text)
     if not number or number.adjusted() < 0:
         return 0
@@ -43,7 +43,7 @@ def truncated(text: str, least: int, most: int) -> int:
 
 
 def real(text: str) -> float:
-    """Return the DOUBLE that a text holds; blanks around it do not count, as to Java's `Double.parseDouble`."""
+    """Return the DOUBLE in a text; surrounding blanks are ignored, as in Java's `Double.parseDouble`."""
     trimmed = text if len(text) > LENGTH_MAX else text.strip(_BLANKS)
     if trimmed in _WORDS:
         return _WORDS[trimmed]
@@ -52,7 +52,7 @@ def real(text: str) -> float:
 
 
 def decimal(text: str, of: Decimal) -> PythonDecimal:
-    """Return a number that fits the type as it is: nothing is rounded away."""
+    """Return a number that fits the type exactly: nothing is rounded."""
     number = _number(text)
     if number and not -of.scale <= number.adjusted() + 1 <= of.precision - of.scale:
         raise ValueError(text)

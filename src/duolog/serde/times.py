@@ -1,4 +1,4 @@
-"""Times as numbers, as Kafka's tools count them: milliseconds and days since 1970, within the years that Python has."""
+"""Times as numbers: milliseconds and days since 1970, within the years that Python supports."""
 
 import datetime as dt
 from typing import Final
@@ -15,7 +15,7 @@ _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 
 
 def milliseconds_of(at: dt.datetime) -> int:
-    """Return the whole milliseconds; what is below one is cut."""
+    """Return the milliseconds, truncated."""
     return (at - _EPOCH) // _MILLISECOND
 
 
@@ -32,7 +32,7 @@ def date_of(days: int) -> dt.date:
 
 
 def time_text(milliseconds: int) -> str:
-    """Return the time of a day in its shortest form, as Java's LocalTime writes it.
+    """Return a time of day in its shortest form, as Java's LocalTime writes it.
 
     Example:
         >>> time_text(36_900_000), time_text(36_930_000), time_text(36_930_120)
