@@ -1,6 +1,6 @@
-"""A Kafka client for tests and small programs: make a topic, write to it, read all of it.
+"""A Kafka client for tests and small programs: create a topic, write to it, read all of it.
 
-It waits for every answer, which no real producer or consumer should do.
+It waits for every response, which a production producer or consumer should not do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 TIMEOUT_S: Final = 15.0
 _CONSUMED_MAX: Final = 1000
 
-# A fetch at the end of a partition waits for more, and what is read next waits behind it.
+# A fetch at the end of a partition waits for more records, which delays the next read.
 _READ: Final = {"group.id": "duolog-testing", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Record(NamedTuple):
-    """A record as it was read."""
+    """A record that was read."""
 
     key: bytes | None
     value: bytes | None
@@ -38,7 +38,7 @@ class Record(NamedTuple):
 
 
 class Client:
-    """Talks to one Kafka cluster, step by step."""
+    """A synchronous client of one Kafka cluster."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._config: dict[str, str | int | float | bool] = {
@@ -50,13 +50,13 @@ class Client:
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Make a topic and wait until it is there.
+        """Create a topic and wait until it exists.
 
         Raises:
             KafkaException: the broker refuses.
         """
         new = NewTopic(name, partitions, config=dict(configs or {}))
-        admin = AdminClient(self._config)  # kept until it has answered: it takes the answer along
+        admin = AdminClient(self._config)  # keep it: its destruction drops the response
         admin.create_topics([new])[name].result(TIMEOUT_S)
 
     def produce(
@@ -86,7 +86,7 @@ class Client:
             raise KafkaException(refused[0] if refused else "no acknowledgement in time")
 
     def read(self, topic: str) -> list[Record]:
-        """Return all that a topic holds now, in order within each partition.
+        """Return all records that a topic contains now, in order within each partition.
 
         Raises:
             KafkaException: there is no such topic, or no broker.
@@ -113,12 +113,12 @@ def _read(consumer: Consumer, partition: TopicPartition) -> list[Record]:
                     message.key(),
                     message.value(),
                     message.timestamp()[1],
-                    # What was read has its headers as pairs; the dictionary is for writing.
+                    # Headers are read as pairs; the dictionary form is for writing.
                     cast("Headers", message.headers() or []),
                     message.partition() or 0,
                     message.offset() or 0,
                 )
             )
-        # The position also passes what compaction and aborted transactions have left out.
+        # The position also passes offsets removed by compaction or aborted transactions.
         at = max(at, consumer.position([partition])[0].offset)
     return [record for record in records if record.offset < end]

@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it.
+"""A clock that only a test advances.
 
 Source: the idea of Kafka's `MockTime`.
 """
@@ -9,7 +9,7 @@ _START_MS: Final = 1_385_000_000_000
 
 
 class FakeClock:
-    """Implements `duolog.core.clock.Clock`; both times move together.
+    """Implements `duolog.core.clock.Clock`; both times advance together.
 
     Example:
         >>> clock = FakeClock(now_ms=1_000)
@@ -29,12 +29,12 @@ class FakeClock:
         return self._monotonic_ms / 1000
 
     def advance(self, seconds: float = 0.0, *, ms: int = 0) -> None:
-        """Let time pass; never backwards."""
+        """Advance the time; never backwards."""
         passed_ms = round(seconds * 1000) + ms
         assert passed_ms >= 0, "time does not go back; use set_wall_ms for a jump of the wall clock"
         self._now_ms += passed_ms
         self._monotonic_ms += passed_ms
 
     def set_wall_ms(self, now_ms: int) -> None:
-        """Set the wall clock, as an operator or NTP may, also back; `monotonic` stays."""
+        """Set the wall clock, possibly backwards, as an operator or NTP might; `monotonic` does not change."""
         self._now_ms = now_ms

@@ -1,4 +1,4 @@
-"""A real broker for a test, gone when the test is over."""
+"""A real broker for the duration of a test."""
 
 import socket
 from collections.abc import Mapping
@@ -13,12 +13,11 @@ from duolog.runtime.supervisor import BrokerProcess
 class EmbeddedCluster:
     """A broker process on a free port of 127.0.0.1, as a context manager.
 
-    Without `data_dir` its data lie in a temporary directory that goes with it. A cluster that was
-    killed or stopped comes back with `restart`, on the same address and the same data; until then
-    nobody else gets its port.
+    Without `data_dir`, its data are in a temporary directory that is deleted at the end. After a kill or stop, `restart`
+    starts it again with the same address and data; until then its port stays reserved.
 
     Args:
-        data_dir: the broker's data directory; kept.
+        data_dir: the broker's data directory, which is kept.
         settings: broker settings by name, as texts, such as `{"durability": "os"}`.
     """
 
@@ -63,7 +62,7 @@ class EmbeddedCluster:
         return self.broker.pid
 
     def kill(self) -> None:
-        """End the broker with SIGKILL."""
+        """Kill the broker with SIGKILL."""
         self.broker.kill()
         self._keep_port()
 
@@ -73,21 +72,21 @@ class EmbeddedCluster:
         self._keep_port()
 
     def restart(self) -> None:
-        """Start the broker again, on the same address and data; stops it first if it runs."""
+        """Stop the broker if it is running, and start it with the same address and data."""
         self.broker.stop()
         self._free_port()
         self.broker.restart()
 
     def _keep_port(self) -> None:
-        """Bind the port that was free when the broker took it, and listen to nobody.
+        """Bind the broker's port without listening, while the broker is down.
 
-        Whoever asks for any free port would get it: clients that wait for this broker would speak
-        to a stranger, and it could not come back.
+        Otherwise another process could get it as a free port: clients that wait for this broker would connect to that
+        process, and the broker could not restart.
         """
         if self._kept_port is None:
             host, port = self.bootstrap_servers.rsplit(":", 1)
             self._kept_port = socket.socket()
-            # Connections of the broker that went may linger on the port.
+            # Connections of the stopped broker may linger on the port.
             self._kept_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._kept_port.bind((host, int(port)))
 

@@ -1,18 +1,17 @@
-"""A disk in memory that forgets what a real one may forget when the power goes.
+"""A disk in memory that simulates the data loss of a power failure.
 
-What is durable is what POSIX promises: the bytes of a file up to its last `sync`, the names in a
-directory up to its last `sync_dir`. Of everything later a crash keeps a random part: of a file's
-bytes any subset of 512-byte pieces and any size between the old and the new, of a directory's
-changes any subset, each whole.
+Durable data are those that POSIX guarantees: a file's bytes up to its last `sync`, a directory's names up to its last
+`sync_dir`. A crash keeps a random part of all later changes: of a file's bytes any subset of 512-byte pieces and any
+size between the old and the new, of a directory's changes any subset, each as a whole.
 
     disk = CrashDisk()
-    disk.power_off_after(operations=40)     # the 41st change raises PowerLost, and all after it
+    disk.power_off_after(operations=40)     # the 41st change raises PowerLost, and all later ones
     ...
-    disk = disk.crash(seed=7)               # what the next start finds
+    disk = disk.crash(seed=7)               # the disk at the next start
     disk = disk.kill()                      # the same, if only the process ended
 
-`crash` makes a clone and leaves the disk as it is, so that one run can be cut at every point.
-A seed always keeps the same part.
+`crash` creates a clone and does not change the disk, so one run can be cut at every point. The same seed always keeps
+the same part.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -25,15 +24,15 @@ from duolog.log.open_files import OpenFiles
 PIECE_BYTES: Final = 512
 _KEEP_CHANCES: Final = (0.0, 0.3, 0.7, 1.0)
 _OPEN_FILES_MAX: Final = 2
-"""So few that segments close and open again all the time."""
+"""So few that segments are closed and reopened often."""
 
 
 class PowerLost(OSError):
-    """The disk is off: nothing is read or written any more."""
+    """The power is off: reads and writes fail."""
 
 
 class _File:
-    """Content as programs see it, and as the platter has it."""
+    """A file's content as seen by programs, and the durable part."""
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
@@ -52,7 +51,7 @@ class _File:
 
 
 class _Directory:
-    """Names as programs see them, as the platter has them, and the changes between."""
+    """A directory's names as seen by programs, the durable names, and the changes between them."""
 
     def __init__(self) -> None:
         self.names: dict[str, _File | _Directory] = {}
@@ -77,14 +76,14 @@ class _Directory:
         for name, node in sorted(kept.items(), key=_by_name):
             if isinstance(node, _Directory):
                 clone.names[name] = node.after_crash(random, clones)
-            else:  # One file may be here under two names: a rename that is half on the platter.
+            else:  # A file may have two names here: a rename that is half durable.
                 clone.names[name] = clones.setdefault(id(node), node.after_crash(random))
         clone.durable = dict(clone.names)
         return clone
 
 
 class CrashFile:
-    """A handle on a file of a `CrashDisk`."""
+    """A handle of a file of a `CrashDisk`."""
 
     def __init__(self, disk: "CrashDisk", file: _File) -> None:
         self._disk = disk
@@ -132,7 +131,7 @@ class CrashFile:
 
 
 class CrashLock:
-    """The lock file of a `CrashDisk`; a crash drops it."""
+    """The lock file of a `CrashDisk`; a crash drops the lock."""
 
     def __init__(self, held: set[str], path: str) -> None:
         if path in held:
@@ -146,17 +145,16 @@ class CrashLock:
 
 
 class CrashDisk:
-    """A tree of files in memory; see the top of the module.
+    """A file tree in memory; see the module docstring.
 
     Args:
-        lies: names of operations that say yes and do nothing: "sync" as on a disk that
-            acknowledges from its cache, or "sync_dir". A test that passes on such a disk tests
-            nothing.
+        lies: operations that report success without effect: "sync", like a disk that acknowledges writes in its
+            cache, or "sync_dir". A durability test must fail on such a disk.
 
     Attributes:
-        operations: how many changes were asked for so far.
-        open_files: keeps two segment files open, so that tests see them opened again.
-        on_change: called after each change with its name, to look at the disk or to clone it.
+        operations: the number of attempted changes.
+        open_files: keeps two segment files open, so that tests cover reopening.
+        on_change: called before each change with its name, to inspect or clone the disk.
     """
 
     def __init__(self, *, lies: Collection[str] = ()) -> None:
@@ -169,25 +167,25 @@ class CrashDisk:
         self._power_off_at: int | None = None
         self._failures: dict[str, OSError] = {}
 
-    # What a test does to it.
+    # Controls for tests.
 
     def crash(self, seed: int) -> "CrashDisk":
-        """Return the disk as the next start finds it if the power goes now."""
+        """Return the disk as the next start finds it after a power failure now."""
         clone = CrashDisk(lies=self.lies)
-        clone._root = self._root.after_crash(Random(seed), {})  # noqa: S311 - chance, no secret
+        clone._root = self._root.after_crash(Random(seed), {})  # noqa: S311 - chance, not a secret
         return clone
 
     def kill(self) -> "CrashDisk":
-        """Return the disk as the next process finds it if this one is killed, and the power stays.
+        """Return the disk as the next process finds it if this one is killed without a power failure.
 
-        All that was written is there, and no more of it is durable than before.
+        All writes are present, but no additional data are durable.
         """
         found = CrashDisk(lies=self.lies)
         found._root = self._root
         return found
 
     def power_off_after(self, *, operations: int) -> None:
-        """Let `operations` more changes happen, and none after."""
+        """Let `operations` more changes succeed, and none after them."""
         self._power_off_at = self.operations + operations
 
     def fail(self, operation: str, error: OSError) -> None:
@@ -195,17 +193,17 @@ class CrashDisk:
         self._failures[operation] = error
 
     def heal(self) -> None:
-        """End what `fail` began."""
+        """Undo `fail`."""
         self._failures.clear()
 
-    # What files and the methods below call.
+    # Used by files and by the methods below.
 
     def ensure_on(self) -> None:
         if self._power_off_at is not None and self.operations > self._power_off_at:
             raise PowerLost("the power is off")
 
     def count(self, operation: str) -> None:
-        """Count a change that is about to happen, or refuse it."""
+        """Count a change before it is made, or refuse it."""
         if self.on_change is not None:
             self.on_change(operation)
         self.operations += 1
@@ -213,7 +211,7 @@ class CrashDisk:
         if operation in self._failures:
             raise self._failures[operation]
 
-    # The interface.
+    # The disk interface.
 
     def open(self, path: str, *, create: bool = False) -> CrashFile:
         if "open" in self._failures:

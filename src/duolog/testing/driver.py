@@ -1,16 +1,16 @@
-"""A topology, driven record by record in a test: no broker, milliseconds.
+"""Drives a topology record by record in a test: without a broker, in milliseconds.
 
     driver = TopologyDriver(topology)
     driver.input_topic("visits").pipe_input("bob", {"place": "park"})
     driver.output_topic("visits-by-name").read_key_values()      [("bob", {"visits": 1})]
     driver.store("visits-store")                                 {"bob": {"visits": 1}}
 
-Each record goes all the way before the next one, and is committed, so that every update is written. With a
-record cache records wait for `commit`. How keys and values are written in Python, `TopicValues` says.
+Each record is processed completely and committed before the next one, so every update is written. With a record cache,
+records are buffered until `commit`. `TopicValues` describes the Python form of keys and values.
 
-It runs on the reference evaluator, in plain Python, or with `engine="kernel"` on the operators that run in
-production, in a JVM that all drivers of a process share. Tests hold the one against the other. What belongs to a
-cluster neither knows: modes, restarts, checkpoints. Those are for `EmbeddedCluster` and an `Application`.
+The driver runs on the reference evaluator, in plain Python, or with `engine="kernel"` on the production operators, in a
+JVM that all drivers of a process share. Tests compare the two. Neither covers cluster behaviour: modes, restarts,
+checkpoints. For these use `EmbeddedCluster` and an `Application`.
 
 Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
 """
@@ -48,16 +48,16 @@ class _Row(NamedTuple):
 
 
 class WrittenRecord(_Row):
-    """A record with key and value as Python has them: equal to a tuple of these and the timestamp."""
+    """A record with key and value in Python form; equal to a tuple of key, value and timestamp."""
 
     headers: Headers = ()
-    """Names and bytes, in their order; no part of the tuple."""
+    """Names and bytes, in order; not part of the tuple."""
     partition: int | None = None
-    """The one that the record has chosen (`partitioner=`); no part of the tuple."""
+    """The partition that the record chose (`partitioner=`); not part of the tuple."""
 
 
 class Evaluator(Protocol):
-    """What runs a plan for a driver: micro-batch by micro-batch, with its state in between."""
+    """Runs a plan for a driver: one micro-batch at a time, keeping its state."""
 
     wall_clock_ms: int
 
@@ -78,31 +78,31 @@ class Evaluator(Protocol):
 
 @short_tracebacks
 class TopologyDriver:
-    """Runs a topology on records that a test pipes in.
+    """Runs a topology on records that a test supplies.
 
-    The reference calls functions and processors in the process of the test. One that raises, or says `sys.exit()`, fails for its
-    record as it does in production; one that ends its process without a word, by `os._exit()` or in code in C, ends the test
-    run, and one that never returns is waited for. In production such a record is named, as functions have processes there.
+    The reference calls functions and processors in the test's process. If one raises or calls `sys.exit()`, its record
+    fails as in production. If one ends its process, by `os._exit()` or in C code, the test run ends; if one never returns,
+    the driver waits. In production, functions have their own processes, and the record is reported.
 
     Args:
-        topology: what is tested.
-        wall_clock_ms: the time of records that are piped in without one.
-        processing_exception_handler: whether a record that cannot be processed fails the test, or
-            is passed over, as the engine's setting `processing.exception.handler` says.
-        engine: `reference` runs in plain Python; `kernel` runs what production runs, in memory. The first such
-            driver starts a JVM, in seconds, which stays until the process ends.
-        tasks: how many tasks share the keys.
-        cache_bytes_max: the record cache of aggregates, as the setting `statestore.cache.max.bytes`. Above 0
-            records wait for `commit`, which takes them as one micro-batch, merged by time, and tells the last
-            update of each key. The reference has no bound for it.
-        mode: as an `Application` has it; the driver runs record by record in each.
-        settings: as an `Application` has them. A wrong one is refused; `processing.exception.handler` and
-            `statestore.cache.max.bytes` hold here, too.
+        topology: the topology to test.
+        wall_clock_ms: the timestamp of records without one.
+        processing_exception_handler: fail the test if a record cannot be processed, or skip the record, like the
+            engine's setting `processing.exception.handler`.
+        engine: `reference` runs in plain Python; `kernel` runs the production code in memory. The first kernel
+            driver starts a JVM, which takes seconds and runs until the process ends.
+        tasks: the number of tasks that share the keys.
+        cache_bytes_max: the record cache of aggregates, as in the setting `statestore.cache.max.bytes`. Above 0,
+            records are buffered until `commit`, which processes them as one micro-batch, merged by time, and emits
+            the last update of each key. The reference does not limit its size.
+        mode: as for an `Application`; the driver runs record by record in each mode.
+        settings: as for an `Application`. Invalid settings are refused; `processing.exception.handler` and
+            `statestore.cache.max.bytes` take effect here as well.
 
     Raises:
-        ConfigError: a start would be refused: for the topology's name, the mode, a setting, or what does not fit together. Or
-            the kernel is asked for, and there is no Java that it can run on.
-        StatementError: the topology names a topic that cannot be.
+        ConfigError: an application would not start with this name, mode, or combination of settings; or the kernel is
+            requested and there is no suitable Java.
+        StatementError: the topology has an invalid topic name.
     """
 
     def __init__(
@@ -146,12 +146,12 @@ class TopologyDriver:
         self.close()
 
     def close(self) -> None:
-        """End the driver. The JVM of the kernel stays for the next one, until the process ends."""
+        """Close the driver. The kernel's JVM runs until the process ends, for later drivers."""
         self._evaluator.close()
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The names of the stores that can be looked into."""
+        """The names of the stores that can be read."""
         return tuple(tables_by_store(self._plan))
 
     @property
@@ -161,21 +161,21 @@ class TopologyDriver:
 
     @property
     def skipped(self) -> int:
-        """How many records were passed over: they could not be read or processed."""
+        """The number of skipped records: records that could not be read or processed."""
         return self._evaluator.dropped + self._evaluator.failed
 
     def input_topic(
         self, topic: str, *, timestamp_ms: int | None = None, advance_ms: int = 0
     ) -> "InputTopic":
-        """Return a source topic, to pipe records into.
+        """Return a source topic, to which the test writes records.
 
         Args:
             topic: its name.
-            timestamp_ms: the time of the first record; without it, that of the driver's wall clock.
-            advance_ms: how much later each record is than the one before.
+            timestamp_ms: the timestamp of the first record; by default the driver's wall clock.
+            advance_ms: the time difference between records.
 
         Raises:
-            StatementError: the topology reads no such topic.
+            StatementError: the topology does not read this topic.
         """
         if not self._reads(topic):
             raise unknown_name(
@@ -184,31 +184,31 @@ class TopologyDriver:
         return InputTopic(self, self._inputs[topic], timestamp_ms, advance_ms)
 
     def output_topic(self, topic: str) -> "OutputTopic":
-        """Return a topic that the topology writes, to read what has come.
+        """Return a topic that the topology writes, to read its records.
 
         Raises:
-            StatementError: it writes no such topic.
+            StatementError: the topology does not write this topic.
         """
         if topic not in self._outputs:
             raise unknown_name("result topic", topic, self._outputs)
         return OutputTopic(topic, self._written[topic])
 
     def store(self, name: str) -> StoreRows:
-        """Return the rows of a store as they are now: a dict by key, with ranges and windows to ask for.
+        """Return the current rows of a store: a dict by key, with queries by range and window.
 
         Raises:
-            StatementError: there is no such store of a table.
+            StatementError: no table has this store.
         """
         table = table_of_store(self._plan, name)
         return StoreRows(table, self._evaluator.rows(table))
 
     def advance_wall_clock_time(self, by: timedelta) -> None:
-        """Move the wall clock on; windows with an idle timeout may close, and processors be called.
+        """Advance the wall clock; this may close windows with an idle timeout, and call processors.
 
-        With a record cache what waits is committed, if there are such windows or processors.
+        With a record cache, buffered records are committed if there are such windows or processors.
 
         Raises:
-            QueryError: what waited cannot be processed.
+            QueryError: a buffered record cannot be processed.
         """
         ticks = any(
             isinstance(n, Process) or (isinstance(n, AggregateNode) and n.idle_ms)
@@ -235,7 +235,7 @@ class TopologyDriver:
         *,
         partition: int = 0,
     ) -> None:
-        """Run a record of bytes, and all that it causes; with a record cache, keep it for the next commit.
+        """Process a record of bytes with all of its consequences; with a record cache, buffer it until the next commit.
 
         Raises:
             QueryError: it cannot be processed.
@@ -245,14 +245,14 @@ class TopologyDriver:
             self.commit()
 
     def _reads(self, topic: str) -> bool:
-        """Tell whether a source reads this topic, by its name or by a pattern."""
+        """Return True if a source reads this topic, by its name or by a pattern."""
         by_pattern = [source for source in self._plan.sources if source.reads_topic(topic)]
         if by_pattern and topic not in self._inputs:
             self._inputs[topic] = TopicValues(by_pattern, topic)
         return bool(by_pattern)
 
     def commit(self) -> None:
-        """Run what waits, and all that it causes, as micro-batches; without a record cache nothing does.
+        """Process buffered records with all of their consequences, as micro-batches; without a record cache there are none.
 
         Raises:
             QueryError: a record cannot be processed.
@@ -264,7 +264,7 @@ class TopologyDriver:
     def _take(self, written: Iterable[SinkRecord]) -> None:
         for record in written:
             self._keep(record)
-            if self._reads(record.topic):  # A topic may be written and read by one topology.
+            if self._reads(record.topic):  # A topology may write and read the same topic.
                 self._pipe(record)
 
     def _pipe(self, record: SinkRecord) -> None:
@@ -297,7 +297,7 @@ class TopologyDriver:
 
 @short_tracebacks
 class InputTopic:
-    """A source topic of a driver. Made by `TopologyDriver.input_topic`."""
+    """A source topic of a driver. Created by `TopologyDriver.input_topic`."""
 
     def __init__(
         self,
@@ -320,18 +320,18 @@ class InputTopic:
         headers: Headers = (),
         partition: int = 0,
     ) -> None:
-        """Write one record, and run all that it causes. None is a null key, or a null value.
+        """Write one record, and process all of its consequences. None is a null key, or a null value.
 
         Raises:
             SerdeError: key or value do not fit the columns of the topic.
-            StatementError: they name a column that there is not.
+            StatementError: they contain an unknown column.
             QueryError: the record cannot be processed.
         """
         data = self._values.key_bytes(key), self._values.value_bytes(value)
         self.pipe_bytes(*data, timestamp_ms=timestamp_ms, headers=headers, partition=partition)
 
     def pipe_inputs(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Write records of these keys and values, one after the other."""
+        """Write records with these keys and values, in order."""
         for key, value in pairs:
             self.pipe_input(key, value)
 
@@ -344,7 +344,7 @@ class InputTopic:
         headers: Headers = (),
         partition: int = 0,
     ) -> None:
-        """Write one record as it would stand in the topic, one that cannot be read, say."""
+        """Write one record of bytes, for example one that cannot be read."""
         if timestamp_ms is None:
             timestamp_ms = self._next_ms
             if self._next_ms is not None:
@@ -356,9 +356,9 @@ class InputTopic:
 
 
 class OutputTopic:
-    """What a driver's topology has written to a topic and was not read yet.
+    """The records that a driver's topology wrote to a topic and that have not been read yet.
 
-    Made by `TopologyDriver.output_topic`; all of one topic read from one queue.
+    Created by `TopologyDriver.output_topic`; all objects of one topic share a queue.
     """
 
     def __init__(self, topic: str, written: deque[WrittenRecord]) -> None:
@@ -372,24 +372,24 @@ class OutputTopic:
         """Return the next record.
 
         Raises:
-            LookupError: none is left.
+            LookupError: there is none.
         """
         if not self._written:
             raise LookupError(f'topic "{self._topic}" has no record that was not read yet')
         return self._written.popleft()
 
     def read_records(self) -> list[WrittenRecord]:
-        """Return all records that are left."""
+        """Return all remaining records."""
         found = list(self._written)
         self._written.clear()
         return found
 
     def read_key_values(self) -> list[tuple[Any, Any]]:
-        """Return keys and values of all records that are left."""
+        """Return keys and values of all remaining records."""
         return [(record.key, record.value) for record in self.read_records()]
 
     def read_table(self) -> dict[Any, Any]:
-        """Return the last value of each key in what is left; without keys whose last one is null."""
+        """Return the last value of each key in the remaining records, without keys whose last value is null."""
         last = {hashable(record.key): record.value for record in self.read_records()}
         return {key: value for key, value in last.items() if value is not None}
 
@@ -411,7 +411,7 @@ def _evaluator(
     if engine != "kernel":
         raise unknown_name("engine", engine, ("reference", "kernel"))
     _ensure_on_kernel(plan)
-    # Imported here: pyspark takes half a second, which a test in plain Python need not wait for.
+    # Imported here: pyspark takes half a second to import, which tests in plain Python should not pay.
     from duolog.testing.kernel_evaluator import KernelEvaluator  # noqa: PLC0415
 
     return KernelEvaluator(
@@ -420,7 +420,7 @@ def _evaluator(
 
 
 def _ensure_on_kernel(plan: Plan) -> None:
-    """Raise a StatementError where a plan needs more than the kernel has in memory."""
+    """Raise a StatementError if a plan uses features that the kernel in memory lacks."""
     unknown = {
         source.name: "reads topics by a pattern" for source in plan.sources if source.is_pattern
     }

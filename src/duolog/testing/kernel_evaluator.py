@@ -1,6 +1,6 @@
-"""A plan, run by the kernel in memory: the engine's own operators, without Spark's queries around them.
+"""Runs a plan on the kernel in memory: the engine's own operators, without Spark's queries around them.
 
-first driver of the process ─▶ starts the JVM, which all share until the process ends
+first driver of the process ─▶ starts the JVM, which later drivers share
 each driver                 ─▶ compiles its expressions
 each record                 ─▶ one micro-batch: in, through all levels, out
 """
@@ -32,8 +32,8 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 class KernelEvaluator:
     """Runs a plan over records in the kernel, keeping its state from one `run` to the next.
 
-    Where it reads topics by a pattern, `topics` are those that there are. `errors` say more of records that fail than
-    `passes_over`.
+    `topics` are the existing topics, for sources that read by a pattern. `errors` configures the handling of failed records
+    in more detail than `passes_over`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class KernelEvaluator:
     ) -> None:
         self.wall_clock_ms = 0
         self._levels = find_levels(plan, tasks)
-        # What the JVM counts, it counts by this name.
+        # The JVM's metrics have this name.
         name = f"topology-driver-{uuid.uuid4().hex}"
         spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
         otherwise = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
@@ -60,34 +60,34 @@ class KernelEvaluator:
 
     @property
     def dropped(self) -> int:
-        """Records that were dropped because they could not be read."""
+        """The number of records that were dropped because they could not be read."""
         return self._chain.skipped("deserialization")
 
     @property
     def failed(self) -> int:
-        """Records that were passed over because they could not be processed."""
+        """The number of records that were skipped because they could not be processed."""
         return self._chain.skipped("processing")
 
     def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
 
-        `tick_ms` is a tick behind them: the time by the wall clock.
+        `tick_ms` is a tick after the records: the wall-clock time.
 
         Raises:
-            QueryError: one cannot be processed.
+            QueryError: a record cannot be processed.
         """
         ticks = [] if tick_ms is None else [SourceRecord(TICKS, 0, 0, tick_ms, None, None)]
         written = self._chain.run(pack([*records, *ticks]), self.wall_clock_ms)
         return [_sink_record(out) for out in unpack(written)]
 
     def rows(self, table: Node) -> list[StoredRow]:
-        """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
+        """Return the rows in the store of `table`, of all tasks; for a suppress, the buffered rows."""
         packed = self._chain.rows(lower_look(table, self._levels))
         shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
         return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]
 
     def close(self) -> None:
-        """Forget what the JVM has counted; the JVM stays for the next driver."""
+        """Drop the JVM's metrics of this driver; the JVM runs on for the next driver."""
         self._chain.close()
 
 

@@ -1,4 +1,4 @@
-"""Records to the kernel's driver and back, many in one call: the layout is that of `PackedRecords.java`."""
+"""Packs many records into one call of the kernel's driver, and unpacks its results; the layout of `PackedRecords.java`."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _WRITTEN: Final = struct.Struct(">iq")
 
 
 class Sunk(NamedTuple):
-    """A record that a sink got; its partition where that does not follow from the key."""
+    """A record that a sink wrote; its partition unless the key decides."""
 
     topic: str
     partition: int | None
@@ -24,7 +24,7 @@ class Sunk(NamedTuple):
 
 
 def pack(records: Iterable[SourceRecord]) -> bytearray:
-    """Return records as the driver reads them."""
+    """Return records in the driver's input format."""
     packed = bytearray()
     for record in records:
         packed += _bytes(record.topic.encode())

@@ -1,4 +1,4 @@
-"""Rows of INSERT … VALUES and of DELETE as records, computed by the kernel in memory."""
+"""Computes the records of INSERT … VALUES and DELETE with the kernel in memory."""
 
 from typing import Final
 
@@ -8,11 +8,11 @@ from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
 
 WALL_CLOCK_MS: Final = 0
-"""The time of rows that say none: tests are the same every day."""
+"""The timestamp of rows without one: tests are the same every day."""
 
 
 def computed(row: InsertedRow) -> list[SinkRecord]:
-    """Return the record that a row is written as."""
+    """Return the records that represent a row."""
     evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
     try:
         trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, WALL_CLOCK_MS, None, TRIGGER_VALUE, ())

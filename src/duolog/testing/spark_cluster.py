@@ -1,14 +1,14 @@
-"""A standalone Spark cluster of real processes on 127.0.0.1: a master, workers, and the executors that these start.
+"""A standalone Spark cluster of real processes on 127.0.0.1: a master, workers, and the executors that they start.
 
     with SparkCluster(workers=2) as cluster:
         application = Application(topology, …, settings={"master": cluster.master, "spark.executor.memory": "600m"})
-        cluster.kill_worker(0)      # its executor goes with it
+        cluster.kill_worker(0)      # its executor is killed too
         cluster.add_worker()
 
-Master and worker are classes in pyspark's jars. What a worker calls cores are slots, as in `local[64]`: a real-time
-query holds one for each partition that it reads and each task of each level.
+Master and worker are classes in pyspark's jars. A worker's cores are slots, as in `local[64]`: a real-time query uses
+one for each partition that it reads and each task of each level.
 
-`python -m duolog.testing.spark_cluster --workers 2` runs one until Ctrl-C; `scripts/cluster` is that.
+`python -m duolog.testing.spark_cluster --workers 2` runs a cluster until Ctrl-C; `scripts/cluster` does the same.
 """
 
 import argparse
@@ -42,18 +42,18 @@ _STOP_S: Final = 20.0
 
 
 class SparkClusterFailed(RuntimeError):
-    """A process of the cluster did not start; the text has what it said last."""
+    """A process of the cluster did not start; the text has the end of its log."""
 
 
 class SparkCluster:
-    """A Spark master and workers, as a context manager; all of them end with it.
+    """A Spark master and workers, as a context manager that ends all of them.
 
     Args:
-        directory: for logs and work directories; without one they lie in a temporary directory.
-        workers: how many to start with.
+        directory: for logs and work directories; by default a temporary directory.
+        workers: the initial number of workers.
         cores: the slots of each worker.
-        memory: of each worker, for all its executors, as Spark writes it.
-        port: the master's; 0 takes a free one.
+        memory: the memory of each worker, for all its executors, in Spark's form.
+        port: the master's; 0 chooses a free port.
     """
 
     def __init__(
@@ -102,22 +102,22 @@ class SparkCluster:
 
     @property
     def master(self) -> str:
-        """The address of the master, as the setting `master` takes it."""
+        """The address of the master, for the setting `master`."""
         return f"spark://{HOST}:{self._port}"
 
     @property
     def workers(self) -> list[int]:
-        """The numbers of the workers that run."""
+        """The numbers of the running workers."""
         return [number for number, worker in enumerate(self._workers) if worker is not None]
 
     def add_worker(self) -> int:
-        """Start one more worker, and wait until the master knows it; return its number."""
+        """Start another worker, and wait until the master has registered it; return its number."""
         number = self._spawn_worker()
         self._await_worker(number)
         return number
 
     def kill_worker(self, number: int) -> None:
-        """End a worker with SIGKILL, and its executors: what the loss of a machine is."""
+        """Kill a worker and its executors with SIGKILL, which simulates the loss of a machine."""
         worker = self._workers[number]
         assert worker is not None, f"worker {number} does not run"
         executors = self.executors(number)
@@ -128,13 +128,13 @@ class SparkCluster:
         self._workers[number] = None
 
     def kill_executor(self, number: int) -> int:
-        """End the newest executor of a worker with SIGKILL, which the worker replaces; return its process id."""
+        """Kill the newest executor of a worker with SIGKILL; the worker replaces it. Return its process id."""
         pid = self.executors(number)[-1]
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def executors(self, number: int) -> list[int]:
-        """Return the process ids of a worker's executors, the oldest first."""
+        """Return the process ids of a worker's executors, oldest first."""
         worker = self._workers[number]
         if worker is None:
             return []
@@ -162,7 +162,7 @@ class SparkCluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for whoever runs the cluster.
+                start_new_session=True,  # Ctrl-C is meant for the process that runs the cluster.
             )
 
     def _await_worker(self, number: int) -> None:
@@ -179,7 +179,7 @@ class SparkCluster:
             time.sleep(0.1)
 
     def _end(self) -> None:
-        # Executors first have nobody to run for: their driver may be gone, or not.
+        # End executors first: their driver may have ended already.
         for number, worker in enumerate(self._workers):
             if worker is not None:
                 self.kill_worker(number)
@@ -192,7 +192,7 @@ class SparkCluster:
 
 
 def _with_its_parent() -> list[str]:
-    """Return what has a process end when the one that started it does, where the system can."""
+    """Return a command prefix that ends a process when its parent ends, if the system supports it."""
     found = shutil.which("setpriv")
     return [found, "--pdeathsig", "KILL"] if found else []
 

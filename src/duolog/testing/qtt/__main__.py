@@ -57,8 +57,8 @@ def _in_memory(cases: list[Case]) -> Iterator[Outcome]:
 
 
 def _on_spark(cases: list[Case]) -> Iterator[Outcome]:
-    """Yield what becomes of each case on streaming queries of Spark, several side by side."""
-    # Imported here: the driver needs none of it.
+    """Yield the outcome of each case on Spark's streaming queries, several at a time."""
+    # Imported here: the driver does not need it.
     from duolog.testing.qtt.on_spark import SparkRuns  # noqa: PLC0415
 
     with SparkRuns() as runs:
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Return which part of how many; N/N is the same as 0/N, so one may count from 0 or from 1."""
+    """Return index and count; N/N is the same as 0/N, so that counting may start from 0 or 1."""
     index, count = map(int, text.split("/"))
     return index % count, count
 

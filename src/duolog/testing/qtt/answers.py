@@ -1,11 +1,10 @@
-"""What a SELECT answers over the topics of a case, and whether that is what the case expects.
+"""The answers of SELECTs over the topics of a case, compared with the expected ones.
 
     a table    the last row of each key           a stream    all its records
-    EMIT       what a query of its own writes, up to LIMIT, over all records one by one
+    EMIT       the output of a separate query, up to LIMIT, over all records one by one
 
-Source: ksqlDB's own runner, as the description beside the cases tells of it: names and types of the columns, then the
-rows, in any order unless the case says otherwise, and what it says at the end; a key that ends in `|starts_with` says how a
-text begins.
+Source: ksqlDB's own runner, as described next to the cases: names and types of the columns, then the rows, in any order
+unless the case specifies it, and the final message; a key that ends in `|starts_with` gives the start of a text.
 """
 
 import base64
@@ -43,9 +42,9 @@ from duolog.testing.reference import SourceRecord
 Values = tuple[object, ...]
 
 _KEY: Final = re.compile(r" KEY(?=, `|$)")
-"""Which columns are keys, only ksqlDB's answers tell."""
+"""Only ksqlDB's answers mark key columns."""
 _HEADER: Final = re.compile(r" HEADER(?:S|\('[^']*'\))(?=, `|$)")
-"""Columns of headers are told ahead of the value's, whereever they stand."""
+"""Header columns are reported before the value's, regardless of their position."""
 _COLUMN: Final = re.compile(", (?=`)")
 _LIMITED: Final = "Limit Reached"
 _COMPLETED: Final = "Query Completed"
@@ -54,20 +53,20 @@ _BEGINS: Final = "|starts_with"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query answers."""
+    """The answer of a query."""
 
     columns: Sequence[ResultColumn]
     rows: list[Values]
     query_id: str = ""
-    """That of a query which goes on."""
+    """The id of a query that continues."""
     limited: bool = False
-    """Whether it ended as it had as many rows as its LIMIT."""
+    """True if it ended because of its LIMIT."""
     deleted: frozenset[int] = frozenset()
-    """Which rows tell that a row of a table is gone, by their places."""
+    """The positions of rows that report a deletion in a table."""
 
 
 class _Read:
-    """A record as a consumer hands it over."""
+    """A record in the form of a consumer."""
 
     def __init__(self, record: SourceRecord) -> None:
         self._record = record
@@ -93,7 +92,7 @@ class _Read:
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers a SELECT over what stands in the topics of a case."""
+    """Answers SELECTs over the topics of a case."""
 
     session: SqlSession
     topics: Topics
@@ -103,7 +102,7 @@ class Answering:
         return self.session.catalog
 
     def answer(self, select: exp.Query) -> Answer:
-        """Return columns and rows of a query: those of now, or with EMIT those that come.
+        """Return columns and rows of a query: the current rows, or with EMIT those of a continuing query.
 
         Raises:
             SqlError: it cannot run.
@@ -185,10 +184,10 @@ def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
 
 
 def ensure_answer(answer: Answer, wanted: Sequence[dict[str, Any]], *, in_order: bool) -> None:
-    """Compare what a SELECT has answered with the parts that are expected.
+    """Compare the answer of a SELECT with the expected parts.
 
     Raises:
-        Mismatch: it is otherwise.
+        Mismatch: they differ.
     """
     parts = {
         name: [one[name] for one in wanted if name in one]
@@ -244,7 +243,7 @@ def _same(row: Sequence[object], wanted: Sequence[object], types: Sequence[Type]
 
 
 def _told(row: Sequence[object], columns: Sequence[ResultColumn]) -> list[object]:
-    """Return a row as JSON has it."""
+    """Return a row as JSON values."""
     return [_json(value, column.type) for value, column in zip(row, columns, strict=True)]
 
 

@@ -1,8 +1,8 @@
-"""Keys and values of cases as bytes of a format, and back.
+"""Converts the keys and values of cases to the bytes of a format, and back.
 
-JSON        as it is written, numbers with their digits
+JSON        as written, numbers with all digits
 DELIMITED   the text
-KAFKA       the value, made one of the column's type
+KAFKA       the value, converted to the column's type
 NONE        nothing
 """
 
@@ -32,19 +32,19 @@ def dumps(value: object) -> str:
 
 
 def encode(of: SqlFormat, columns: Sequence[SqlColumn], value: object) -> bytes | None:
-    """Return what a case gives as the bytes of a format.
+    """Return the bytes of a case's value in a format.
 
     Raises:
-        NotImplementedError: no schema registry is configured, where the format needs one.
+        NotImplementedError: the format requires a schema registry, which is not configured.
     """
     return None if value is None else _codec(of)[0](columns, value)
 
 
 def decode(of: SqlFormat, columns: Sequence[SqlColumn], data: bytes | None) -> object:
-    """Return the bytes of a format as a case expects them: its numbers are int, Decimal and float.
+    """Return the value of bytes in a format in the form of cases: numbers are int, Decimal and float.
 
     Raises:
-        NotImplementedError: no schema registry is configured, where the format needs one.
+        NotImplementedError: the format requires a schema registry, which is not configured.
     """
     return None if data is None else _codec(of)[1](columns, data)
 
@@ -98,7 +98,7 @@ _CODECS: Final[dict[str, tuple[_Encode, _Decode]]] = {
 
 
 def windowed(key: bytes | None, window: dict[str, Any] | None) -> bytes | None:
-    """Return a key with the bounds of its window behind it."""
+    """Append the bounds of a window to a key."""
     if key is None or window is None:
         return key
     start = struct.pack(">q", int(window["start"]))

@@ -1,4 +1,4 @@
-"""The cases of a file: one JSON object a line, numbers as they are written."""
+"""Reads the cases of a file: one JSON object per line, numbers as written."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """A script of statements, records for its topics, and what must come out."""
+    """Statements, input records for their topics, and the expected output."""
 
     file: str
     category: str
@@ -32,17 +32,17 @@ class Case:
 
     @property
     def expected_error(self) -> dict[str, Any] | None:
-        """What the last statement must fail with; the tests of the REST server have another word for it."""
+        """The expected error of the last statement; the tests of the REST server use another name for it."""
         return self.spec.get("expectedException") or self.spec.get("expectedError")
 
     @property
     def asks_rows(self) -> bool:
-        """Whether a SELECT must answer with rows, which is a matter of the server."""
+        """True if SELECTs must return rows, which the server does."""
         return any(key != "admin" for answer in self.spec.get("responses") or () for key in answer)
 
     @property
     def of_server(self) -> bool:
-        """Whether it is a test of the REST server, which need not begin a query."""
+        """True for a test of the REST server, which may run without starting a query."""
         return self.spec.get("suite") == "RQTT"
 
 

@@ -1,11 +1,11 @@
-"""Whether what came out is what a case expects, by the type of the column.
+"""Compares results with the expectations of a case, by column type.
 
     DOUBLE         within 0.000001
-    DECIMAL        the same digits: 10.10 is not 10.1; a text holds its digits, too
-    STRUCT, MAP    as many fields, each by its name or that in upper case; one that is not there is null
+    DECIMAL        the same digits: 10.10 is not 10.1; a text is compared by its digits as well
+    STRUCT, MAP    the same number of fields, by name or name in upper case; a missing field is null
     DELIMITED      the same text
 
-Source: ksqlDB's own runner, as the description beside the cases tells of it.
+Source: ksqlDB's own runner, as described next to the cases.
 """
 
 import math
@@ -28,7 +28,7 @@ def same(
     columns: Sequence[SqlColumn],
     part: Literal["key", "value"],
 ) -> bool:
-    """Tell if a decoded key or value is the one that is wanted."""
+    """Return True if a decoded key or value equals the expected one."""
     if found is None or wanted is None:
         return found is wanted
     match of.name:
@@ -41,7 +41,7 @@ def same(
 
 
 def _shape(of: SqlFormat, columns: Sequence[SqlColumn], part: Literal["key", "value"]) -> Type:
-    """Return the type of a whole key or value: one column may stand alone."""
+    """Return the type of a whole key or value, which may be a single column."""
     alone = len(columns) == 1 and (part == "key" or of.wrap is False)
     if alone:
         return columns[0].type
@@ -49,7 +49,7 @@ def _shape(of: SqlFormat, columns: Sequence[SqlColumn], part: Literal["key", "va
 
 
 def same_value(found: object, wanted: object, of: Type) -> bool:
-    """Tell if a value is the wanted one of a type.
+    """Return True if a value equals the expected one of a type.
 
     Example:
         >>> from decimal import Decimal as D
@@ -93,7 +93,7 @@ def _same_fields(
         return False
     for given, value in wanted.items():
         name = given if given in found else given.upper()
-        # What is not there is null, whatever its name.
+        # A missing field is null under any name.
         of, here = types.get(name, otherwise), found.get(name)
         alike = here is value if of is None else same_value(here, value, of)
         if not alike:
@@ -102,14 +102,14 @@ def _same_fields(
 
 
 def _same_plain(found: object, wanted: object, of: Type) -> bool:
-    """Compare what has no form of its own in a case: it is made one of the column's type."""
+    """Compare a value without its own JSON form, after conversion to the column's type."""
     if of == DOUBLE:
         return _nearly(found, wanted)
     return str(found) == _text(wanted)
 
 
 def _digits(value: object) -> str:
-    """Return a number's text without an exponent; a text stands for its number."""
+    """Return a number's text without an exponent; a text is treated as a number."""
     if isinstance(value, bool) or not isinstance(value, int | DecimalValue | str):
         return repr(value)
     try:

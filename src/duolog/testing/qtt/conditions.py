@@ -1,6 +1,6 @@
-"""What must be there when all queries of a case have run: its streams, tables and topics.
+"""Checks the conditions after all queries of a case: its streams, tables and topics.
 
-Source: ksqlDB's own runner, as the description beside the cases tells of it: lists are subset checks.
+Source: ksqlDB's own runner, as described next to the cases: lists are checked as subsets.
 """
 
 import re
@@ -14,16 +14,16 @@ from duolog.ksql.types import type_from
 from duolog.testing.qtt.cases import Case
 
 DEFAULT_PARTITIONS: Final = 4
-"""Of a topic that a statement declares and nothing says more of."""
+"""The partitions of a topic that is only declared by a statement."""
 _INTERNAL: Final = ("-repartition", "-changelog")
 
 
 class Mismatch(Exception):
-    """What came out is not what is expected."""
+    """The result differs from the expected one."""
 
 
 def declared_partitions(case: Case) -> dict[str, int]:
-    """Return how many partitions the topics of a case have before its first statement."""
+    """Return the number of partitions of a case's topics before its first statement."""
     return {
         topic["name"]: int(topic.get("partitions", 1))
         for topic in case.spec.get("topics") or ()
@@ -32,10 +32,10 @@ def declared_partitions(case: Case) -> dict[str, int]:
 
 
 def ensure_conditions(case: Case, catalog: Catalog) -> None:
-    """Compare the catalog with what a case expects in it.
+    """Compare the catalog with the expectations of a case.
 
     Raises:
-        Mismatch: it is otherwise.
+        Mismatch: they differ.
     """
     post = case.spec.get("post") or {}
     for wanted in post.get("sources") or ():
@@ -49,7 +49,7 @@ def ensure_conditions(case: Case, catalog: Catalog) -> None:
 
 
 def skipped_topics(case: Case) -> list[str]:
-    """Return the topics within queries that a case asks for: there are none here."""
+    """Return the expected topics inside queries, which do not exist here."""
     wanted = ((case.spec.get("post") or {}).get("topics") or {}).get("topics") or ()
     return [topic["name"] for topic in wanted if topic["name"].endswith(_INTERNAL)]
 
@@ -79,7 +79,7 @@ def _ensure_source(wanted: dict[str, Any], catalog: Catalog) -> None:
 
 
 def _ensure_columns(name: str, source: SourceInfo, schema: str, catalog: Catalog) -> None:
-    """Compare columns; keys come first, whatever their order in the text."""
+    """Compare columns; keys come first, regardless of their position in the text."""
     (node,) = parse(f"CREATE STREAM x ({schema});")
     assert isinstance(node, nodes.CreateSource)
     wanted = [

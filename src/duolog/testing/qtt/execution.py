@@ -1,6 +1,6 @@
-"""A case that runs: statements, then each query alone over what stands in its topics, then the comparison.
+"""Runs a case: its statements, then each query separately over its topics, then the comparison.
 
-Source: ksqlDB's own runner, as the description beside the cases tells of it.
+Source: ksqlDB's own runner, as described next to the cases.
 """
 
 import base64
@@ -28,13 +28,13 @@ class CaseRun:
     """One run of a case.
 
     Args:
-        given: what SET would say, before the first statement.
+        given: settings, as by SET before the first statement.
         run_plan: runs the plan of a query.
     """
 
     def __init__(self, case: Case, given: dict[str, str], run_plan: PlanRun = in_memory) -> None:
         self.done = 0
-        """How many statements have run."""
+        """The number of statements that have run."""
         self._case = case
         self._run_plan = run_plan
         self._session = SqlSession(given=given, of_tests=False)
@@ -44,12 +44,12 @@ class CaseRun:
         self._asked: list[exp.Query] = []
 
     def run(self) -> None:
-        """Run all, and compare what came out.
+        """Run everything, and compare the results.
 
         Raises:
             SqlError: a statement cannot run.
             QueryError: a query fails.
-            Mismatch: what came out is not what is expected.
+            Mismatch: the results differ from the expected ones.
         """
         for done in self._dones():
             self.done += 1
@@ -68,9 +68,9 @@ class CaseRun:
         ensure_conditions(self._case, self._session.catalog)
 
     def _dones(self) -> Iterator[Done]:
-        """Yield what the statements do: one script, or each a request of its own; what asks for rows, waits."""
+        """Yield the results of statements: of one script, or of separate requests; SELECTs for rows are deferred."""
         statements = self._case.statements
-        # What fails, fails when it is asked.
+        # An expected error occurs when the SELECT runs.
         waits = self._case.asks_rows and self._case.expected_error is None
         for text in statements if self._case.of_server else ["\n".join(statements)]:
             for node, written in self._session.read(text):
@@ -84,7 +84,7 @@ class CaseRun:
     def _compare_answers(self) -> None:
         answering = Answering(self._session, self._topics)
         responses = self._case.spec["responses"]
-        # The same rows in Protobuf (`queryProto`) are a server's to write.
+        # Only a server can return the same rows in Protobuf (`queryProto`).
         wanted = [response["query"] for response in responses if "query" in response]
         in_order = bool((self._case.spec.get("outputConditions") or {}).get("verifyOrder"))
         if len(wanted) != len(self._asked):
@@ -111,7 +111,7 @@ class CaseRun:
         )
 
     def _insert(self, row: InsertedRow) -> None:
-        """Write a row of INSERT … VALUES into its topic."""
+        """Write a row of INSERT … VALUES to its topic."""
         for out in computed(row):
             self._topics.take(out)
 

@@ -1,4 +1,4 @@
-"""The functions of ksqlDB: one that is not known here is missing, and any other name is a function of its test jar.
+"""The names of ksqlDB's functions: an unsupported one is missing, any other name belongs to ksqlDB's test jar.
 
 Source: ksqlDB's documentation of its functions.
 """

@@ -1,4 +1,4 @@
-"""The cases that do not pass, as a page lists them: what a run is compared with, and what a run writes.
+"""The list of cases that do not pass, in a page: runs are compared with it, and update it.
 
     <!-- cases: python -m duolog.testing.qtt FILE.jsonl … --page PAGE -->
     | category | cases | pass |
@@ -7,10 +7,10 @@
     | `fk-join.json - left, then right` | fail | OUTPUT record 3: value |
     <!-- end of cases -->
 
-What stands around the two comments is nobody's but the page's own. A run of some of the cases changes their rows only, so
-the page is the same whether all ran in one process or in several.
+The page's own text surrounds the two comments. A run of some of the cases only changes their rows, so the page is the
+same whether all cases ran in one process or in several.
 
-A reason here is the first line of the whole one, without values: the page tells of cases and repeats none.
+A reason in the list is the first line of the full reason, without values: the page does not repeat the cases.
 """
 
 import re
@@ -46,7 +46,7 @@ class Listed:
 
 
 def read_listed(page: Path) -> dict[str, Listed]:
-    """Return the cases that a page lists, by their titles."""
+    """Return the cases that a page lists, by title."""
     _, block, _ = _parts(page)
     found = (_ROW.fullmatch(line) for line in block.splitlines())
     rows = (Listed(*match.group("title", "status", "reason")) for match in found if match)
@@ -54,12 +54,12 @@ def read_listed(page: Path) -> dict[str, Listed]:
 
 
 def write_listed(page: Path, cases: Iterable[Case], outcomes: Iterable[Outcome]) -> None:
-    """Write what became of cases into a page.
+    """Write the outcomes of cases into a page.
 
     Args:
-        page: it has the two comments; what stands between them is written anew.
-        cases: all there are; others are taken off the page.
-        outcomes: of those that have run. The others keep the rows that they have.
+        page: contains the two comments; the text between them is replaced.
+        cases: all existing cases; others are removed from the page.
+        outcomes: of the cases that ran. The others keep their rows.
     """
     categories = {case.title: case.category for case in cases}
     listed = {title: row for title, row in read_listed(page).items() if title in categories}
@@ -73,7 +73,7 @@ def write_listed(page: Path, cases: Iterable[Case], outcomes: Iterable[Outcome])
 
 
 def brief(reason: str) -> str:
-    """Return the reason of a case for the page: one line, no values.
+    """Return the reason of a case for the page: one line, without values.
 
     Example:
         >>> brief("OUTPUT record 0: value is {'A': 1}, expected {'A': 2}")

@@ -1,8 +1,8 @@
-"""Plans of cases as streaming queries of Spark, over topics of a broker of their own: what runs in production.
+"""Runs the plans of cases as Spark's streaming queries, on an embedded broker: the production code.
 
-    record ─▶ topic q7-test_topic ─▶ micro-batch, committed ─▶ the next record …     topic q7-OUTPUT ─▶ what was written
+    record ─▶ topic q7-test_topic ─▶ micro-batch, committed ─▶ the next record …     topic q7-OUTPUT ─▶ the results
 
-Several may run side by side, each from a thread of its own: their topics and checkpoints have other names.
+Several cases may run concurrently, each in its own thread: their topics and checkpoints have different names.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,11 +29,11 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 _SIDE_BY_SIDE: Final = 12
 _BATCH_S: Final = 120.0
 _FOR_EVER: Final = {"retention.ms": "-1"}
-"""The records of cases are of 1970."""
+"""The timestamps of cases are in 1970."""
 
 
 class SparkRuns:
-    """Runs plans on Spark, record by record; a context manager that has broker and engine."""
+    """Runs plans on Spark, record by record; a context manager for broker and engine."""
 
     def __init__(self) -> None:
         self._directory = TemporaryDirectory(prefix="duolog-qtt-")
@@ -69,15 +69,15 @@ class SparkRuns:
         self._directory.cleanup()
 
     def outcomes(self, cases: Iterable[Case]) -> Iterator[Outcome]:
-        """Yield what becomes of cases, in their order; several run at a time."""
+        """Yield the outcomes of cases in order; several run at a time."""
         with ThreadPoolExecutor(_SIDE_BY_SIDE, "duolog-qtt") as pool:
             yield from pool.map(lambda case: run_case(case, self.run), cases)
 
     def run(self, plan: Plan, records: Iterable[SourceRecord]) -> list[SinkRecord]:
-        """Run a plan over records, each in a micro-batch of its own, and return what it writes.
+        """Run a plan over records, each in its own micro-batch, and return what it writes.
 
         Raises:
-            QueryError: it does not start, fails, or does not come to an end with a record.
+            QueryError: it does not start, fails, or does not finish a record.
         """
         assert self._engine is not None
         prefix = f"q{next(self._numbers)}-"
@@ -103,7 +103,7 @@ class SparkRuns:
 
 
 def apart(plan: Plan, prefix: str) -> Plan:
-    """Return the same plan over topics whose names begin with `prefix`."""
+    """Return the same plan over topics whose names start with `prefix`."""
     made: dict[Node, Node] = {}
 
     def changed(value: Any) -> Any:

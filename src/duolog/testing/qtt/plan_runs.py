@@ -1,4 +1,4 @@
-"""How the plan of a query runs over the records of a case: one by one, each a micro-batch of its own."""
+"""Runs the plan of a query over the records of a case: one by one, each in its own micro-batch."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
 
 PlanRun = Callable[[Plan, Iterable[SourceRecord]], list[SinkRecord]]
-"""Takes a plan and the records of its topics in order, and returns what it writes, in order."""
+"""Runs a plan over the records of its topics in order, and returns what it writes, in order."""
 
 
 def in_memory(plan: Plan, records: Iterable[SourceRecord]) -> list[SinkRecord]:

@@ -1,6 +1,6 @@
-"""Says what becomes of a case: it passes, fails, cannot run, or asks for something that is left out.
+"""Runs a case and determines its outcome: pass, fail, error, or skip.
 
-Source: ksqlDB's own runner, as the description beside the cases tells of it.
+Source: ksqlDB's own runner, as described next to the cases.
 """
 
 import re
@@ -22,7 +22,7 @@ _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a case, and why."""
+    """The outcome of a case, and the reason."""
 
     case: Case
     status: Status
@@ -31,7 +31,7 @@ class Outcome:
 
 
 def run_case(case: Case, run_plan: PlanRun = in_memory) -> Outcome:
-    """Run a case, and say what became of it; `run_plan` runs the plans of its queries."""
+    """Run a case and return its outcome; `run_plan` runs the plans of its queries."""
     started = time.monotonic()
     status: Status = "pass"
     reason = ""
@@ -65,9 +65,9 @@ def _run(case: Case, run_plan: PlanRun) -> None:
 
 
 def _settings(case: Case) -> dict[str, str]:
-    """Return what ksqlDB's own runner sets, and what the case sets.
+    """Return the settings of ksqlDB's own runner, then those of the case.
 
-    A case that expects an error is told that there is a schema registry: its statements fail before one is asked.
+    A case with an expected error has a schema registry: its statements fail before the registry is used.
     """
     given = {
         "auto.offset.reset": "earliest",
@@ -92,7 +92,7 @@ def _ensure_fails(case: Case, run_plan: PlanRun) -> None:
         if wanted and wanted not in error.message and wanted not in str(error):
             _ensure_not_of_test_jar(error)
             raise Mismatch(f"expected the error {wanted!r}, got {error.message!r}") from error
-        # A text is read to its end before any of it runs.
+        # The whole text is parsed before any statement runs.
         if error.kind != "syntax" and run.done < len(case.statements) - 1:
             raise Mismatch(f"statement {run.done + 1} fails, and only the last one may") from error
         return
@@ -105,14 +105,14 @@ def _ensure_fails(case: Case, run_plan: PlanRun) -> None:
 
 
 def _of_kafka_streams(error: QueryError) -> str:
-    """Return what a query that fails says, behind the words with which Kafka Streams begins to say it."""
+    """Return the error of a failed query with the prefix that Kafka Streams uses."""
     of_time = "timestamp" in error.detail
     begins = "Fatal user code error in TimestampExtractor callback for record"
     return f"{begins if of_time else 'Exception caught in process'}. {error}"
 
 
 class _OfTestJar(Exception):
-    """A case calls a function that is none of ksqlDB's, but of its tests."""
+    """A case calls a function of ksqlDB's test jar."""
 
 
 def _ensure_not_of_test_jar(error: SqlError) -> None:

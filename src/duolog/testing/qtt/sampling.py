@@ -1,4 +1,4 @@
-"""A sample of cases that is the same on every machine: of each category its share, by a hash of the titles."""
+"""A sample of cases that is the same on every machine: a share of each category, by a hash of the titles."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from duolog.testing.qtt.cases import Case
 
 
 def sample(cases: Iterable[Case], count: int) -> list[Case]:
-    """Return `count` of the cases; a smaller sample is the begin of a larger one."""
+    """Return `count` of the cases; a smaller sample is a prefix of a larger one."""
     by_category: dict[str, list[Case]] = {}
     for case in sorted(cases, key=_hash):
         by_category.setdefault(case.category, []).append(case)
-    # The first of three is as far in its category as the second of nine.
+    # The first of three has the same relative position in its category as the second of nine.
     placed = [
         ((rank + 0.5) / len(found), case.title, case)
         for found in by_category.values()

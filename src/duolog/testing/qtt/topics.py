@@ -1,4 +1,4 @@
-"""The topics of a case: what was written to each, in order."""
+"""The topics of a case: their records in order."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 
 @dataclass
 class Topics:
-    """Records by topic; offsets count from 0."""
+    """Records by topic; offsets start from 0."""
 
     written: dict[str, list[SourceRecord]] = field(default_factory=lambda: defaultdict(list))
 

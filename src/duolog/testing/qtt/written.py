@@ -1,6 +1,6 @@
-"""Records written to a broker as they are: with the time 0, which the client's library takes for none.
+"""Writes records to a broker unchanged, also with timestamp 0, which client libraries treat as missing.
 
-Produce of version 3 by hand; the batch is that of `duolog.record`. Source: Kafka `ProduceRequest.json`.
+Uses Produce version 3 directly; the batch is that of `duolog.record`. Source: Kafka `ProduceRequest.json`.
 """
 
 import socket
@@ -16,13 +16,13 @@ _VERSION: Final = 3
 _NETWORK: Final = 13
 _ACKS_ALL: Final = -1
 _TIMEOUT_MS: Final = 15_000
-_HEAD: Final = struct.Struct(">hhih")  # api, version, correlation id, a client id that is null
-_SETTINGS: Final = struct.Struct(">hhi")  # a transactional id that is null, acks, time limit
+_HEAD: Final = struct.Struct(">hhih")  # API key, version, correlation id, null client id
+_SETTINGS: Final = struct.Struct(">hhi")  # null transactional id, acks, timeout
 _ERROR: Final = struct.Struct(">ih")  # partition, error
 
 
 class Writer:
-    """Writes to partition 0 of topics over a connection of its own; one thread at a time."""
+    """Writes to partition 0 of topics over its own connection; one thread at a time."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         host, _, port = bootstrap_servers.partition(",")[0].rpartition(":")
@@ -40,7 +40,7 @@ class Writer:
         self._socket.close()
 
     def write(self, topic: str, record: SourceRecord) -> None:
-        """Write a record, and return once it is acknowledged.
+        """Write a record, and return when it is acknowledged.
 
         Raises:
             KafkaError: the broker refuses it.
@@ -55,7 +55,7 @@ class Writer:
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._received(4))
         answer = self._received(size)
-        # Behind the correlation id: an array of one topic, its name, an array of one partition.
+        # After the correlation id: an array of one topic, its name, an array of one partition.
         _, code = _ERROR.unpack_from(answer, 4 + 4 + len(name) + 4)
         if code:
             raise KafkaError(f'cannot write to topic "{topic}"', code=code)

@@ -1,4 +1,4 @@
-"""Aggregates in plain Python: by key, by window of time and by session; `sliding` has the other windows.
+"""Aggregates in plain Python: by key, by time window and by session; `sliding` has sliding windows.
 
 Source: Kafka Streams `KStreamAggregate`, `KTableAggregate`, `KStreamWindowAggregate`,
 `KStreamSessionWindowAggregate`.
@@ -22,7 +22,7 @@ from duolog.testing.reference.sliding import in_sliding_windows
 
 
 def fold_of(node: AggregateNode) -> Run:
-    """Return the function that folds a record of a group into its row, or its rows."""
+    """Return the function that folds a grouped record into its row, or its rows."""
     match node.windows:
         case None:
             return _add_to_row(node)
@@ -104,9 +104,10 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
 
 
 def _told_on_close(node: AggregateNode, update: Run) -> Run:
-    """Return the function that updates rows, and tells those whose windows have closed.
+    """Return the function that updates rows, and emits those whose windows have closed.
 
-    They stay behind their results. How far they were told is kept beside them: now, and before this record.
+    Rows stay in the store after they are emitted. The window end up to which rows were emitted is stored next to them, as of
+    now and as of the previous record.
     """
     results = results_of(node)
     inner = node.schema.inner_key
@@ -141,7 +142,7 @@ def _told_on_close(node: AggregateNode, update: Run) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _OnClose:
-    """Updates rows with a record, and tells those that have closed; a tick tells more where none comes."""
+    """Updates rows with a record and emits closed ones; without records, a tick emits more."""
 
     node: AggregateNode
     run: Run
@@ -155,14 +156,14 @@ class _OnClose:
 
 
 def tick_of(node: AggregateNode) -> Callable[[int, Stores], Sequence[Entry]]:
-    """Return what a tick does to an aggregate that closes windows when no record comes."""
+    """Return the tick function of an aggregate that closes windows without records."""
     run = fold_of(node)
     assert isinstance(run, _OnClose)
     return run.tick
 
 
 def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None:
-    """Return the start from which on windows are told, where those before are lost."""
+    """Return the first window start whose results are emitted, if earlier ones are lost."""
     if node.lost_ms is None:
         return None
     assert isinstance(node.windows, FixedWindows), node.windows
@@ -170,7 +171,7 @@ def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None
 
 
 def _told(node: AggregateNode) -> str:
-    """Return where it is kept up to which end rows were told, and before the last record."""
+    """Return the name of the store with the window end up to which rows were emitted, now and before the last record."""
     return f"{node.store}, told"
 
 
@@ -194,7 +195,7 @@ def _merge(node: AggregateNode) -> Callable[[Row, Row], Row]:
 
 
 def _stream_time(node: AggregateNode, entry: Entry, stores: Stores) -> int:
-    """Return stream time as it is with this record; it is kept beside the rows."""
+    """Return stream time including this record; it is stored next to the rows."""
     times = stores.setdefault(f"{node.store}, stream time", {})
     seen = times.get(())
     now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
@@ -203,7 +204,7 @@ def _stream_time(node: AggregateNode, entry: Entry, stores: Stores) -> int:
 
 
 def is_over(node: AggregateNode, key: Row, stores: Stores) -> bool:
-    """Tell whether a key's window has closed so long ago that its row is kept no more."""
+    """Return True if a key's window closed so long ago that its row has been evicted."""
     times = stores.get(f"{node.store}, stream time")
     end = key[-1]
     if node.windows is None or not times:
@@ -218,7 +219,7 @@ def is_over(node: AggregateNode, key: Row, stores: Stores) -> bool:
 
 
 def _add_to_row(node: AggregateNode) -> Run:
-    """Return the function that adds a record to the row of its key, or takes it back from there."""
+    """Return the function that adds a record to the row of its key, or subtracts it."""
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
     add = _step(node, [kept.add for kept in node.accumulators])
     subtract = _step(node, [kept.subtract for kept in node.accumulators if kept.subtract])
@@ -241,7 +242,7 @@ def _add_to_row(node: AggregateNode) -> Run:
         now = Kept(row, time)
         before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
         updated = after(made(entry, results(entry.key, now), time), before)
-        # Last: a record for which anything has no value leaves the store as it was.
+        # Update the store last: a record that fails must not change it.
         store[entry.key] = now
         return [updated]
 
@@ -249,7 +250,7 @@ def _add_to_row(node: AggregateNode) -> Run:
 
 
 def _adder(node: AggregateNode) -> Callable[[Entry, Row | None], Row]:
-    """Return the function from a record, and accumulators if there are any, to new accumulators."""
+    """Return the function from a record and accumulators, if any, to new accumulators."""
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
     add = _step(node, [kept.add for kept in node.accumulators])
 

@@ -1,4 +1,4 @@
-"""Functions that are called with records, in the reference evaluator: each record as it passes."""
+"""Calls of users' functions with records, in the reference evaluator."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from duolog.testing.reference.scalars import RecordError
 
 
 def called(node: ForEach) -> Run:
-    """Return what calls the function of a node.
+    """Return the function that calls the function of a node.
 
     Source: Kafka Streams `KStreamPeek`.
     """

@@ -1,4 +1,4 @@
-"""Casts on plain Python values, as Spark SQL makes them with ansi off: what cannot be is null.
+"""Casts of plain Python values, as in Spark SQL with ansi off: a failed cast is null.
 
 Source: Spark `org.apache.spark.sql.catalyst.expressions.Cast`.
 """
@@ -32,13 +32,13 @@ _FALSE: Final = {"f", "false", "n", "no", "0"}
 
 
 def wrap(value: int, of: Type) -> int:
-    """Return `value` as it is after an overflow of the type's width."""
+    """Return `value` after an overflow of the type's width."""
     half = 1 << (BITS[of] - 1)
     return (value + half) % (2 * half) - half
 
 
 def saturate(value: float, of: Type) -> int:
-    """Return the integer next to `value` on the side of zero, no wider than the type."""
+    """Return `value` truncated to an integer, limited to the range of the type."""
     half = 1 << (BITS[of] - 1)
     if math.isnan(value):
         return 0
@@ -55,7 +55,7 @@ def fit(value: PythonDecimal, of: Decimal) -> PythonDecimal | None:
 
 
 def cast_value(value: object, given: Type, wanted: Type) -> object:
-    """Return `value` of the type `given` as one of the type `wanted`, or None.
+    """Return `value` of the type `given` converted to the type `wanted`, or None.
 
     Example:
         >>> cast_value(" 15.9 ", STRING, INT), cast_value("x", STRING, INT)
@@ -88,7 +88,7 @@ def _to_integer(value: object, of: Type) -> int | None:
 
 def _text_to_integer(text: str, of: Type) -> int | None:
     found = _WHOLE.match(text)
-    # A point without digits is 0 to Spark, a sign alone is nothing.
+    # Spark parses a point without digits as 0, but not a sign alone.
     if not found or not (found[2] or found[3]):
         return None
     number = int(found[1] + (found[2] or "0"))

@@ -1,6 +1,6 @@
-"""What goes from node to node in the reference evaluator, and what its stores hold.
+"""The records between nodes of the reference evaluator, and the contents of its stores.
 
-State is a dict for each store, of one task, by key.
+State is one dict per store and task, by key.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ NOWHERE: Final = Place("", 0, 0)
 class Entry:
     """A record between nodes: a stream's `value`, or a table's change from `old` to `value`.
 
-    `old_timestamp_ms` is the old row's, and says something only where there is one.
+    `old_timestamp_ms` is the old row's, and only meaningful if there is one.
     """
 
     key: Row
@@ -29,17 +29,17 @@ class Entry:
     old: Row | None = None
     old_timestamp_ms: int = 0
     latest: bool = True
-    """Of a table: whether there is no later row of the key."""
+    """For a table: True if the key has no later row."""
     branch: int = 0
-    """Behind a split: which branch it goes to."""
+    """After a split: the number of its branch."""
     place: Place = NOWHERE
-    """Of the source's record that has set it off."""
+    """The position of the source record that caused this record."""
     headers: Headers = ()
 
 
 @dataclass(slots=True)
 class Kept:
-    """What a store holds for a key: a table's row, or an aggregation's accumulators."""
+    """The content of a store for a key: a table's row, or an aggregation's accumulators."""
 
     row: Row
     timestamp_ms: int
@@ -53,12 +53,12 @@ Run = Callable[[Entry, Stores], Sequence[Entry]]
 
 
 def is_null(key: Row) -> bool:
-    """Tell if a key is null: all of its columns are."""
+    """Return True if a key is null: if all of its columns are."""
     return all(column is None for column in key)
 
 
 class NewRowFailed(RecordError):
-    """The new side of a change has no value; what is left of the change."""
+    """The new row of a change could not be computed; `left` is the rest of the change."""
 
     def __init__(self, left: Entry) -> None:
         super().__init__("a row of a join has no value")
@@ -66,21 +66,21 @@ class NewRowFailed(RecordError):
 
 
 LookedUp = Callable[[Node, Node], Node]
-"""Where a node finds the rows of a table: `Levels.looked_up`."""
+"""Maps a node and a table to the node with the table's rows: `Levels.looked_up`."""
 
 LookUp = Callable[[Row, Stores, int | None], "Kept | None"]
-"""Finds the row that a key has, or had at a time, and its timestamp, in the stores of a task."""
+"""Returns the row of a key, now or at a time, with its timestamp, from the stores of a task."""
 
 
 def after(entry: Entry, kept: Kept | None) -> Entry:
-    """Return `entry` with the row that was there before, and its timestamp."""
+    """Return `entry` with the previous row and its timestamp."""
     if kept is None:
         return entry
     return replace(entry, old=kept.row, old_timestamp_ms=kept.timestamp_ms)
 
 
 def made(entry: Entry, value: Row | None, timestamp_ms: int, key: Row | None = None) -> Entry:
-    """Return what `entry` has made of a table: without an old row, and no branch of a split."""
+    """Return a table's record caused by `entry`: without an old row, and without the branch of a split."""
     return Entry(
         entry.key if key is None else key,
         value,

@@ -1,7 +1,7 @@
-"""Expressions, evaluated in plain Python with SQL's nulls.
+"""Evaluates expressions in plain Python with SQL's nulls.
 
-`compile_expression` gives a function from the values at hand to a value. It types the expression
-first, so that integers wrap at their width and arguments are widened as in Spark.
+`compile_expression` returns a function from column values to a value. It types the expression first, so that integers
+wrap at their width and arguments are widened as in Spark.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,25 +34,25 @@ from duolog.testing.reference.steps import STEPS
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What an expression reads: values by name, and the record's time."""
+    """The inputs of an expression: values by name, and the record's time."""
 
     columns: Mapping[str, object] = field(default_factory=dict)
     table_columns: Mapping[str, object] = field(default_factory=dict)
     accumulators: Mapping[str, object] = field(default_factory=dict)
     timestamp_ms: int = 0
     record: "Beside | None" = None
-    """The record of a stream that is at hand, for what stands beside its key and value."""
+    """The current record of a stream, for its metadata."""
     wall_clock_ms: int = 0
 
 
 Evaluate = Callable[[Values], object]
 
 Headers = tuple[tuple[str, bytes | None], ...]
-"""Headers by name, in their order; a name may stand more than once."""
+"""Headers by name, in order; names may be repeated."""
 
 
 class Beside(Protocol):
-    """What stands beside key and value of a record."""
+    """The metadata of a record."""
 
     @property
     def place(self) -> "Place": ...
@@ -62,7 +62,7 @@ class Beside(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a record stands that a topic has."""
+    """The position of a record in a topic."""
 
     topic: str
     partition: int
@@ -75,7 +75,7 @@ def compile_expression(  # noqa: PLR0911 - a table of cases
     """Return the function that computes `expression` over values of the columns in `scope`.
 
     Raises:
-        StatementError: as `type_of` does.
+        StatementError: as for `type_of`.
 
     Example:
         >>> from duolog.plan.expressions import literal
@@ -135,7 +135,7 @@ def _item(whole: Evaluate, key: Evaluate) -> Evaluate:
             case list(), int():
                 return of[at] if -len(of) <= at < len(of) else None
             case _:
-                # A STRUCT or a MAP; keys are equal as they are in comparisons.
+                # A STRUCT or a MAP; keys are compared like other values.
                 assert isinstance(of, dict), of
                 same = (value for one, value in of.items() if order_key(one) == order_key(at))
                 return next(same, None)
@@ -176,11 +176,11 @@ def _null_if_any_is(scalar: Scalar, args: list[Evaluate], of: Type) -> Evaluate:
 
 
 def _argument_types(call: Call, of: Type, scope: Scope) -> tuple[Type, ...]:
-    """Return the types that the arguments are widened to before the function sees them."""
+    """Return the types to which the arguments are widened before the call."""
     types = tuple(type_of(arg, scope) for arg in call.args)
     match call.function:
         case "+" | "-" | "*" | "/" | "%" if isinstance(of, Decimal):
-            # Decimals keep their own scales; integers become decimals of theirs.
+            # Decimals keep their own scale; integers become decimals with scale 0.
             return tuple(_exact(of_arg) for of_arg in types)
         case "+" | "-" | "*" | "/" | "%" | "ABS" | "COALESCE" | "GREATEST" | "LEAST":
             return (of,) * len(types)

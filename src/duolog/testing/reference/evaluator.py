@@ -1,18 +1,16 @@
-"""A plan, evaluated in plain Python: slow, short, and what the engine must agree with.
+"""Evaluates a plan in plain Python: slow, short, and the specification of the engine.
 
     evaluator = ReferenceEvaluator(topology.build(), tasks=2)
     evaluator.run([SourceRecord("flights", 0, 0, 1000, b"UA", b'{"dest":"SFO"}')])
 
-Each `run` is one micro-batch: every ingress, then level by level every task. A task takes its
-records in Kafka Streams' order. Its queues are one for each source partition (or upstream task)
-that sends to it; again and again the queue goes whose head has the smallest timestamp, then the
-smallest edge id, then the smallest source partition or task; rows of global tables go before all
-others, and to every task. Records that a node sends to
-several others go all the way down to the first, then to the second. What leaves under a new key
-is sent when the record that caused it is done.
+Each `run` is one micro-batch: every ingress, then level by level every task. A task reads its records in Kafka Streams'
+order. It has one queue for each source partition (or upstream task) that sends to it. The next record is always the head
+with the smallest timestamp, then the smallest edge id, then the smallest source partition or task. Rows of global tables
+come before all others, in every task. If a node has several children, a record is passed all the way down to the first,
+then to the second. Records with a new key are sent when the record that caused them has been processed.
 
-With `cache`, an aggregate forwards only the last update of each key, at the end of the task's
-micro-batch, in the order in which the keys were last touched: Kafka Streams' record cache.
+With `cache`, an aggregate forwards only the last update of each key, at the end of the task's micro-batch, in the order
+in which the keys were last updated, like Kafka Streams' record cache.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`, `CachingKeyValueStore`.
 """
@@ -61,7 +59,7 @@ _FIRST: Final = -1
 
 
 class SourceRecord(NamedTuple):
-    """A record as it stands in a topic."""
+    """A record in a topic."""
 
     topic: str
     partition: int
@@ -73,7 +71,7 @@ class SourceRecord(NamedTuple):
 
 
 class SinkRecord(NamedTuple):
-    """A record for a topic. `task` wrote it; of an ingress, that is the source's partition."""
+    """A record for a topic. `task` wrote it; in an ingress, this is the source's partition."""
 
     topic: str
     task: int
@@ -82,11 +80,11 @@ class SinkRecord(NamedTuple):
     value: bytes | None
     headers: Headers = ()
     partition: int | None = None
-    """The one that it has chosen; None: that of its key."""
+    """The partition that it chose; None: that of its key."""
 
 
 class _Queued(NamedTuple):
-    """A record in a queue of a task. Heads of two queues compare by time, queue and source."""
+    """A record in a queue of a task. Heads of queues are ordered by time, queue and source."""
 
     timestamp_ms: int
     queue: int
@@ -99,11 +97,11 @@ _From = tuple[str, int]
 """A partition of a topic, or an upstream task."""
 
 Queues = dict[tuple[int, _From], list[_Queued]]
-"""The queues of a task: by their first edge, and by where they come from."""
+"""The queues of a task, by their first edge and by their source."""
 
 
 class _Compiled:
-    """A plan made ready: its levels, what each node does, and the serdes where bytes are needed."""
+    """A compiled plan: its levels, the function of each node, and the serdes."""
 
     def __init__(self, plan: Plan, tasks: int) -> None:
         self.levels = find_levels(plan, tasks)
@@ -114,7 +112,7 @@ class _Compiled:
             for node in nodes
             if isinstance(node, AggregateNode) and node.idle_ms is not None
         }
-        """What a tick does to the nodes that close windows when no record comes."""
+        """The tick functions of nodes that close windows without records."""
         self.successors = {node: self.levels.successors(node) for node in nodes}
         self.feeds = {source: self.levels.feeds(source) for source in plan.sources}
         self.serdes: dict[Node, tuple[Serde, Serde]] = {
@@ -153,22 +151,22 @@ class ReferenceEvaluator:
     def __init__(
         self, plan: Plan, *, tasks: int = 1, cache: bool = False, passes_over: bool = False
     ) -> None:
-        """Make an evaluator.
+        """Create an evaluator.
 
         Args:
-            plan: what to evaluate.
+            plan: the plan to evaluate.
             tasks: the number of tasks.
-            cache: whether aggregates forward the last update of a key only.
-            passes_over: whether records that cannot be processed are passed over, and counted.
+            cache: aggregates forward only the last update of a key.
+            passes_over: records that cannot be processed are skipped and counted.
         """
         self._compiled = _Compiled(plan, tasks)
         self._cache = cache
         self._passes_over = passes_over
         self.failed = 0
-        """Records that were passed over because they could not be processed."""
+        """The number of records that were skipped because they could not be processed."""
         self._stores: dict[tuple[int, int], Stores] = {}
         self.dropped = 0
-        """Records that were dropped because they could not be read."""
+        """The number of records that were dropped because they could not be read."""
         self.wall_clock_ms = 0
         self.application_id = "topology-driver"
         self._times = SourceClock()
@@ -177,9 +175,9 @@ class ReferenceEvaluator:
     def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
 
-        `tick_ms` is a tick behind them: the time by the wall clock.
+        `tick_ms` is a tick after the records: the wall-clock time.
 
-        Records of one topic partition are taken in the order of their offsets.
+        The records of a topic partition are processed in the order of their offsets.
         """
         levels = self._compiled.levels
         by_partition: list[list[SinkRecord]] = []
@@ -205,7 +203,7 @@ class ReferenceEvaluator:
         return written
 
     def rows(self, table: Node) -> list[StoredRow]:
-        """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
+        """Return the rows in the store of `table`, of all tasks; for a suppress, the buffered rows."""
         if isinstance(table, ProcessorRows):
             return [row for task in self._processors.values() for row in task.rows(table)]
         (store,) = table.stores
@@ -222,7 +220,7 @@ class ReferenceEvaluator:
         ]
 
     def close(self) -> None:
-        """End the evaluator, and the processors in it."""
+        """Close the evaluator and its processors."""
         for processors in self._processors.values():
             processors.close()
 
@@ -276,7 +274,7 @@ class ReferenceEvaluator:
         if any(queues.values()) or tick_ms is not None:
             pass_on.processors = self._processors_of(part, task)
             pass_on.begin(stores)
-        # The queues are not sorted by time: a merge that looks at heads only is the rule itself.
+        # The queues are not sorted by time: merging by their heads is the specified order.
         for queued in heapq.merge(*queues.values()):
             if not queued.edge.everywhere:
                 pass_on.processors.observe(queued.timestamp_ms)
@@ -304,7 +302,7 @@ class ReferenceEvaluator:
 
 
 class _Pass:
-    """One task's part of a micro-batch: runs nodes, and carries records to edges and sinks."""
+    """One task's part of a micro-batch: runs nodes, and passes records to edges and sinks."""
 
     def __init__(
         self,
@@ -325,7 +323,7 @@ class _Pass:
         self.processors = TaskProcessors((), "", "", lambda: 0)
 
     def process(self, node: Node, entry: Entry, stores: Stores) -> None:
-        """Run `node` on a record, and then what follows it."""
+        """Run `node` on a record, then its children."""
         if isinstance(node, Sink):
             try:
                 self._write(node, entry)
@@ -339,13 +337,13 @@ class _Pass:
             self.forward(node, forwarded, stores)
 
     def begin(self, stores: Stores) -> None:
-        """Let the processors of the task begin."""
+        """Start the processors of the task."""
         for node, forwarded in self.processors.begin():
             self.forward(node, forwarded, stores)
             self.release()
 
     def punctuate(self, stores: Stores) -> None:
-        """Call the processors that are due by stream time: a record is done."""
+        """Call the processors that are due by stream time, after a record has been processed."""
         while (node := self.processors.due()) is not None:
             now, kind = self.processors.stream_time, PunctuationType.STREAM_TIME
             told = self.processors.punctuate(node, kind, now, self._record_failed)
@@ -353,7 +351,7 @@ class _Pass:
             self.release()
 
     def tick(self, node: Process, now: int, stores: Stores) -> None:
-        """Tell a processor the time by the wall clock."""
+        """Pass the wall-clock time to a processor."""
         kind = PunctuationType.WALL_CLOCK_TIME
         told = self.processors.punctuate(node, kind, now, self._record_failed)
         self.forward(node, told, stores)
@@ -376,7 +374,7 @@ class _Pass:
             self._record_failed(error)
             if isinstance(error, NewRowFailed):
                 return [error.left]
-            # From here on the row of a table counts as deleted.
+            # From here on, the row of a table counts as deleted.
             return run(replace(entry, value=None), stores) if of_table else []
 
     def forward(self, node: Node, entries: Sequence[Entry], stores: Stores) -> None:
@@ -390,14 +388,14 @@ class _Pass:
                     self.route(successor, entry)
 
     def flush(self, node: Node, stores: Stores) -> None:
-        """Forward what the cache has kept back."""
+        """Forward the cached updates."""
         held = self.cached.pop(node).values()
-        # A row that came and went is not spoken of.
+        # A row that was both created and deleted is not forwarded.
         told = [entry for entry in held if (entry.value, entry.old) != (None, None)]
         self.forward(node, told, stores)
 
     def release(self) -> None:
-        """Send what goes on under a new key: the record that caused it is done."""
+        """Send records with a new key: the record that caused them has been processed."""
         for edge, entry, chosen in self._rekeyed:
             self.route(edge, entry, chosen)
         self._rekeyed.clear()
@@ -411,7 +409,7 @@ class _Pass:
             self._rekeyed.append((edge, entry, chosen))
 
     def route(self, edge: Edge, entry: Entry, chosen: int | None = None) -> None:
-        """Put a record into the queue of the task that its key belongs to, or of the partition that it has chosen."""
+        """Append a record to the queue of its key's task, or of the partition that it chose."""
         tasks = self._compiled.levels.tasks
         data = self._compiled.edge_keys[edge.id].serialize(
             None if is_null(entry.key) else entry.key[: len(edge.key)]
@@ -420,7 +418,7 @@ class _Pass:
         if chosen is None:
             chosen = self._task if data is None else murmur2(data) & 0x7FFFFFFF
         task = chosen % among % tasks
-        # Rows of a global table go before whatever else there is.
+        # Rows of a global table precede all other records.
         time = _FIRST if edge.everywhere else entry.timestamp_ms
         for to in range(tasks) if edge.everywhere else [task]:
             queue = self._queues[edge.target, to][edge.queue, self.source]
@@ -437,7 +435,7 @@ class _Pass:
 
 
 def latest(written: Iterable[SinkRecord], topic: str) -> dict[bytes | None, bytes]:
-    """Return the table that the changelog in `topic` leads to: the latest value of each key."""
+    """Return the table that results from the changelog in `topic`: the latest value of each key."""
     table: dict[bytes | None, bytes] = {}
     for record in written:
         if record.topic == topic and record.value is None:
@@ -451,7 +449,7 @@ def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
     for entry in entries:
         if entry.old is None and entry.key in cache and cache[entry.key].value is not None:
             _set_aside(cache, entry.key)
-        # The old row is the one before the micro-batch; the place is that of the last touch.
+        # The old row is the one before the micro-batch; the position is that of the last update.
         first = cache.pop(entry.key, None)
         cache[entry.key] = (
             replace(entry, old=first.old, old_timestamp_ms=first.old_timestamp_ms)
@@ -461,7 +459,7 @@ def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
 
 
 def _set_aside(cache: dict[Row, Entry], key: Row) -> None:
-    """Let a row that has gone be told in its place, beside the one that begins anew."""
+    """Keep a deleted row at its position in the cache, in addition to the new row of the same key."""
     held = list(cache.items())
     cache.clear()
     for at, (known, entry) in enumerate(held):
@@ -469,7 +467,7 @@ def _set_aside(cache: dict[Row, Entry], key: Row) -> None:
 
 
 def _topics_read(ingresses: Iterable[Ingress], topics: Sequence[str]) -> list[str]:
-    """Return the topics that have records, in the order of the sources that read them."""
+    """Return the topics with records, in the order of the sources that read them."""
     read = (filter(ingress.source.reads_topic, topics) for ingress in ingresses)
     return list(dict.fromkeys(topic for of_source in read for topic in of_source))
 

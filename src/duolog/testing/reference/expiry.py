@@ -1,4 +1,4 @@
-"""Rows that go when they were not updated for a time, in plain Python."""
+"""Expiry of rows that are not updated, in plain Python."""
 
 from typing import Protocol
 
@@ -17,14 +17,14 @@ class Keeping(Protocol):
 
 
 def see(node: Keeping, entry: Entry, stores: Stores) -> None:
-    """Move the stream time of a store on."""
+    """Advance the stream time of a store."""
     times = stores.setdefault(_times(node), {})
     seen = times.get(())
     times[()] = Kept((), max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms))
 
 
 def find(node: Keeping, key: Row, stores: Stores) -> Kept | None:
-    """Return the row of a key, if there is one that lives."""
+    """Return the row of a key, unless it has expired."""
     kept = stores[node.store].get(key)
     if kept is None or node.ttl_ms is None:
         return kept

@@ -1,7 +1,7 @@
-"""What the nodes of a foreign-key join do to a record, in plain Python.
+"""The nodes of a foreign-key join, in plain Python.
 
-A subscription's value is (left key…, number, instruction, left row); an answer's is (number, outcome,
-left row, right row); an announcement's (number, whether the row can be joined).
+A subscription's value is (left key…, number, instruction, left row), an answer's (number, outcome, left row, right
+row), and an announcement's (number, whether the row can be joined).
 
 Source: Kafka Streams `SubscriptionSendProcessorSupplier`, `SubscriptionReceiveProcessorSupplier`,
 `SubscriptionJoinProcessorSupplier`, `ForeignTableJoinProcessorSupplier`, `ResponseJoinProcessorSupplier`.
@@ -38,11 +38,11 @@ from duolog.testing.reference.evaluation import Values, compile_expression
 from duolog.testing.reference.scalars import RecordError
 
 _LAST: Final[Row] = ()
-"""Where stores keep the last number: no record has such a key."""
+"""The key under which stores keep the last number: records have no such key."""
 
 
 class Instruction(IntEnum):
-    """What a subscription asks for."""
+    """The request in a subscription."""
 
     DELETE = 0
     DELETE_AND_ANSWER = 1
@@ -51,7 +51,7 @@ class Instruction(IntEnum):
 
 
 class Outcome(IntEnum):
-    """What an answer says of the right row, or GONE: of the left one."""
+    """The state of the right row in an answer, or GONE, the state of the left one."""
 
     GONE = 0
     MISSING = 1
@@ -79,7 +79,7 @@ def numbered(node: Numbered) -> Run:
         last.row = (number,)
         try:
             old = side(entry, entry.old, entry.old_timestamp_ms, number)
-        except RecordError:  # told when it was new
+        except RecordError:  # reported when the row was new
             old = None
         try:
             now = side(entry, entry.value, entry.timestamp_ms, number)
@@ -91,7 +91,7 @@ def numbered(node: Numbered) -> Run:
 
 
 def _foreign_key(node: Numbered, row: Row | None) -> Row | None:
-    """Return the foreign key in a numbered row; None if there is none, or a null in it."""
+    """Return the foreign key in a numbered row; None if it is missing or contains a null."""
     key = row[-1 - len(node.keys) : -1] if row is not None else (None,)
     return None if None in key else key
 
@@ -207,7 +207,7 @@ def foreign_table(node: ForeignTable) -> Run:
 
 
 def _nulls_first(key: Row) -> list[Any]:
-    """Return what keys are ordered by: of several columns, some may be null."""
+    """Return the sort key of a key: some of its columns may be null."""
     return [(part is not None, part) for part in key]
 
 
@@ -249,7 +249,7 @@ def foreign_join(node: ForeignJoin) -> Run:
 
 
 def _accepts(store: dict[Row, Kept], key: Row, number: int, *, gone: bool) -> bool:
-    """Tell if an answer to the row of this number still counts, and remember the number if it is new."""
+    """Return True if an answer to the row of this number is not stale, and store the number if it is new."""
     known, last = store.get(key), store.get(_LAST, Kept((0,), 0))
     is_new = (number,) > last.row
     if (number,) < known.row if known else not gone and not is_new:

@@ -1,7 +1,7 @@
-"""Windows that close where no record comes, in plain Python: a tick tells the time by the wall clock.
+"""Closing of windows without records, in plain Python: a tick carries the wall-clock time.
 
-A task is idle from the first tick on before which no record has come since the one before. When that is long ago, stream
-time goes on with the wall clock, up to the close of the last window.
+A task is idle from the first tick before which no record has arrived since the previous tick. After the idle timeout,
+stream time follows the wall clock, up to the close of the last window.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,19 +10,19 @@ from duolog.plan.nodes import AggregateNode
 from duolog.testing.reference.entries import Entry, Kept, Stores
 
 Tell = Callable[[Entry, Stores], Sequence[Entry]]
-"""Tells what has closed by stream time as it is now."""
+"""Emits the windows that have closed by the current stream time."""
 
 _BUSY = -1
 
 
 def saw_record(node: AggregateNode, stores: Stores) -> None:
-    """Keep in mind that a task was not idle."""
+    """Record that a task is not idle."""
     if node.idle_ms is not None:
         stores[_idle(node)] = {(): Kept((), _BUSY)}
 
 
 def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequence[Entry]:
-    """Tell the time: return what closes if no record has come for long."""
+    """Process a tick: return the windows that close because no record has arrived for long enough."""
     times = stores.get(f"{node.store}, stream time")
     if not times:
         return []
@@ -40,5 +40,5 @@ def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequen
 
 
 def _idle(node: AggregateNode) -> str:
-    """Return where it is kept since when a task is idle."""
+    """Return the name of the store with the start of a task's idle time."""
     return f"{node.store}, idle since"

@@ -1,7 +1,7 @@
-"""Joins of streams in plain Python: each side's records are kept, by key and in the order of their coming.
+"""Joins of streams in plain Python: each side stores its records by key, in arrival order.
 
-    store of a side     number, key                           -> row, time      beside it: its stream time
-    those who wait      time, is left, key bytes, number, key -> row, time      told in this order
+    store of a side     number, key                           -> row, time      next to it: its stream time
+    unmatched records   time, is left, key bytes, number, key -> row, time      emitted in this order
 
 Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`, `InMemoryWindowStore`.
 """
@@ -19,11 +19,11 @@ from duolog.testing.reference.evaluation import Values, compile_expression
 from duolog.testing.reference.scalars import RecordError
 
 _WAITING_KEY: Final = 4
-"""Where the key begins in the place of one who waits."""
+"""The index at which the key starts in the store key of an unmatched record."""
 
 
 class PairsFailed(RecordError):
-    """Some results of a record have no value; `left` are the others."""
+    """Some results of a record could not be computed; `left` are the others."""
 
     def __init__(self, errors: Sequence[RecordError], left: Sequence[Entry]) -> None:
         super().__init__("a row of a join has no value")
@@ -32,7 +32,7 @@ class PairsFailed(RecordError):
 
 
 def stream_join_of(node: StreamJoinSide) -> Run:
-    """Return the function that joins a record of one side, and keeps it for the other."""
+    """Return the function that joins a record of one side, and stores it for the other."""
     side = _Side(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
@@ -62,7 +62,7 @@ class _Side:
         self._values = [compile_expression(expression, scope) for _, expression in node.values]
 
     def results(self, entry: Entry, stores: Stores) -> Iterator[Result]:
-        """Yield what the record makes, to be computed, and keep it when all was taken."""
+        """Yield the functions that compute the record's results, and store the record after the last one."""
         stream_time = _observe(self._node.called, entry, stores)
         if is_null(entry.key):
             if self._node.tells_unmatched and entry.value is not None:
@@ -84,7 +84,7 @@ class _Side:
         node = self._node
         first, last = self._window.bounds(entry.timestamp_ms)
         if node.other_unmatched and not node.window.again:
-            # Those before have closed: one without a partner has been emitted unmatched.
+            # Earlier windows have closed: records without a partner have been emitted unmatched.
             first = max(first, stream_time - self._window.before_ms - self._window.grace_ms)
         first = max(first, _time(node.other_store, stores) - node.window.kept_ms + 1)
         partners = [
@@ -112,7 +112,7 @@ class _Side:
             waiting[(at, self._node.of_left, data, _next(waiting, 3), *key)] = Kept(value, at)
 
     def _closed(self, entry: Entry, stores: Stores) -> Iterator[Result]:
-        """Yield the results of all whose windows have closed; they wait no longer."""
+        """Yield the results of unmatched records whose windows have closed, and remove them."""
         told: list[tuple[Row, Kept, bool]] = []
         for store, window, is_own in (
             (self._node.unmatched, self._window, True),
@@ -157,12 +157,12 @@ class _Side:
 
 
 def _next(store: Store, place: int) -> int:
-    """Return a number above those that stand in this place of what a store has."""
+    """Return a number greater than those at this index of a store's keys."""
     return 1 + max((at[place] for at in store), default=0)  # type: ignore[type-var, operator]
 
 
 def _observe(store: str, entry: Entry, stores: Stores) -> int:
-    """Move a stream time on, and return it."""
+    """Advance a stream time, and return it."""
     now = max(entry.timestamp_ms, _time(store, stores))
     stores.setdefault(f"{store}, stream time", {})[()] = Kept((), now)
     return now

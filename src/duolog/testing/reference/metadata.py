@@ -1,4 +1,4 @@
-"""What stands beside key and value, in plain Python: timestamps and headers that are written."""
+"""Timestamps and headers of records, in plain Python."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -41,17 +41,17 @@ def set_time(node: SetTime) -> Run:
 
 
 class SourceClock:
-    """The timestamps that the records of sources get, and the time of each partition so far."""
+    """The timestamps of sources' records, and the greatest timestamp of each partition."""
 
     def __init__(self) -> None:
         self._latest: dict[tuple[Source, int], int] = {}
         self._compiled: dict[Source, Callable[[Values], int | None]] = {}
 
     def stamped(self, source: Source, entry: Entry, wall_clock_ms: int) -> Entry | None:
-        """Return a record with its timestamp; None where it has none and is passed over.
+        """Return a record with its timestamp; None if it is invalid and the record is skipped.
 
         Raises:
-            RecordError: it has none, and its source wants that to fail.
+            RecordError: it is invalid, and the source is configured to fail.
         """
         at = self._time(source, entry, wall_clock_ms)
         invalid = at is None or at < 0
@@ -93,7 +93,7 @@ def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
 def partition_of_record(
     partitioner: Expression | None, of: Node, *, at_most: int | None = None
 ) -> Callable[[Entry], int | None]:
-    """Return the function that gives the partition that a record of a node has chosen; None: that of its key."""
+    """Return the function from a record to the partition that it chooses; None: that of its key."""
     if partitioner is None:
         return lambda _entry: None
     if isinstance(partitioner, KeyFunction):
@@ -119,7 +119,7 @@ def _of_key(function: KeyFunction, entry: Entry) -> int | None:
 
 
 def values_of(entry: Entry, schema: Schema) -> Values:
-    """Return what expressions over the record of a stream read."""
+    """Return the values that expressions over a stream's record read."""
     return Values(
         named(schema, entry.key, entry.value),
         timestamp_ms=entry.timestamp_ms,

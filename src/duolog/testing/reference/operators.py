@@ -1,7 +1,7 @@
-"""What each node of a plan does to a record, in plain Python: the reference for the engine.
+"""The function of each node of a plan, in plain Python: the reference for the engine.
 
-A record of a stream has a value; one of a table has the old row beside the new. `run` returns
-what a node forwards. Aggregates are in `aggregating`, joins of streams in `joining`.
+A stream's record has a value; a table's record has the old and the new row. `run` returns the records that a node
+forwards. Aggregates are in `aggregating`, joins of streams in `joining`.
 
 Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
 `KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`.
@@ -118,7 +118,7 @@ def _group(node: GroupBy) -> Run:
 
 
 def without_failed_old(run: Run, entry: Entry) -> Entry:
-    """Return a change without an old row that failed when it was new: it was not handed on."""
+    """Return a change without its old row if that failed when it was new, because it was not forwarded then."""
     try:
         run(replace(entry, value=None), {})
     except RecordError:
@@ -293,7 +293,7 @@ def _join(node: StreamTableJoin | GlobalTableJoin, look_up: LookUp) -> Run:
 
 
 def _key_of(node: StreamTableJoin | GlobalTableJoin) -> Callable[[Entry], Row]:
-    """Return the function from a record to the key that it is looked up by."""
+    """Return the function from a record to the key with which it looks up the table."""
     if isinstance(node, StreamTableJoin):
         return lambda entry: entry.key
     keys = _row_function(node.stream.schema, tuple(("", key) for key in node.keys))
@@ -312,7 +312,7 @@ def _join_side(node: JoinSide, look_up: LookUp) -> Run:
         time = max(entry.timestamp_ms, other.timestamp_ms) if other else entry.timestamp_ms
         try:
             old = joined(entry.key, _kept(entry.old, entry.old_timestamp_ms), other)
-        except RecordError:  # told when it was new
+        except RecordError:  # reported when the row was new
             old = None
         try:
             new = joined(entry.key, _kept(entry.value, entry.timestamp_ms), other)
@@ -328,7 +328,7 @@ def _kept(row: Row | None, timestamp_ms: int) -> Kept | None:
 
 
 def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kept | None]:
-    """Return the function from a key, the own row and the other table's to the row of the join."""
+    """Return the function from a key, the row of its own table and that of the other to the row of the join."""
     left, right = node.left.schema, node.right.schema.value
     scope = Scope(left.columns, table_columns=right)
     values = [compile_expression(expression, scope) for _, expression in node.values]
@@ -352,7 +352,7 @@ def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kep
 
 
 def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
-    """Return the function that finds the row of a key in `table`, stored or derived."""
+    """Return the function that returns the row of a key in `table`, stored or computed."""
     match table:
         case TableSource() | TableCopy() | ToTable() | ForeignJoin():
             return _kept_rows(table)
@@ -374,7 +374,7 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
                 kept = parent(key, stores, time)
                 try:
                     found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
-                except RecordError:  # told when it was new; counts as deleted since
+                except RecordError:  # reported when the row was new; counts as deleted since
                     return None
                 row = found[0].value if found else None
                 return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
@@ -392,7 +392,7 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
             def of_join(key: Row, stores: Stores, _time: int | None) -> Kept | None:
                 try:
                     return joined(key, left(key, stores, None), right(key, stores, None))
-                except RecordError:  # told when it was new; counts as deleted since
+                except RecordError:  # reported when the row was new; counts as deleted since
                     return None
 
             return of_join
@@ -422,14 +422,14 @@ def _aggregate(node: AggregateNode) -> Run:
 
 
 def _read(entry: Entry) -> tuple[Row, Row | None, int, Entry]:
-    """Return what expressions over the record of a stream read."""
+    """Return the values that expressions over a stream's record read."""
     return entry.key, entry.value, entry.timestamp_ms, entry
 
 
 def _row_function(schema: Schema, columns: tuple[Named, ...]) -> Callable[..., Row]:
     """Return the function from key, value and time to `columns`; a null value has null columns.
 
-    Of a stream it is given the record too.
+    For streams it also receives the record.
     """
     scope = Scope(schema.columns, of_record=True)
     compiled = [compile_expression(expression, scope) for _, expression in columns]
@@ -478,4 +478,4 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     Repartition: _pass,
     Sink: _pass,
 }
-"""One row for each kind of node, but for joins, which must know where their table is."""
+"""One row for each kind of node, except joins, which need the node with their table's rows."""

@@ -1,7 +1,7 @@
-"""Processors in the reference evaluator: called in this process, with stores that are dicts.
+"""Processors in the reference evaluator: called in this process, with dicts as stores.
 
-What a processor is and what its stores do is the very code that production runs (`duolog.functions.processors`); how
-records and times come to it is said here once more.
+Processors and their stores use the production code (`duolog.functions.processors`); the order of records and times is
+implemented independently here.
 """
 
 from collections import defaultdict
@@ -46,7 +46,7 @@ class DictStores:
 
 
 class TaskProcessors:
-    """The processors of a task: when they are called, and what comes of it."""
+    """The processors of a task: when to call them, and what they forward."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TaskProcessors:
             self._hosted[node] = Hosted(node.definition, place, stores, clock)
 
     def begin(self) -> list[tuple[Process, list[Entry]]]:
-        """Begin with those that have not; return what they forward."""
+        """Start the processors, unless done; return the records that they forward."""
         if self._begun:
             return []
         self._begun = True
@@ -84,7 +84,7 @@ class TaskProcessors:
         return found
 
     def observe(self, timestamp_ms: int) -> None:
-        """A record of a time has come to the task."""
+        """Advance stream time to the timestamp of a record."""
         self._stream_time = max(self._stream_time, timestamp_ms)
 
     def process(self, node: Process, entry: Entry, failed: Failed) -> list[Entry]:
@@ -100,7 +100,7 @@ class TaskProcessors:
         return self._done(node, self._hosted[node].process(given, self._stream_time), entry, failed)
 
     def due(self) -> Process | None:
-        """Return the processor that is due by stream time, of several the one that was due first."""
+        """Return the processor that is due by stream time, the earliest of several."""
         kind = PunctuationType.STREAM_TIME
         by_time = sorted(self._hosted, key=lambda node: self._hosted[node].schedules.next(kind))
         if not by_time or self._stream_time < 0:
@@ -111,7 +111,7 @@ class TaskProcessors:
     def punctuate(
         self, node: Process, kind: PunctuationType, now: int, failed: Failed
     ) -> list[Entry]:
-        """Call what a processor has scheduled for a time."""
+        """Make the scheduled calls of a processor that are due."""
         told = self._hosted[node].punctuate(kind, now, self._stream_time)
         return self._done(node, told, None, failed)
 

@@ -1,9 +1,9 @@
-"""The scalar functions of `plan.functions`, on plain Python values.
+"""The scalar functions of `plan.expressions.functions`, on plain Python values.
 
-Each takes the values of its arguments and the type of its result; values have been widened to
-one type before. Null is None, and conditions have three values.
+Each receives the values of its arguments and the result type; arguments have been widened to one type before. Null is
+None, and conditions have three values.
 
-Source: Spark SQL with ansi off, but Java for comparisons with NaN; one function here for each name of the registry.
+Source: Spark SQL with ansi off, except that comparisons with NaN are as in Java; one function for each name in the registry.
 """
 
 import math
@@ -19,18 +19,18 @@ from duolog.serde.json import WIDE
 from duolog.testing.reference.casts import BITS, fit, saturate, wrap
 
 Value = Any
-"""A Python value of a column's type; which, the plan has checked."""
+"""A Python value of a column's type, as checked by the plan."""
 
 
 class RecordError(ArithmeticError):
-    """There is no value for a record: what Kafka Streams calls a processing exception."""
+    """A record cannot be processed, as in Kafka Streams' processing exceptions."""
 
 
 Scalar = Callable[[Sequence[Value], Type], Value]
 
 
 def order_key(value: Value) -> Value:
-    """Return what orders values as Spark does: NaN last and equal to itself, null first inside.
+    """Return a sort key that orders values as Spark does: NaN last and equal to itself, nested nulls first.
 
     Example:
         >>> order_key(float("nan")) > order_key(float("inf")), order_key(-0.0) == order_key(0.0)
@@ -48,14 +48,14 @@ def order_key(value: Value) -> Value:
 
 
 def both(values: Sequence[Value]) -> bool | None:
-    """AND over any number of conditions: one false is enough, then one null."""
+    """AND of any number of conditions: false if one is false, else null if one is null."""
     if False in values:
         return False
     return None if None in values else True
 
 
 def either(values: Sequence[Value]) -> bool | None:
-    """OR over any number of conditions: one true is enough, then one null."""
+    """OR of any number of conditions: true if one is true, else null if one is null."""
     if True in values:
         return True
     return None if None in values else False
@@ -80,7 +80,7 @@ def _arithmetic(sign: str) -> Scalar:
 
 
 def _negated(value: Value) -> Value:
-    # Python's own minus rounds a decimal to 28 digits.
+    # Python's unary minus rounds a decimal to 28 digits.
     return value.copy_negate() if isinstance(value, PythonDecimal) else -value
 
 
@@ -145,7 +145,7 @@ def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
 
 
 def _compared(value: Value) -> Value:
-    """Return what comparisons see: a NaN as in Java and Python, and what holds other values by their order."""
+    """Return the value to compare: a NaN as in Java and Python, other values by their sort key."""
     return value if isinstance(value, float) else order_key(value)
 
 
@@ -261,7 +261,7 @@ NULL_SEES: Final[dict[str, Scalar]] = {
     "GREATEST": _extreme(max),
     "LEAST": _extreme(min),
 }
-"""Functions that look at nulls themselves."""
+"""Functions that handle nulls themselves."""
 
 NULL_PASSES: Final[dict[str, Scalar]] = {
     **{sign: _arithmetic(sign) for sign in "+-*/%"},

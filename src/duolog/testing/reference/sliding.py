@@ -12,7 +12,7 @@ from duolog.serde.row import Row
 from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, after, is_null, made
 
 Add = Callable[[Entry, Row | None], Row]
-"""What a record makes of what was kept, or of nothing."""
+"""Computes new accumulators from a record and the previous ones, if any."""
 
 Results = Callable[[Row, Kept], Row]
 
@@ -24,7 +24,7 @@ def in_sliding_windows(
     results: Results,
     stream_time: Callable[[Entry, Stores], int],
 ) -> Run:
-    """Return the function that folds a record into the windows that hold it, and those that it makes."""
+    """Return the function that folds a record into the windows that contain it, and the windows that it creates."""
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
@@ -36,7 +36,7 @@ def in_sliding_windows(
         found = _Found(windows, store, entry, add, closed)
         changed = list(found.early() if entry.timestamp_ms < windows.difference_ms else found.all())
         told = []
-        # A window may change twice: it begins right behind the record before, and ends with this one.
+        # A window may change twice: it starts directly after the previous record, and ends with this one.
         for key, now, row in [(key, now, results(key, now)) for key, now in changed]:
             kept = store.get(key)
             before = kept and Kept(results(key, kept), kept.timestamp_ms)
@@ -49,7 +49,7 @@ def in_sliding_windows(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What becomes of the windows of a key with a record; what has closed is left out."""
+    """The changes of a key's windows by a record, without closed windows."""
 
     windows: SlidingWindows
     store: Store
@@ -58,7 +58,7 @@ class _Found:
     closed: int
 
     def all(self) -> Iterator[tuple[Row, Kept]]:
-        """Yield what changes, in order, where no window would begin before 1970."""
+        """Yield the changes in order, if no window would start before 1970."""
         at, difference = self.entry.timestamp_ms, self.windows.difference_ms
         starts = self._starts(at - 2 * difference)
         left = right = None
@@ -84,7 +84,7 @@ class _Found:
         yield from self._copied_behind(right, starts)
 
     def early(self) -> Iterator[tuple[Row, Kept]]:
-        """Yield what changes where the record's own window would begin before 1970."""
+        """Yield the changes if the record's own window would start before 1970."""
         at = self.entry.timestamp_ms
         starts = self._starts(0)
         first, right = self.store.get(self._key(0)), None
@@ -97,7 +97,7 @@ class _Found:
         yield from self._added(0, first)
 
     def _starts(self, first: int) -> set[int]:
-        """Return where the key's windows begin, from `first` to right behind the record."""
+        """Return the starts of the key's windows, from `first` to directly after the record."""
         last = self.entry.timestamp_ms + 1
         starts = (key[-2] for key in self.store if key[:-2] == self.entry.key)
         return {start for start in starts if isinstance(start, int) and first <= start <= last}

@@ -1,7 +1,7 @@
-"""The steps of aggregates, `plan.steps`, on plain Python values.
+"""The steps of aggregates (`plan.expressions.steps`) on plain Python values.
 
-Values with how often each is there are a dict from what they are ordered by; a sketch is a frozenset,
-and so exact. Nothing is changed in place: an accumulator may be read again.
+Values with their counts are a dict by sort key; a sketch is a frozenset, and therefore exact. Nothing is changed in
+place, because an accumulator may be read again.
 """
 
 import math
@@ -19,7 +19,7 @@ _NAN: Final = 2**31 - 1
 
 
 def _frozen(value: Value) -> Any:
-    """Return what a value is ordered by, as a key of dicts."""
+    """Return the sort key of a value, as a dict key."""
 
     def freeze(part: Any) -> Any:
         return tuple(map(freeze, part)) if isinstance(part, list | tuple) else part
@@ -51,7 +51,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _identity(value: Value) -> Any:
-    """Return what is equal of equal values; of maps whatever the order of their keys."""
+    """Return an object that is equal for equal values; for maps, regardless of the order of keys."""
     match value:
         case list():
             return [_identity(item) for item in value]
@@ -112,7 +112,7 @@ def _sortable_as(args: Sequence[Value], of: Type) -> Value:
 
 
 def _counted(kept: _Values | None, value: Value, by: int) -> _Values | None:
-    """Return values with one more or less often there; of one that is not there nothing is taken."""
+    """Return values with the count of one changed; the count of a missing value is not reduced."""
     if value is None:
         return kept
     found = dict(kept or {})
@@ -263,4 +263,4 @@ STEPS: Final[dict[str, Scalar]] = {
     "QUANTILE": _quantile,
     "SQRT": _sqrt,
 }
-"""The steps by name; each sees nulls."""
+"""The steps by name; they handle nulls themselves."""

@@ -1,4 +1,4 @@
-"""Changes that are held back, in plain Python.
+"""Suppress: buffered changes, in plain Python.
 
 Source: Kafka Streams `KTableSuppressProcessor`, `InMemoryTimeOrderedKeyValueChangeBuffer`.
 """
@@ -15,12 +15,12 @@ from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, af
 
 
 class Full(Exception):
-    """More waits than may."""
+    """The buffer exceeds its limit."""
 
 
 @dataclass(slots=True)
 class Waiting(Kept):
-    """The last change of a key, since when the first one waits, and what was told before that."""
+    """The last change of a key, the time since which it is buffered, and the row emitted before."""
 
     last: Entry
     since_ms: int
@@ -31,7 +31,7 @@ LookUp = Callable[[Row, Stores], Kept | None]
 
 
 def suppress(node: Suppress) -> Run:
-    """Return the function that keeps a change back, and lets go of those whose time has come."""
+    """Return the function that buffers a change, and emits those that are due."""
     schema = node.schema
     keys = key_serde(internal_key_format(schema.inner_key).name, schema.key, schema.window)
 
@@ -72,7 +72,7 @@ def _told(change: Waiting) -> Entry:
 
 
 def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
-    """Return stream time as it is with this change; it is kept beside the rows."""
+    """Return stream time including this change; it is stored next to the rows."""
     times = stores.setdefault(f"{node.store}, stream time", {})
     seen = times.get(())
     now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
@@ -81,7 +81,7 @@ def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
 
 
 def waiting_rows(stores: Iterable[Store]) -> list[StoredRow]:
-    """Return the new rows that wait in a store, of all tasks; without deletions."""
+    """Return the new rows buffered in a store, of all tasks, without deletions."""
     changes = ((key, change) for store in stores for key, change in store.items())
     return [
         StoredRow(key, change.last.value, change.timestamp_ms)
@@ -91,7 +91,7 @@ def waiting_rows(stores: Iterable[Store]) -> list[StoredRow]:
 
 
 def told_by(node: Suppress, table: LookUp) -> LookUp:
-    """Return the function that finds a row as those behind were told of it."""
+    """Return the function that returns a row as it was last emitted downstream."""
 
     def look_up(key: Row, stores: Stores) -> Kept | None:
         change = stores[node.store].get(key)

@@ -1,6 +1,6 @@
 """Versioned tables in plain Python.
 
-Beside the latest rows of a table stand all versions of each key, and stream time.
+All versions of each key, and stream time, are stored next to the latest rows of a table.
 
 Source: Kafka Streams `RocksDBVersionedStore`, `KTableSource`.
 """
@@ -12,11 +12,11 @@ from duolog.serde.row import Row
 from duolog.testing.reference.entries import Entry, Kept, Run, Stores, after, is_null
 
 Version = tuple[int, Row | None]
-"""Since when a row is valid; None: since when there is none."""
+"""The time since which a row is valid; a row of None: since which there is none."""
 
 
 def versioned_table(store: str, history_ms: int) -> Run:
-    """Return the function that takes a new row, or a version of before, into the table."""
+    """Return the function that adds a new row, or an earlier version, to the table."""
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         at = entry.timestamp_ms
@@ -37,7 +37,7 @@ def versioned_table(store: str, history_ms: int) -> Run:
 
 
 def version_at(store: str, history_ms: int, key: Row, time: int, stores: Stores) -> Kept | None:
-    """Return the row that a key had at a time; older than the history, only the latest is known."""
+    """Return the row of a key at a time; for times before the history, only the latest version is available."""
     latest = stores[store].get(key)
     if latest and latest.timestamp_ms <= time:
         return latest

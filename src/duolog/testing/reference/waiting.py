@@ -1,6 +1,6 @@
-"""Streams that wait for the rows of their time, in plain Python.
+"""Stream-table joins that buffer records until the rows of their time have arrived, in plain Python.
 
-What waits stands in the store of its join, in the order of time, under one key, with stream time.
+Buffered records are in the store of the join, ordered by time, under one key, together with stream time.
 
 Source: Kafka Streams `KStreamKTableJoinProcessor`, `RocksDBTimeOrderedKeyValueBuffer`.
 """
@@ -14,7 +14,7 @@ from duolog.testing.reference.entries import Entry, Kept, Run, Stores, is_null
 
 
 def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
-    """Return the join of records that wait until stream time is beyond them by the grace period."""
+    """Return the join of records that are buffered until stream time exceeds theirs by the grace period."""
     (buffer,) = node.stores
     key = node.stream.schema.key
     key_bytes = key_serde(internal_key_format(key).name, key).serialize

@@ -1,4 +1,4 @@
-"""Tests in SQL: files of statements with rows that go in, and ASSERTs of what comes out.
+"""Tests in SQL: files of statements with input rows, and ASSERTs of the output.
 
     --@test: late flights are counted
     CREATE STREAM flights (id INT KEY, delay INT) WITH (kafka_topic='flights', value_format='JSON');
@@ -8,7 +8,7 @@
 
 `duolog sql test FILE` runs them; start with `running`.
 
-Source: the form of ksqlDB's own tests in SQL.
+Source: the format of ksqlDB's own tests in SQL.
 """
 
 from duolog.testing.sql.files import SqlTest, read_tests

@@ -1,4 +1,4 @@
-"""Files of tests in SQL: where each begins, what it is called, and whether it must fail."""
+"""Reads files of SQL tests: the position and name of each test, and its expected error."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,20 +14,20 @@ _KNOWN: Final = (_TEST, "expected.error", "expected.message")
 
 @dataclass(frozen=True, slots=True)
 class SqlTest:
-    """A test: its statements stand on the lines of the file where they are."""
+    """A test; its statements keep their line numbers in the file."""
 
     file: str
     line: int
     name: str
     text: str
     expected_error: str | None = None
-    """The class of the error that must come, as its author's system calls it: any error is one."""
+    """The class of the expected error, in the author's system: here any error matches."""
     expected_message: str | None = None
-    """What the message of that error has in it."""
+    """A text in the message of the expected error."""
 
     @property
     def fails(self) -> bool:
-        """Whether a statement of it must fail."""
+        """True if one of its statements must fail."""
         return self.expected_error is not None or self.expected_message is not None
 
 
@@ -35,7 +35,7 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
     """Yield the tests of a file.
 
     Raises:
-        StatementError: a line that begins with --@ is none of those that there are, or there is no test.
+        StatementError: a line starts with an unknown --@ directive, or there is no test.
     """
     lines = text.splitlines()
     begins = [number for number, line in enumerate(lines) if _directive(line)[0] == _TEST]
@@ -65,7 +65,7 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
 
 
 def _statements(lines: Sequence[str]) -> list[str]:
-    """Return lines without directives: an error that repeats its statement must not repeat what it should say."""
+    """Return lines without directives, so that an error that quotes its statement does not contain the expected text."""
     return ["" if _directive(line)[0] else line for line in lines]
 
 

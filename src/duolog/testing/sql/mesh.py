@@ -1,8 +1,8 @@
-"""Queries that feed each other, on the kernel in memory: what one writes, those that read it work off at once.
+"""Connected queries on the kernel in memory: records that one query writes are processed by its readers immediately.
 
 written ─▶ record 0, 1, 2, …     one list over all topics, in the order of writing
-                ▲      │
-                └──────┴─ each query, in the order of creation, from where it was
+    ▲      │
+    └──────┴─ each query, in the order of creation, from its position
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from duolog.testing.rows_written import computed
 
 
 class _Running:
-    """A query, and how many of all records it has seen; `known` are topics that a pattern of it may match."""
+    """A query and its position in the list of records; `known` are the topics that its patterns may match."""
 
     def __init__(self, query: PersistentQuery, known: Iterable[str]) -> None:
         self.query = query
@@ -57,9 +57,9 @@ class Mesh:
         self._running.clear()
 
     def begin(self, query: PersistentQuery, topics: Iterable[str] = ()) -> None:
-        """Begin a query, which reads what its topics hold, or go on with a new plan for it.
+        """Start a query, which reads the records of its topics, or continue it with a new plan.
 
-        `topics` are those that there are, for a query that reads by a pattern: what comes later matches none.
+        `topics` are the existing topics, for a query that reads by a pattern: later topics do not match.
         """
         before = self._running.get(query.id)
         running = _Running(query, topics)
@@ -70,29 +70,29 @@ class Mesh:
         self.settle()
 
     def end(self, query: str) -> None:
-        """End a query, if it runs."""
+        """Stop a query, if it is running."""
         running = self._running.pop(query, None)
         if running is not None:
             running.evaluator.close()
 
     def pause(self, queries: set[str]) -> None:
-        """Let these queries wait, and all others go on."""
+        """Pause these queries, and resume all others."""
         self._paused = queries
         self.settle()
 
     def insert(self, row: InsertedRow) -> None:
-        """Write a row of INSERT … VALUES, and run all that it causes."""
+        """Write a row of INSERT … VALUES, and process all of its consequences."""
         for record in computed(row):
             self._write(record)
         self.settle()
 
     def write(self, topic: str, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
-        """Write a record as it would stand in its topic, and run all that it causes."""
+        """Write a record in the form of its topic, and process all of its consequences."""
         self._write(SinkRecord(topic, 0, timestamp_ms, key, value))
         self.settle()
 
     def take(self, topic: str) -> SourceRecord | None:
-        """Return the next record of a topic that was not taken yet; None where there is none."""
+        """Return the next record of a topic that has not been taken; None if there is none."""
         records = [record for record in self._records if record.topic == topic]
         at = self._taken.get(topic, 0)
         if at >= len(records):
@@ -101,11 +101,11 @@ class Mesh:
         return records[at]
 
     def forget(self, topic: str) -> None:
-        """Drop what is left of a topic that is deleted."""
+        """Skip the remaining records of a deleted topic."""
         self._taken[topic] = self._ends.get(topic, 0)
 
     def settle(self) -> None:
-        """Run records through queries until nothing is left to do."""
+        """Pass records through queries until nothing is left to do."""
         at = min((running.seen for running in self._running.values()), default=0)
         while at < len(self._records):
             for running in list(self._running.values()):

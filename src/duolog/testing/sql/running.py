@@ -1,9 +1,9 @@
-"""Runs tests in SQL: statements in their order, each row through all queries, and what ASSERT claims compared.
+"""Runs SQL tests: statements in order, each row through all queries, and ASSERTs compared with the results.
 
-ASSERT VALUES            takes the next record of the source's topic; columns that it does not name are null, but its time
-                         and window are compared only where it names ROWTIME, WINDOWSTART, WINDOWEND
+ASSERT VALUES            takes the next record of the source's topic; unnamed columns are null, but time and window
+                         are only compared if ROWTIME, WINDOWSTART or WINDOWEND is named
 ASSERT NULL VALUES       the next record is a tombstone of this key
-ASSERT STREAM, TABLE, TOPIC, SCHEMA: what the catalog says
+ASSERT STREAM, TABLE, TOPIC, SCHEMA: compared with the catalog
 """
 
 import time
@@ -30,27 +30,27 @@ _BOUNDS: Final = ("WINDOWSTART", "WINDOWEND")
 
 
 class AssertionFailed(StatementError):
-    """What came out is not what a test claims."""
+    """The result differs from an ASSERT."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What became of a test: why it failed and where, how long it took, and what its topics hold."""
+    """The outcome of a test: reason and line of a failure, duration, and the records of its topics."""
 
     test: SqlTest
     reason: str
     line: int
     seconds: float
     records: tuple[SourceRecord, ...] = ()
-    """All records of its topics, those of INSERT and those of queries, as they were written."""
-    __test__ = False  # For pytest: this is none of its classes.
+    """All records of its topics, of INSERTs and of queries, in the order of writing."""
+    __test__ = False  # For pytest: this is not a test class.
 
     @property
     def passed(self) -> bool:
         return not self.reason
 
     def render(self) -> str:
-        """Return it as lines for a person."""
+        """Return the outcome as lines for people."""
         if self.passed:
             return f"ok    {self.test.name} ({self.seconds:.1f} s)"
         reason = self.reason.replace("\n", "\n        ")
@@ -58,7 +58,7 @@ class TestOutcome:
 
 
 def run_test(test: SqlTest, catalog: Catalog | None = None) -> TestOutcome:
-    """Run a test, and say what became of it; `catalog` is what is there before its first statement."""
+    """Run a test and return its outcome; `catalog` is the catalog before its first statement."""
     started = time.monotonic()
     run = _Run(test, catalog or Catalog())
     reason = ""
@@ -85,7 +85,7 @@ class _Run:
         self._session = SqlSession(catalog.copy(), given=SETTINGS)
         self._mesh = Mesh()
         self.line = test.line
-        """Where the statement stands that is being run."""
+        """The line of the current statement."""
 
     @property
     def records(self) -> tuple[SourceRecord, ...]:
@@ -98,7 +98,7 @@ class _Run:
         """Run all statements.
 
         Raises:
-            DuologError: one cannot run, or claims what is not so.
+            DuologError: a statement cannot run, or an ASSERT fails.
         """
         for piece in pieces(self._test.text):
             if is_blank(piece):
@@ -127,7 +127,7 @@ class _Run:
             self._mesh.pause({name for name, one in queries.items() if one.state == "PAUSED"})
 
     def _forget(self, name: str) -> None:
-        # The catalog has forgotten it: by default a topic has the source's name.
+        # The catalog no longer has it: by default a topic has the source's name.
         self._mesh.forget(name)
 
     def _ensure_next(self, row: InsertedRow, bounds: dict[str, int]) -> None:
@@ -155,7 +155,7 @@ class _Run:
         self._ensure_times(row, wanted.timestamp_ms, found, window, bounds)
 
     def _ensure_headers(self, row: InsertedRow, wanted: SinkRecord, found: SourceRecord) -> None:
-        """Compare the headers that are claimed: the last one of each name, as readers see it."""
+        """Compare the asserted headers: the last one of each name, as for readers."""
         last = dict(found.headers)
         for name, value in wanted.headers:
             if last.get(name) != value:
@@ -184,7 +184,7 @@ class _Run:
 
 
 class _Told:
-    """Reads records of a source, compares them, and tells them to people."""
+    """Decodes records of a source for comparison and for messages."""
 
     def __init__(self, source: SourceInfo) -> None:
         self._source = source
@@ -206,9 +206,9 @@ class _Told:
 
 
 def _bounds(node: exp.Expression) -> dict[str, int]:
-    """Take WINDOWSTART and WINDOWEND out of what ASSERT VALUES names, and return what it claims of them.
+    """Remove WINDOWSTART and WINDOWEND from the columns of ASSERT VALUES, and return their values.
 
-    A row has no such columns: they are in the key that the window makes.
+    They are not columns of a row, but part of a windowed key.
     """
     if not isinstance(node, nodes.AssertValues) or not node.args.get("columns"):
         return {}
@@ -227,7 +227,7 @@ def _bounds(node: exp.Expression) -> dict[str, int]:
 
 
 def _first_line(piece: str) -> int:
-    """Return the line on which the statement of a piece begins, behind comments and empty lines."""
+    """Return the line on which the statement of a piece starts, after comments and empty lines."""
     for number, line in enumerate(piece.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("--"):
             return number
