@@ -2,14 +2,14 @@
 
     text, bytes   length (4), -1 for none, and as many bytes
 
-    begin    JSON: see `Beginning`
+    begin    JSON, see `serving.Processors.begin`
     run      count (4), and items: kind (1), stream time (8)
              a record     timestamp (8), partition (4), offset (8), topic, headers, nulls (1: 1 key, 2 value), JSON
              a time       (8), of the kind 1 (stream time) or 2 (wall clock)
-    told     count (4), and for each item: count (4) of records: output (4), timestamp (8), headers, key, value as JSON;
+    output   count (4), and for each item: count (4) of records: output (4), timestamp (8), headers, key, value as JSON;
              count (4) of errors: texts; then writes, the schedules (JSON), the next stream time and wall clock (8 each)
     writes   count (4): store, bucket (8), key, timestamp (8), value
-    asked    1, store, bucket (8), key   ->  timestamp (8), value      what a key has
+    question 1, store, bucket (8), key   ->  timestamp (8), value
              2, store, bucket (8)        ->  count (4): key, timestamp (8), value
              3, writes                   ->  nothing
 
