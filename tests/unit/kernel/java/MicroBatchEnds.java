@@ -268,7 +268,7 @@ public final class MicroBatchEnds {
 
     long[] read(Offset offset) {
       long[] found = new long[times.length];
-      Horizon.read(offset.json()).forEach((partition, to) -> found[partition.partition()] = to);
+      SourceOffsets.read(offset.json()).forEach((partition, to) -> found[partition.partition()] = to);
       return found;
     }
 

@@ -21,7 +21,7 @@ public final class PythonThatIsLeft {
   }
 
   private static void call(String[] line, String body) {
-    PythonWorkers.Command command = new PythonWorkers.Command(List.of(line), ".", Map.of());
+    Spec.WorkerCommand command = new Spec.WorkerCommand(List.of(line), ".", Map.of());
     PythonFunction function =
         new PythonFunction(body, body, "run", body.getBytes(), command, 20_000, 0);
     try {

@@ -4,7 +4,6 @@ import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.TaskContext;
@@ -34,6 +33,9 @@ final class Changelog implements Serializable {
   private static final long serialVersionUID = 1L;
 
   static final String EPOCH = "duolog.epoch";
+
+  /** The epoch of what a restore writes: in front of those of its generation. */
+  static final long BEFORE_ALL = -1;
 
   /** As MicroBatchExecution tells its tasks. */
   private static final String EPOCH_OF_TASK = "streaming.sql.batchId";
@@ -169,7 +171,7 @@ final class Changelog implements Serializable {
       private int latest = Integer.MIN_VALUE;
 
       /** The first epoch of the newest generation, where no commit of it was told. */
-      private long firstUntold = Restore.BEFORE_ALL;
+      private long firstUntold = BEFORE_ALL;
 
       /**
        * Whether the entry with these headers is of an epoch that cannot have begun by what was told: of the one before it
@@ -177,7 +179,7 @@ final class Changelog implements Serializable {
        */
       boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
         Epoch epoch = Epoch.of(headers);
-        if (epoch == null || epoch.number == Restore.BEFORE_ALL || epoch.generation < newest) {
+        if (epoch == null || epoch.number == BEFORE_ALL || epoch.generation < newest) {
           return false;
         }
         // Each start reports its generation before it writes.
@@ -187,8 +189,8 @@ final class Changelog implements Serializable {
         long at = epoch.number;
         long told = lasts.get(newest);
         // Its first epoch has the number that Spark's log has come to.
-        firstUntold = firstUntold == Restore.BEFORE_ALL ? at : firstUntold;
-        return at > (told == Restore.BEFORE_ALL ? firstUntold : told + 1);
+        firstUntold = firstUntold == BEFORE_ALL ? at : firstUntold;
+        return at > (told == BEFORE_ALL ? firstUntold : told + 1);
       }
 
       /**
@@ -209,7 +211,7 @@ final class Changelog implements Serializable {
         latest = Math.max(latest, generation);
         return last != null
             && epoch.number <= last
-            && (epoch.number != Restore.BEFORE_ALL || generation == latest);
+            && (epoch.number != BEFORE_ALL || generation == latest);
       }
     }
   }

@@ -2,6 +2,8 @@ package org.duolog.kernel;
 
 import java.io.Serializable;
 import java.util.Arrays;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -26,6 +28,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class Envelope implements Serializable {
   private static final long serialVersionUID = 1L;
+
+  /** How Spark carries it. */
+  static final Encoder<Envelope> ENCODER = Encoders.bean(Envelope.class);
 
   static final int ANY_PARTITION = -1;
 

@@ -2,7 +2,6 @@ package org.duolog.kernel;
 
 import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**

@@ -1,18 +1,13 @@
 package org.duolog.kernel;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.core.type.TypeReference;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -39,7 +34,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 final class Horizon {
   private static final Map<String, Horizon> BY_NAME = new ConcurrentHashMap<>();
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   /** At equal times the rows of a table go before the records of a stream. */
   private static final Comparator<Left> FIRST =
@@ -95,7 +89,7 @@ final class Horizon {
   /** Where the records of a micro-batch begin that are still there. */
   Offset present(LostRecords lost, Offset start, Offset end) {
     Map<TopicPartition, Long> begins = lost.passedOver(start, end, times);
-    return begins.equals(read(start)) ? start : streams.get(0).deserializeOffset(write(begins));
+    return begins.equals(read(start)) ? start : streams.get(0).deserializeOffset(SourceOffsets.write(begins));
   }
 
   private void plan() {
@@ -183,42 +177,12 @@ final class Horizon {
                 partition,
                 Math.max(offset, share.start.getOrDefault(partition, 0L)),
                 Math::min));
-    this.ends.put(share.stream, share.stream.deserializeOffset(write(ends)));
+    this.ends.put(share.stream, share.stream.deserializeOffset(SourceOffsets.write(ends)));
     return !ends.equals(share.end);
   }
 
   private static Map<TopicPartition, Long> read(Offset offset) {
-    return read(offset.json());
-  }
-
-  /** Offsets as Spark writes them. */
-  static Map<TopicPartition, Long> read(String offsets) {
-    Map<TopicPartition, Long> found = new LinkedHashMap<>();
-    try {
-      JSON.readValue(offsets, new TypeReference<Map<String, Map<Integer, Long>>>() {})
-          .forEach(
-              (topic, partitions) ->
-                  partitions.forEach(
-                      (number, at) -> found.put(new TopicPartition(topic, number), at)));
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("no offsets: " + offsets, e);
-    }
-    return found;
-  }
-
-  /** The same the other way round. */
-  static String write(Map<TopicPartition, Long> offsets) {
-    Map<String, Map<Integer, Long>> topics = new TreeMap<>();
-    offsets.forEach(
-        (partition, at) ->
-            topics
-                .computeIfAbsent(partition.topic(), unused -> new TreeMap<>())
-                .put(partition.partition(), at));
-    try {
-      return JSON.writeValueAsString(topics);
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException(e);
-    }
+    return SourceOffsets.read(offset.json());
   }
 
   /** A stream's part of a micro-batch: from where, to where at most, and what there is. */

@@ -110,7 +110,7 @@ final class IngestExec extends SparkPlan {
   }
 
   private static Iterator<InternalRow> unsafe(Iterator<Envelope> envelopes) {
-    UnsafeProjection toUnsafe = UnsafeProjection.create(Kernel.ENVELOPE.schema());
+    UnsafeProjection toUnsafe = UnsafeProjection.create(Envelope.ENCODER.schema());
     return mapped(rows(envelopes), toUnsafe::apply);
   }
 

@@ -47,9 +47,9 @@ public final class InitialChangelog {
         topics.put(sink.store(), sink.topic());
       }
     }
-    Dataset<InitialEntry> entries = topology.initialState(kept).all();
+    Dataset<InitialEntry> entries = new InitialState(kept, topology).all();
     if (entries != null) {
-      byte[] headers = Changelog.epoch(spec.generation(), Restore.BEFORE_ALL);
+      byte[] headers = Changelog.epoch(spec.generation(), Changelog.BEFORE_ALL);
       String jobTag = jobTag(spec.applicationId());
       spark.sparkContext().addJobTag(jobTag);
       try {

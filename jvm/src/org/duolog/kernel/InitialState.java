@@ -74,11 +74,11 @@ final class InitialState {
     }
   }
 
-  InitialState(List<Kept> stores, Grouping grouping, Binding binding, SparkSession spark) {
+  InitialState(List<Kept> stores, Topology topology) {
     this.stores = stores;
-    this.grouping = grouping;
-    this.binding = binding;
-    this.spark = spark;
+    this.grouping = topology.grouping();
+    this.binding = topology.binding();
+    this.spark = topology.spark();
   }
 
   static List<Kept> parse(String json) {

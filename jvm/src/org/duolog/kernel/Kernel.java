@@ -24,7 +24,6 @@ import org.apache.spark.util.LongAccumulator;
  * <p>Threads: the driver's; queries may be built at the same time.
  */
 public final class Kernel {
-  static final Encoder<Envelope> ENVELOPE = Encoders.bean(Envelope.class);
   private static final Encoder<SourceRecord> SOURCE_RECORD = Encoders.bean(SourceRecord.class);
   private static final Map<String, LongAccumulator> CORRUPT_RECORDS = new ConcurrentHashMap<>();
 
@@ -71,18 +70,18 @@ public final class Kernel {
     for (List<TopicReader> readers : topology.inputs()) {
       Dataset<Row> rows = sources.get(inputs.size());
       boolean alone = readers.size() == 1;
-      if (Arrays.equals(rows.columns(), ENVELOPE.schema().fieldNames())) {
+      if (Arrays.equals(rows.columns(), Envelope.ENCODER.schema().fieldNames())) {
         TopicsReader reader = new TopicsReader(readers);
         Ways.put(horizon, inputs.size(), new Ways.Way(reader, direct));
-        inputs.add(rows.as(ENVELOPE));
+        inputs.add(rows.as(Envelope.ENCODER));
       } else {
         inputs.add(
             sourceRecords(rows, alone)
-                .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), ENVELOPE));
+                .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), Envelope.ENCODER));
       }
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
-    InitialState kept = topology.initialState(InitialState.parse(keptStores));
+    InitialState kept = new InitialState(InitialState.parse(keptStores), topology);
     for (Level level : topology.levels()) {
       records = through(level, records, kept.of(level.subtopologies()));
     }
@@ -92,16 +91,16 @@ public final class Kernel {
   private static Dataset<Envelope> through(
       Level level, Dataset<Envelope> records, Dataset<InitialEntry> kept) {
     KeyValueGroupedDataset<Long, Envelope> grouped =
-        records.groupBy("grouping").as(Encoders.LONG(), ENVELOPE);
+        records.groupBy("grouping").as(Encoders.LONG(), Envelope.ENCODER);
     if (kept == null) {
-      return grouped.transformWithState(level, TimeMode.None(), OutputMode.Update(), ENVELOPE);
+      return grouped.transformWithState(level, TimeMode.None(), OutputMode.Update(), Envelope.ENCODER);
     }
     return grouped.transformWithState(
         new LevelWithInitialState(level),
         TimeMode.None(),
         OutputMode.Update(),
         kept.groupBy("grouping").as(Encoders.LONG(), InitialState.ENTRY),
-        ENVELOPE,
+        Envelope.ENCODER,
         InitialState.ENTRY);
   }
 

@@ -43,6 +43,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private final Changelog changelog;
   private transient Scope scope;
   private transient Map<Long, Scope.Task> tasks;
+  private transient Map<Long, ProcessorTask> processors;
   private transient TaskContext context;
   private transient Map<String, MapState<byte[], byte[]>> states;
 
@@ -127,9 +128,10 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private Scope.Task task(long group, int id, SubTopology subtopology) {
     int number = grouping.task(group);
     TaskCounts counts = Metrics.of(run).task(id + "_" + number);
-    ProcessorTask processors =
-        subtopology.hasProcessors() ? new ProcessorTask(session(id + "_" + number), isAgain()) : null;
-    return new Scope.Task(group, number, counts, subtopology.nodes(), processors);
+    if (subtopology.hasProcessors()) {
+      processors.put(group, new ProcessorTask(session(id + "_" + number), isAgain()));
+    }
+    return new Scope.Task(group, number, counts, subtopology.nodes());
   }
 
   /** Each Spark query has processes of its own: the one before it may have failed, and its last micro-batch comes again. */
@@ -166,10 +168,8 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   }
 
   private void endProcessors(boolean failed) {
-    for (Scope.Task task : tasks.values()) {
-      if (task.processors != null) {
-        task.processors.close(failed);
-      }
+    for (ProcessorTask ofTask : processors.values()) {
+      ofTask.close(failed);
     }
   }
 
@@ -177,6 +177,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     scope = new Scope(grouping, handlers, realTime, cacheBytesMax);
     scope.gate = realTime ? TableGate.of(applicationId) : null;
     tasks = new HashMap<>();
+    processors = new HashMap<>();
     if (changelog != null) {
       changelog.open(scope);
     }
@@ -249,7 +250,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
 
     private void start() {
       scope.enter(task);
-      subtopology.select(task);
+      subtopology.select(task, processors.get(task.grouping));
       records =
           realTime
               ? unordered

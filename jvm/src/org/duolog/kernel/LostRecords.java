@@ -36,11 +36,11 @@ final class LostRecords {
 
   /** Where reading begins that was to begin at {@code start}; nothing behind {@code end} is looked at. */
   Map<TopicPartition, Long> passedOver(Offset start, Offset end, RecordTimes topics) {
-    Map<TopicPartition, Long> begins = new HashMap<>(Horizon.read(start.json()));
+    Map<TopicPartition, Long> begins = new HashMap<>(SourceOffsets.read(start.json()));
     if (!goesOn) {
       return begins;
     }
-    Map<TopicPartition, Long> ends = Horizon.read(end.json());
+    Map<TopicPartition, Long> ends = SourceOffsets.read(end.json());
     ask(ends, topics);
     begins.replaceAll(
         (partition, at) -> {

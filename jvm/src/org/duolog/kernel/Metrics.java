@@ -9,8 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 
 /**
  * What the tasks of an application in this JVM have done so far.
@@ -26,6 +28,7 @@ public final class Metrics {
   private static final Map<String, Metrics> BY_RUN = new ConcurrentHashMap<>();
   private static final Map<String, String> RUNS = new ConcurrentHashMap<>();
   private static final Map<String, Map<String, String>> OF_EXECUTORS = new ConcurrentHashMap<>();
+  private static final List<Consumer<String>> RUN_END_LISTENERS = new CopyOnWriteArrayList<>();
   private static final char BEFORE_RUN = '#';
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int LOGGED_MAX = 100;
@@ -164,10 +167,19 @@ public final class Metrics {
     return run.substring(0, run.indexOf(BEFORE_RUN));
   }
 
+  /** Calls {@code listener} with the name of each run that ends in this JVM. */
+  static void onRunEnd(Consumer<String> listener) {
+    RUN_END_LISTENERS.add(listener);
+  }
+
+  private static void ended(String run) {
+    RUN_END_LISTENERS.forEach(listener -> listener.accept(run));
+  }
+
   /** This run is over, in this JVM at least. */
   static void forget(String run) {
     BY_RUN.remove(run);
-    StoreSizes.forget(run);
+    ended(run);
   }
 
   private Map<String, Object> toJson() {
@@ -203,7 +215,7 @@ public final class Metrics {
     BY_RUN.remove(before);
     BY_RUN.remove(whole(applicationId));
     OF_EXECUTORS.remove(before);
-    StoreSizes.forget(before);
+    ended(before);
     Epochs.forget(applicationId);
     PartitionTimes.forget(applicationId);
     IdleTicks.reset(applicationId);

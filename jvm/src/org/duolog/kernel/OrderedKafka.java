@@ -34,7 +34,7 @@ public final class OrderedKafka implements TableProvider {
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return Kernel.ENVELOPE.schema();
+    return Envelope.ENCODER.schema();
   }
 
   @Override
@@ -54,7 +54,7 @@ public final class OrderedKafka implements TableProvider {
     @Override
     @SuppressWarnings("deprecation") // Spark still asks for it.
     public StructType schema() {
-      return Kernel.ENVELOPE.schema();
+      return Envelope.ENCODER.schema();
     }
 
     @Override
@@ -72,7 +72,7 @@ public final class OrderedKafka implements TableProvider {
   private record OrderedScan(Scan kafka, CaseInsensitiveStringMap options) implements Scan {
     @Override
     public StructType readSchema() {
-      return Kernel.ENVELOPE.schema();
+      return Envelope.ENCODER.schema();
     }
 
     @Override

@@ -38,7 +38,7 @@ final class OrderedStream
     this.horizon = horizon;
     this.lost = new LostRecords(options);
     String last = options.get("horizon.until");
-    this.until = last == null ? null : Horizon.read(last);
+    this.until = last == null ? null : SourceOffsets.read(last);
     horizon.add(this);
   }
 
@@ -82,9 +82,9 @@ final class OrderedStream
     if (until == null || end == null) {
       return end;
     }
-    Map<TopicPartition, Long> begins = start == null ? Map.of() : Horizon.read(start.json());
+    Map<TopicPartition, Long> begins = start == null ? Map.of() : SourceOffsets.read(start.json());
     Map<TopicPartition, Long> ends = new HashMap<>();
-    Horizon.read(end.json())
+    SourceOffsets.read(end.json())
         .forEach(
             (partition, at) -> {
               Long last = until.getOrDefault(partition, begins.get(partition));
@@ -93,7 +93,7 @@ final class OrderedStream
                 ends.put(partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
               }
             });
-    return deserializeOffset(Horizon.write(ends));
+    return deserializeOffset(SourceOffsets.write(ends));
   }
 
   @Override

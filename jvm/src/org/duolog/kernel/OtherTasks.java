@@ -1,6 +1,5 @@
 package org.duolog.kernel;
 
-import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;

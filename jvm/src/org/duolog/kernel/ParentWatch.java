@@ -23,7 +23,6 @@ public final class ParentWatch {
   private static final int STATUS = 137;
 
   private static volatile boolean ended;
-  private static volatile long startedBy = ProcessHandle.current().pid();
 
   private ParentWatch() {}
 
@@ -42,14 +41,9 @@ public final class ParentWatch {
     System.gc();
   }
 
-  /** The process that a person stops: the one that has started this JVM, where it has said so; else the JVM. */
-  static long ofUser() {
-    return startedBy;
-  }
-
   /** Halts this JVM when {@code parent} is not its parent, from now on. */
   public static void begin(long parent) {
-    startedBy = parent;
+    OwnerProcess.set(parent);
     Thread thread =
         new Thread(
             () -> {

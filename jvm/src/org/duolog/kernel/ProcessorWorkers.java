@@ -42,7 +42,7 @@ public final class ProcessorWorkers {
   }
 
   /** The process of a task, or a new one; {@code anew}: a new one. */
-  static PythonWorker take(Session session, PythonWorkers.Command command, boolean anew) {
+  static PythonWorker take(Session session, Spec.WorkerCommand command, boolean anew) {
     synchronized (PARKED) {
       endWhere(other -> session.replaces(other) || anew && session.equals(other));
       PythonWorker worker = PARKED.remove(session);

@@ -1,7 +1,6 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,14 +28,11 @@ public final class PythonFunction implements Serializable {
   private static final Map<String, PythonFunction> DEFINED = new ConcurrentHashMap<>();
   private static final String OF_KEYS_AT = "of keys at ";
 
-  /** What is to be told of the record that this thread is at. */
-  private static final ThreadLocal<List<String>> NOTES = ThreadLocal.withInitial(ArrayList::new);
-
   private final String name;
   private final String id;
   private final String run;
   private final byte[] body;
-  private final PythonWorkers.Command command;
+  private final Spec.WorkerCommand command;
   private final long timeoutMs;
   private final int lookups;
 
@@ -53,7 +49,7 @@ public final class PythonFunction implements Serializable {
       String id,
       String run,
       byte[] body,
-      PythonWorkers.Command command,
+      Spec.WorkerCommand command,
       long timeoutMs,
       int lookups) {
     this.name = name;
@@ -82,7 +78,7 @@ public final class PythonFunction implements Serializable {
     return body;
   }
 
-  PythonWorkers.Command command() {
+  Spec.WorkerCommand command() {
     return command;
   }
 
@@ -92,15 +88,6 @@ public final class PythonFunction implements Serializable {
 
   int lookups() {
     return lookups;
-  }
-
-  /** Why calls in expressions have given null since this was asked last; as a rule none. */
-  static List<String> takeNotes() {
-    List<String> found = NOTES.get();
-    if (!found.isEmpty()) {
-      NOTES.set(new ArrayList<>());
-    }
-    return found;
   }
 
   /** Makes the functions of a spec known to expressions that are bound from now on. */
@@ -181,7 +168,7 @@ public final class PythonFunction implements Serializable {
       throw new CallFailed(answer.error());
     }
     if (answer.note() != null) {
-      NOTES.get().add(answer.note());
+      Notes.add(answer.note());
     }
     return answer.result();
   }

@@ -87,7 +87,7 @@ final class PythonWorker {
     }
   }
 
-  PythonWorker(PythonWorkers.Command command) {
+  PythonWorker(Spec.WorkerCommand command) {
     ProcessBuilder builder = new ProcessBuilder(command.line());
     builder.directory(new File(command.directory()));
     builder.environment().putAll(command.environment());

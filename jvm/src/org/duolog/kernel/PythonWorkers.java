@@ -1,6 +1,5 @@
 package org.duolog.kernel;
 
-import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -19,17 +18,7 @@ final class PythonWorkers {
   static final long STARTS_WITHIN_MS = 60_000;
   private static final long IDLE_MS = 300_000;
   private static final long SWEEPS_EVERY_MS = 60_000;
-  private static final Map<Command, Deque<PythonWorker>> IDLE = new HashMap<>();
-
-  /**
-   * How a worker is started.
-   *
-   * @param line the program and its arguments
-   * @param directory where it works
-   * @param environment what it gets beside the variables of this process
-   */
-  record Command(List<String> line, String directory, Map<String, String> environment)
-      implements Serializable {}
+  private static final Map<Spec.WorkerCommand, Deque<PythonWorker>> IDLE = new HashMap<>();
 
   /**
    * What a function gave for a row, as JSON; or what is wrong.
@@ -94,7 +83,7 @@ final class PythonWorkers {
     return new Answer(null, function.name() + ": " + what);
   }
 
-  static PythonWorker take(Command command) {
+  static PythonWorker take(Spec.WorkerCommand command) {
     synchronized (IDLE) {
       Deque<PythonWorker> idle = IDLE.computeIfAbsent(command, unused -> new ArrayDeque<>());
       for (PythonWorker worker; (worker = idle.poll()) != null; ) {
@@ -106,7 +95,7 @@ final class PythonWorkers {
     return new PythonWorker(command);
   }
 
-  static void give(Command command, PythonWorker worker) {
+  static void give(Spec.WorkerCommand command, PythonWorker worker) {
     if (worker.isWorn()) {
       worker.kill();
       return;

@@ -29,9 +29,6 @@ import org.apache.spark.sql.streaming.Trigger;
  * then put in by the engine. It reads what is there, and ends.
  */
 public final class Restore {
-  /** The epoch of what a restore writes: in front of those of its generation. */
-  static final long BEFORE_ALL = -1;
-
   private Restore() {}
 
   /**
@@ -69,11 +66,11 @@ public final class Restore {
       records =
           records
               .groupBy("grouping")
-              .as(Encoders.LONG(), Kernel.ENVELOPE)
+              .as(Encoders.LONG(), Envelope.ENCODER)
               .transformWithState(
-                  restoring, TimeMode.None(), OutputMode.Update(), Kernel.ENVELOPE);
+                  restoring, TimeMode.None(), OutputMode.Update(), Envelope.ENCODER);
     }
-    return Launcher.writing(records, spec, options).trigger(Trigger.AvailableNow()).start();
+    return QueryWriter.of(records, spec, options).trigger(Trigger.AvailableNow()).start();
   }
 
   record Generations(List<List<Long>> generations) {}
@@ -106,6 +103,6 @@ public final class Restore {
                   call.setGrouping(all[number.intValue()]);
                   return call;
                 },
-            Kernel.ENVELOPE);
+            Envelope.ENCODER);
   }
 }

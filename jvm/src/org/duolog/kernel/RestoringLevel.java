@@ -56,7 +56,7 @@ final class RestoringLevel extends StatefulProcessor<Long, Envelope, Envelope> {
     this.logs = logs;
     this.grouping = grouping;
     this.reader = reader;
-    this.headers = Changelog.header(generation, Restore.BEFORE_ALL);
+    this.headers = Changelog.header(generation, Changelog.BEFORE_ALL);
   }
 
   @Override

@@ -222,7 +222,7 @@ final class Scope {
 
   /** Tells why calls in expressions have given null for the current record, before another one goes on. */
   void tellNotes() {
-    for (String why : PythonFunction.takeNotes()) {
+    for (String why : Notes.take()) {
       noted("", why);
     }
   }
@@ -341,15 +341,10 @@ final class Scope {
     final TaskCounts counts;
     private final NodeCounts[] ofNodes;
 
-    /** Its processors; null where it has none. */
-    final ProcessorTask processors;
-
     private long sequence;
 
     /** @param nodes of its sub-topology */
-    Task(
-        long grouping, int number, TaskCounts counts, Node[] nodes, ProcessorTask processors) {
-      this.processors = processors;
+    Task(long grouping, int number, TaskCounts counts, Node[] nodes) {
       this.grouping = grouping;
       this.number = number;
       this.counts = counts;

@@ -8,6 +8,9 @@ import java.io.Serializable;
  * <p>Threads: not shared.
  */
 public final class SourceRecord implements Serializable {
+  /** The offset of a row that is no record: it only brings the task back. */
+  static final long NO_OFFSET = -1;
+
   private static final long serialVersionUID = 1L;
 
   private byte[] key;

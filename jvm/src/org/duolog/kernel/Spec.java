@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.jsontype.NamedType;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -196,5 +197,15 @@ record Spec(
       String name, String told, String id, byte[] body, Long timeoutMs, Integer lookups) {}
 
   /** How Python is started for functions, and how long one record may take. */
-  record Python(PythonWorkers.Command command, long timeoutMs) {}
+  record Python(WorkerCommand command, long timeoutMs) {}
+
+  /**
+   * How a Python worker is started.
+   *
+   * @param line the program and its arguments
+   * @param directory where it works
+   * @param environment what it gets beside the variables of this process
+   */
+  record WorkerCommand(List<String> line, String directory, Map<String, String> environment)
+      implements Serializable {}
 }

@@ -38,6 +38,10 @@ final class StoreSizes {
   private static final long SHORTEST_NS = 20_000;
   private static final int OF_TIME = 100;
 
+  static {
+    Metrics.onRunEnd(StoreSizes::forget);
+  }
+
   private final Map<String, Pass> passes = new ConcurrentHashMap<>();
   private long lastNs;
   private boolean begun;
@@ -73,7 +77,7 @@ final class StoreSizes {
   }
 
   /** Forgets what was counted in a run. */
-  static void forget(String run) {
+  private static void forget(String run) {
     BY_PLACE.keySet().removeIf(place -> place.startsWith(run + "/"));
   }
 

@@ -21,7 +21,7 @@ final class SubTopology implements Serializable {
   private final Store[] stores;
   private final ProcessNode[] processors;
   private transient Scope.Task counted;
-  private transient Scope.Task task;
+  private transient ProcessorTask ofTask;
   private transient boolean moved;
 
   /**
@@ -78,16 +78,16 @@ final class SubTopology implements Serializable {
     }
   }
 
-  /** What follows belongs to this task. */
-  void select(Scope.Task task) {
+  /** What follows belongs to this task, which has these processors; null where it has none. */
+  void select(Scope.Task task, ProcessorTask ofTask) {
     if (counted != task) {
       counted = task;
       task.counted(nodes);
     }
     select(task.grouping);
-    this.task = task;
+    this.ofTask = ofTask;
     for (ProcessNode processor : processors) {
-      processor.select(task.processors);
+      processor.select(ofTask);
     }
   }
 
@@ -110,7 +110,7 @@ final class SubTopology implements Serializable {
   void process(Envelope record) {
     Input input = inputs[record.edge()];
     if (processors.length > 0 && !input.isTick() && !input.goesFirst) {
-      task.processors.observe(record.ts());
+      ofTask.observe(record.ts());
       moved = true;
     }
     input.process(record);

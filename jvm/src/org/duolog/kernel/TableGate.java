@@ -61,7 +61,7 @@ public final class TableGate {
       String starts,
       Consumer<byte[], byte[]> consumer) {
     this.applicationId = applicationId;
-    this.starts = Horizon.read(starts);
+    this.starts = SourceOffsets.read(starts);
     this.tables = Set.copyOf(tables);
     this.consumer = consumer;
     for (Collection<String> topics : List.of(streams, tables)) {

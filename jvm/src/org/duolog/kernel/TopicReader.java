@@ -141,7 +141,7 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     }
 
     private void process(SourceRecord record) {
-      if (record.getOffset() == WakingReaders.NO_OFFSET) {
+      if (record.getOffset() == SourceRecord.NO_OFFSET) {
         for (Ingress.Run run : runs) {
           run.wake();
         }

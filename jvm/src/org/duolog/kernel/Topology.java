@@ -1,8 +1,6 @@
 package org.duolog.kernel;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -123,8 +121,12 @@ final class Topology {
     return List.copyOf(found.values());
   }
 
-  InitialState initialState(List<InitialState.Kept> stores) {
-    return new InitialState(stores, grouping, binding, spark);
+  Binding binding() {
+    return binding;
+  }
+
+  SparkSession spark() {
+    return spark;
   }
 
   List<Level> levels() {

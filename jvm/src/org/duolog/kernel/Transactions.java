@@ -382,7 +382,7 @@ public final class Transactions implements EpochWriter {
     Map<String, Object> owner = new LinkedHashMap<>();
     owner.put("claim", claim);
     owner.put("host", host);
-    owner.put("pid", ParentWatch.ofUser());
+    owner.put("pid", OwnerProcess.pid());
     owner.put("checkpoint", Remote.text(checkpoint.getParent()));
     writeMarker(EpochMarkers.OWNER, owner);
   }

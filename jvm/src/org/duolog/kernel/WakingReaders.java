@@ -22,7 +22,6 @@ import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
  */
 record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
     implements PartitionReaderFactory {
-  static final long NO_OFFSET = -1;
   private static final long serialVersionUID = 1L;
   private static final long LOOKS_EVERY_MS = 2;
   private static final int OFFSET = 4;
@@ -55,7 +54,7 @@ record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
       while (Deferred.anyWaits()) {
         if (Deferred.anyIsAnswered()) {
           none = records.get().copy();
-          none.setLong(OFFSET, NO_OFFSET);
+          none.setLong(OFFSET, SourceRecord.NO_OFFSET);
           return RecordStatus.newStatusWithoutArrivalTime(true);
         }
         RecordStatus status =
