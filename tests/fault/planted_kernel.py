@@ -14,7 +14,8 @@ SOURCES: Final = Path(__file__).parents[2] / "jvm/src/org/duolog/kernel"
 
 def planted_kernel(java_class: str, lines: str, planted: str, directory: Path) -> Path:
     """Return a copy of the kernel's jar in which `planted` stands for `lines` of a class."""
-    source = (SOURCES / f"{java_class}.java").read_text()
+    (file,) = SOURCES.rglob(f"{java_class}.java")
+    source = file.read_text()
     assert source.count(lines) == 1, f"{java_class} has no such lines any more: plant anew\n{lines}"
     changed = directory / f"{java_class}.java"
     changed.write_text(source.replace(lines, planted))

@@ -12,7 +12,7 @@ LOGS = ("state", "offsets", "commits")
 
 def test_each_point_of_the_kernel_is_listed_and_each_listed_one_is_in_the_kernel() -> None:
     found = set()
-    for source in KERNEL.glob("*.java"):
+    for source in KERNEL.rglob("*.java"):
         for kind, name in AT.findall(source.read_text()):
             found |= {log + name for log in LOGS} if kind else {name}
 

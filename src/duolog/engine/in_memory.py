@@ -58,10 +58,10 @@ class MemoryChain:
         self._id: str = spec["application_id"]
         self._prints = any(node["kind"] == "print" for node in spec["nodes"].values())
         self._calls_python = bool(spec.get("functions"))
-        spark = shared_session().spark
-        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
-        self._kernel: Any = jvm.org.duolog.kernel
-        self._driver: Any = self._kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+        self._session = shared_session()
+        spark = self._session.spark
+        driver = self._session.kernel("Driver")
+        self._driver: Any = driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001 - PySpark has no public way
 
     def run(self, packed: bytearray, wall_clock_ms: int) -> bytes:
         """Process records as one micro-batch; return what sinks write, in order.
@@ -76,9 +76,9 @@ class MemoryChain:
             raise _failed(error) from error
         finally:
             if self._prints:
-                write_printed(self._kernel.Prints.take(self._id))
+                write_printed(self._session.kernel("Prints").take(self._id))
             if self._calls_python:
-                write_of_functions(self._kernel.PythonOutput.take())
+                write_of_functions(self._session.kernel("PythonOutput").take())
         return written
 
     def rows(self, look: Json) -> bytes:
@@ -88,14 +88,14 @@ class MemoryChain:
 
     def skipped(self, stage: str) -> int:
         """Return how many records were passed over, as a stage of their way counts them."""
-        counted = json.loads(self._kernel.Metrics.snapshot(self._id))["skipped"]
+        counted = json.loads(self._session.kernel("Metrics").snapshot(self._id))["skipped"]
         return int(counted.get(stage, 0))
 
     def close(self) -> None:
         """Forget what the JVM has counted."""
-        self._kernel.Metrics.reset(self._id)
-        self._kernel.Prints.reset(self._id)
-        self._kernel.ProcessorWorkers.end(self._id)
+        self._session.kernel("Metrics").reset(self._id)
+        self._session.kernel("Prints").reset(self._id)
+        self._session.kernel("ProcessorWorkers").end(self._id)
 
 
 def _failed(error: Py4JJavaError) -> QueryError:

@@ -26,6 +26,7 @@ from duolog.engine.counted import of_all_jvms
 from duolog.engine.epochs import ensure_goes_on, marker_topic
 from duolog.engine.failures import to_query_failed
 from duolog.engine.generations import Generations
+from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.logged_state import begin_generation
 from duolog.engine.marker_topic import ensure_is_marker
 from duolog.engine.masters import is_one_jvm
@@ -40,8 +41,6 @@ from duolog.engine.transactions import Transactions
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
-_ORDERED: Final = "org.duolog.kernel.OrderedKafka"
-_REAL_TIME: Final = "org.duolog.kernel.RealTimeKafka"
 _LINGER_MS: Final[Mapping[Trigger, str]] = {
     "micro-batch": "100",
     "available-now": "100",
@@ -408,23 +407,23 @@ class Launcher:
         return {"maxOffsetsPerTrigger": str(bound)}
 
     def _read_in_micro_batches(self, options: dict[str, str]) -> Any:
-        return self._load(_ORDERED, options)._jdf  # noqa: SLF001 - as _java below
+        return self._load("OrderedKafka", options)._jdf  # noqa: SLF001 - as _java below
 
     def _read(self, options: dict[str, str]) -> Any:
-        records = self._load(_REAL_TIME, options)
+        records = self._load("RealTimeKafka", options)
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 
     def _ticks(self) -> Any:
         """Return the source that tells tasks what time it is, when they ask for it."""
-        ticks = self.session.spark.readStream.format("org.duolog.kernel.TickSource")
+        ticks = self.session.spark.readStream.format(kernel_class_name("TickSource"))
         return ticks.option("application.id", self.application_id).load()._jdf  # noqa: SLF001 - as _java below
 
-    def _load(self, kind: str, options: dict[str, str]) -> DataFrame:
+    def _load(self, source: str, options: dict[str, str]) -> DataFrame:
         # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
         spark = self.session.spark_with(self.spec["shuffle_partitions"])
-        return spark.readStream.format(kind).options(**options).load()
+        return spark.readStream.format(kernel_class_name(source)).options(**options).load()
 
     def _open_gate(self) -> None:
         """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""

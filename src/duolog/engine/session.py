@@ -38,6 +38,7 @@ from duolog.engine.guard import JvmGuard
 from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.java import ensure_java
 from duolog.engine.java_end import JavaEnd, is_busy
+from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.masters import local_address
 from duolog.engine.owner import Holder
 from duolog.engine.scratch import Scratch, scratch_dir
@@ -137,7 +138,7 @@ class Session:
         """Return a class of the kernel, looked up once: the JVM looks for each part of its name in all jars."""
         known = self._running.kernel
         if name not in known:
-            known[name] = getattr(self.jvm.org.duolog.kernel, name)
+            known[name] = kernel_class(self.jvm, name)
         return known[name]
 
     @property
@@ -421,7 +422,7 @@ def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
 def _let_it_write(gateway: JavaGateway, end: JavaEnd) -> None:
     if end.keeps_archive:
         with contextlib.suppress(Py4JError, ConnectionError):
-            gateway.jvm.org.duolog.kernel.ParentWatch.end()
+            kernel_class(gateway.jvm, "ParentWatch").end()
 
 
 def _forget_gateway(gateway: JavaGateway) -> None:
@@ -439,13 +440,13 @@ def _let_it_end_with_us(gateway: JavaGateway) -> None:
     """Let the JVM halt when this process is gone: told by its standard input alone, it ends minutes later under load."""
     if gateway.proc is not None:
         with _kernel_is_there():
-            gateway.jvm.org.duolog.kernel.ParentWatch.begin(os.getpid())
+            kernel_class(gateway.jvm, "ParentWatch").begin(os.getpid())
 
 
 def _register_kernel(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to a Java class
     with _kernel_is_there():
-        jvm.org.duolog.kernel.Kernel.register(spark._jsparkSession)  # noqa: SLF001
+        kernel_class(jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
 
 
 @contextlib.contextmanager

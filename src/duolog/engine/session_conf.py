@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from duolog.core.units import KIB, MIB
+from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.masters import driver_host, is_one_jvm
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark_settings import DEFAULTS, FIXED, with_spark_settings
@@ -42,8 +43,8 @@ def session_conf(
             f"{_JVM_OPTIONS} {java_options}"
         ),
         # What executors count comes to the driver, and how long epochs take (ADR 0073).
-        "spark.plugins": "org.duolog.kernel.MetricsPlugin",
-        "spark.sql.streaming.streamingQueryListeners": "org.duolog.kernel.Epochs",
+        "spark.plugins": kernel_class_name("MetricsPlugin"),
+        "spark.sql.streaming.streamingQueryListeners": kernel_class_name("Epochs"),
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": str(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from duolog.core.errors import ConfigError
+from duolog.engine.kernel_classes import kernel_class_name
 
 PREFIX: Final = "spark."
 EXECUTOR_MEMORY_MIN_MIB: Final = 512
@@ -44,14 +45,14 @@ FIXED: Final = {
     # Counting rows reads each key once more before it is written.
     f"{_ROCKSDB}.trackTotalNumberOfRows": "false",
     # Reads topics in place, and without a shuffle where that may be.
-    "spark.sql.extensions": "org.duolog.kernel.Extensions",
+    "spark.sql.extensions": kernel_class_name("Extensions"),
     # Spark's own takes what any stranger sends to one of its ports for a failure of the query.
-    "spark.shuffle.manager.incremental": "org.duolog.kernel.GuardedShuffle",
+    "spark.shuffle.manager.incremental": kernel_class_name("GuardedShuffle"),
     # Where a checkpoint is behind an URL, what LocalFiles does on a disk.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.duolog.kernel.CheckpointFiles",
+    "spark.sql.streaming.checkpointFileManagerClass": kernel_class_name("CheckpointFiles"),
     # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
-    "spark.hadoop.fs.file.impl": "org.duolog.kernel.LocalFiles",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.duolog.kernel.LocalFiles$Context",
+    "spark.hadoop.fs.file.impl": kernel_class_name("LocalFiles"),
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": kernel_class_name("LocalFiles") + "$Context",
 }
 """What binds the meaning of a query, or what the kernel depends on: the same wherever it runs."""
 

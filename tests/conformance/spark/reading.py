@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from duolog.core.errors import SerdeError
 from duolog.engine.formats import decode, encode
+from duolog.engine.kernel_classes import kernel_class
 from duolog.plan.formats import JSON, Format
 from duolog.plan.types import Column, parse_columns
 from duolog.serde.serde import key_serde, value_serde
@@ -91,7 +92,7 @@ def by_serde(read: Format, column: Column, part: "Part", data: list[bytes]) -> l
 def assert_same(
     spark: "SparkSession", read: Format, columns: str, part: "Part", data: list[bytes]
 ) -> None:
-    spark._jvm.org.duolog.kernel.Kernel.register(spark._jsparkSession)  # type: ignore[union-attr] # noqa: SLF001
+    kernel_class(spark._jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
     (column,) = parse_columns(columns)
     engine, serde = by_engine(spark, read, column, part, data), by_serde(read, column, part, data)
     differ = [

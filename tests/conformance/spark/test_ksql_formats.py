@@ -9,6 +9,7 @@ import pytest
 
 from conformance.spark.reading import RAW, SHAPES, TWICE, TYPES, VALUES, WORDS, assert_same
 from duolog.engine.formats import encode
+from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.sql import spark_type
 from duolog.plan.formats import BARE, DELIMITER, DIALECT, KSQLDB, SINGLE, Format
 from duolog.plan.types import Column, parse_columns
@@ -49,7 +50,7 @@ def written(
     spark: "SparkSession", of: Format, columns: tuple[Column, ...], part: str, rows: list["Row"]
 ) -> tuple[list[bytes | None], list[bytes | None]]:
     """Return the bytes of rows, by the engine and by the serde."""
-    spark._jvm.org.duolog.kernel.Kernel.register(spark._jsparkSession)  # type: ignore[union-attr] # noqa: SLF001
+    kernel_class(spark._jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
     names = [f"v{number}" for number in range(len(columns))]
     ddl = ", ".join(f"v{number} {spark_type(c.type)}" for number, c in enumerate(columns))
     data = encode(of, columns, names, "key" if part == "key" else "value")

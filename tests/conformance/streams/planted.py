@@ -19,7 +19,8 @@ def planted_driver(
     spark: SparkSession, java_class: str, line: str, planted: str, directory: Path
 ) -> OpenDriver:
     """Return what opens a driver of the kernel in which `planted` stands for `line`."""
-    source = (KERNEL / f"{java_class}.java").read_text()
+    (file,) = KERNEL.rglob(f"{java_class}.java")
+    source = file.read_text()
     assert source.count(line) == 1, f"{java_class} has no such line any more: plant anew\n{line}"
     changed = directory / f"{java_class}.java"
     changed.write_text(source.replace(line, planted))

@@ -20,6 +20,7 @@ import waiting
 from duolog import Topology, col, count, sum_
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch, QueryFailed
+from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import ErrorHandling, Mode
 from duolog.runtime.sql.answers import Message
@@ -246,7 +247,7 @@ def take_over(spark: SparkSession, cluster: EmbeddedCluster, directory: Path) ->
     assert socket.gethostname() != "other-host"
     settings = java.java.util.HashMap()
     settings.put("bootstrap.servers", cluster.bootstrap_servers)
-    transactions = java.org.duolog.kernel.Transactions
+    transactions = kernel_class(java, "Transactions")
     other = str(directory / "elsewhere" / "sales" / "spark").replace(str(directory), "")
     transactions.open(other, "sales", "other-host", settings)
     transactions.close(other)

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
 from duolog.dsl.expressions.columns import Expr
+from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.cutting.levels import find_levels
@@ -169,9 +170,9 @@ def driver_of(
 ) -> Any:
     spec = lower(find_levels(plan, 1), "overflows", cache_bytes_max=cache_bytes_max)
     spec["errors"] = {"processing": processing}
-    kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
-    kernel.Kernel.register(spark._jsparkSession)  # noqa: SLF001
-    return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+    jvm: Any = spark._jvm  # noqa: SLF001
+    kernel_class(jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
+    return kernel_class(jvm, "Driver")(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
 
 
 def drive(driver: Any, records: list[SourceRecord]) -> list[tuple[Any, ...]]:

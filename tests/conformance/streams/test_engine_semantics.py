@@ -34,6 +34,7 @@ from duolog import (
     tumbling,
     when,
 )
+from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.cutting.levels import find_levels
@@ -265,8 +266,8 @@ def driver_of_plan(
 ) -> Any:
     levels = find_levels(plan, tasks)
     spec = lower(levels, "test", cache_bytes_max=cache_bytes_max) | {"real_time": real_time}
-    kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
-    return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+    driver = kernel_class(spark._jvm, "Driver")  # noqa: SLF001
+    return driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
 
 
 def drive(driver: Any, records: Iterable[SourceRecord]) -> list[SinkRecord]:

@@ -123,7 +123,7 @@ def test_a_failure_at_a_node_names_the_line_where_it_was_written(message: str, d
 
 def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
     """UnrecognizedPropertyException with a name of a field was all that was said."""
-    said = 'Unrecognized field "ttl" (class org.duolog.kernel.Spec$Node)'
+    said = 'Unrecognized field "ttl" (class org.duolog.kernel.spec.Spec$Node)'
 
     error = query_failed("q", [Cause("UnrecognizedPropertyException", said, "")])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from duolog.engine import lower
 from duolog.engine.lowering.operators import Operator
 
-KERNEL = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel"
+KERNEL = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel/spec"
 OF_EVERY_KIND = {"name", "children", "key_types", "value_types", "table"}
 
 

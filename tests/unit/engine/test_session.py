@@ -316,7 +316,7 @@ def test_a_share_in_a_jvm_that_has_gone_never_asks_the_one_behind_it() -> None:
     spark.sparkContext._jvm = None  # noqa: SLF001 - as PySpark keeps it
 
     assert share.jvm is jvm
-    assert share.kernel("Metrics") is jvm.org.duolog.kernel.Metrics
+    assert share.kernel("Metrics") is jvm.org.duolog.kernel.metrics.Metrics
 
 
 def test_a_class_of_the_kernel_is_looked_up_once() -> None:
@@ -329,7 +329,7 @@ def test_a_class_of_the_kernel_is_looked_up_once() -> None:
             return object()
 
     jvm = MagicMock()
-    jvm.org.duolog.kernel = Package()
+    jvm.org.duolog.kernel.metrics = Package()
     running = running_in(MagicMock(), jvm=jvm)
     first, second = session.Session(running), session.Session(running)
 

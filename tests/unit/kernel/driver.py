@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from duolog.engine.kernel_classes import kernel_class
 from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import SourceRecord
 from unit.kernel.specs import Spec
@@ -39,10 +40,18 @@ def java_session(spark: SparkSession) -> Any:
 
 
 def kernel_package(spark: SparkSession) -> Any:
-    """The Java package of the kernel, its SQL functions registered."""
-    package: Any = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
-    package.Kernel.register(java_session(spark))
-    return package
+    """The kernel's classes by their names; its SQL functions are registered."""
+    kernel = _Kernel(spark._jvm)  # noqa: SLF001 - as above
+    kernel.Kernel.register(java_session(spark))
+    return kernel
+
+
+class _Kernel:
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+
+    def __getattr__(self, name: str) -> Any:
+        return kernel_class(self._jvm, name)
 
 
 class KernelDriver:

@@ -1,6 +1,7 @@
-"""Small Java programs in the kernel's package, for what Python cannot reach; without Spark."""
+"""Small Java programs in the kernel's packages, for what Python cannot reach; without Spark."""
 
 import os
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,15 @@ def run_java(name: str, *arguments: object, timeout_s: int = 120) -> list[str]:
 def java_command(name: str, *arguments: object) -> list[str]:
     """Return what runs the program `name`."""
     program = ["java", *_SHORT, "-Xmx1g", *_OPENS, "-cp", _class_path(_classes().name)]
-    return [*program, f"org.duolog.kernel.{name}", *map(str, arguments)]
+    return [*program, class_name(name), *map(str, arguments)]
+
+
+def class_name(name: str) -> str:
+    """Return the full name of a program's class: each is in the package of the classes that it tests."""
+    source = (_SOURCES / f"{name}.java").read_text()
+    package = re.search(r"^package ([\w.]+);", source, re.MULTILINE)
+    assert package is not None, f"{name}.java has no package line"
+    return f"{package[1]}.{name}"
 
 
 @cache

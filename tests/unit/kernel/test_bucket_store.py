@@ -13,7 +13,7 @@ from duolog.engine.settings import EngineConfig
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
-PROGRAM_CLASS = "org.duolog.kernel.BucketStoreOnSpark"
+PROGRAM_CLASS = "org.duolog.kernel.store.BucketStoreOnSpark"
 PROGRAM = Path(__file__).parent / "java" / "BucketStoreOnSpark.java"
 PYSPARK = Path(pyspark.__file__).parent
 LAST = 2**43 - 1
@@ -82,11 +82,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     )
     jars = (*connector_jars(config.connector), kernel, directory)
     conf = session_conf(config, jars, directory) | {"spark.sql.shuffle.partitions": "1"}
-    submit = [
-        str(PYSPARK / "bin" / "spark-submit"),
-        "--class",
-        "org.duolog.kernel.BucketStoreOnSpark",
-    ]
+    submit = [str(PYSPARK / "bin" / "spark-submit"), "--class", PROGRAM_CLASS]
     return [
         *submit,
         *(part for item in conf.items() for part in ("--conf", "=".join(item))),

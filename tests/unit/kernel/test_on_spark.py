@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from duolog.engine.kernel_classes import kernel_class_name
 from unit.kernel.driver import In, KernelDriver, java_session, kernel_package
 from unit.kernel.specs import Spec, flights_spec, history_spec
 
@@ -124,5 +125,5 @@ def test_what_goes_out_with_each_operator_of_a_micro_batch_is_no_more_than_is_re
     assert hadoop.get("yarn.resourcemanager.hostname") is None
     assert hadoop.get("mapreduce.map.memory.mb") is None
     assert hadoop.size() < 400
-    assert hadoop.get("fs.file.impl") == "org.duolog.kernel.LocalFiles"
+    assert hadoop.get("fs.file.impl") == kernel_class_name("LocalFiles")
     assert hadoop.get("io.file.buffer.size") == "65536"

@@ -23,8 +23,9 @@ from typing import Any, Final
 from duolog.engine.errors import FileSystemFailed
 from duolog.engine.jars import kernel_jar, spark_jars
 from duolog.engine.java import ensure_java
+from duolog.engine.kernel_classes import kernel_class_name
 
-_MAIN: Final = "org.duolog.kernel.RemoteDoor"
+_MAIN: Final = kernel_class_name("RemoteDoor")
 _OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _OF_HADOOP: Final = "spark.hadoop."
 _CONF_DIRS: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")

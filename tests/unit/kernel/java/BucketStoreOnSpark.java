@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -23,6 +23,8 @@ import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.topology.Level;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import java.util.Arrays;
 import java.util.Random;

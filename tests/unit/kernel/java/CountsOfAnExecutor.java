@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.python;
 
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.TreeSet;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
+import org.duolog.kernel.metrics.Metrics;
 
 /**
  * An executor that has counted in two runs of one application and in one of another, and whose driver is in the second.

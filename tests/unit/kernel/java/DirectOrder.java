@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.task;
 
 import java.util.ArrayList;
 import java.util.Collections;
@@ -10,6 +10,9 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Grouping;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store.window;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.record;
 
 import java.util.Arrays;
 import java.util.Objects;

@@ -1,7 +1,11 @@
-package org.duolog.kernel;
+package org.duolog.kernel.python;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.duolog.kernel.metrics.ErrorHandlers;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.SourceRecord;
+import org.duolog.kernel.spec.Spec;
 
 /**
  * Hands MANY records of two tasks to functions, and calls them as the process does.

@@ -1,10 +1,14 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
+import org.duolog.kernel.MemoryHandle;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
 
 /**
  * Keeps records of a side of a join of streams, in memory and without Spark, and prints what is found.

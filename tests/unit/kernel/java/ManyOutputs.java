@@ -1,9 +1,16 @@
-package org.duolog.kernel;
+package org.duolog.kernel.topology;
 
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.metrics.ErrorHandlers;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.store.Newest;
+import org.duolog.kernel.task.Node;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -56,12 +63,12 @@ public final class ManyOutputs {
     }
 
     @Override
-    boolean needsOld() {
+    public boolean needsOld() {
       return false;
     }
 
     @Override
-    void process(Change change) {
+    public void process(Change change) {
       AtomicInteger step = new AtomicInteger();
       long ts = change.ts;
       scope.later(

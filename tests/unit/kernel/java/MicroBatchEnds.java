@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.kafka;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
@@ -20,6 +20,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.duolog.kernel.task.SourceOffsets;
 
 /**
  * Reads random topics to their ends in bounded micro-batches, as Spark asks for those.

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.functions;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -1,9 +1,11 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store.window;
 
 import java.nio.ByteBuffer;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.TTLConfig;
+import org.duolog.kernel.MemoryHandle;
+import org.duolog.kernel.record.Grouping;
 
 /**
  * A task starts behind a repartition, where rows had been told up to an end by the task before it, with a grace period

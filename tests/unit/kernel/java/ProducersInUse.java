@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.kafka;
 
 import java.util.Map;
 

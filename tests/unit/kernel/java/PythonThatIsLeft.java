@@ -1,7 +1,9 @@
-package org.duolog.kernel;
+package org.duolog.kernel.python;
 
 import java.util.List;
 import java.util.Map;
+import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.spec.Spec;
 
 /**
  * Calls functions by workers that the words of COMMAND start: one that cannot be loaded, and one that can.

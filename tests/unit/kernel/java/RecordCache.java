@@ -1,8 +1,11 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
+import org.duolog.kernel.MemoryHandle;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.task.Scope;
 
 /**
  * Updates keys of a {@link KeyValueStore} with a record cache, in memory and without Spark.

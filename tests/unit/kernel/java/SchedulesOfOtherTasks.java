@@ -1,10 +1,13 @@
-package org.duolog.kernel;
+package org.duolog.kernel.state;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.StoredRow;
+import org.duolog.kernel.topology.InitialEntry;
 
 /**
  * What a processor keeps of two tasks, for one: in memory and without Spark.

@@ -1,10 +1,13 @@
-package org.duolog.kernel;
+package org.duolog.kernel.kafka;
 
 import java.io.UncheckedIOException;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import org.duolog.kernel.commit.Checkpoint;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.spec.Spec;
 
 /**
  * Writes to a sink as the owner of the checkpoint at DIRECTORY, and after another one has taken it.

@@ -1,9 +1,12 @@
-package org.duolog.kernel;
+package org.duolog.kernel.kafka;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.TaskContext$;
+import org.duolog.kernel.commit.EpochBroken;
+import org.duolog.kernel.commit.Transactions;
+import org.duolog.kernel.spec.Spec;
 
 /**
  * Opens a sink of a query that writes each result once, and that of the query after it, which has the same checkpoint.

@@ -1,7 +1,10 @@
-package org.duolog.kernel;
+package org.duolog.kernel.kafka;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.spec.Spec;
 
 /**
  * Writes two records to topic "out" of a broker: to its first partition, and to one that is not there.

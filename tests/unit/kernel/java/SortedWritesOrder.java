@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import java.math.BigInteger;
 import java.nio.ByteBuffer;

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.commit;
 
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.task;
 
 import java.time.Duration;
 import java.util.Collection;
@@ -12,6 +12,7 @@ import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.duolog.kernel.metrics.Metrics;
 
 /**
  * Passes records of the stream "s" through the gate of the table "t", whose end the program decides.

@@ -1,6 +1,7 @@
-package org.duolog.kernel;
+package org.duolog.kernel.state;
 
 import java.nio.charset.StandardCharsets;
+import org.duolog.kernel.record.Grouping;
 
 /**
  * Tells of each of three tasks whether a row of a record key in it is where such a key belongs; without Spark.

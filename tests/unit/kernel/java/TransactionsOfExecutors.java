@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.commit;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store;
 
 import java.util.Map;
 import java.util.Random;
@@ -6,6 +6,9 @@ import java.util.TreeMap;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
+import org.duolog.kernel.MemoryHandle;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.task.Scope;
 
 /**
  * Writes rows into a versioned store, in memory and without Spark.

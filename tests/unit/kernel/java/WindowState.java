@@ -1,8 +1,14 @@
-package org.duolog.kernel;
+package org.duolog.kernel.store.window;
 
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
+import org.duolog.kernel.MemoryHandle;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.spec.HoppingWindows;
+import org.duolog.kernel.spec.Windows;
+import org.duolog.kernel.store.KeyValueStore;
+import org.duolog.kernel.task.Scope;
 
 /**
  * Writes rows of windows into a store, in memory and without Spark, and prints what is left of them.

@@ -1,4 +1,4 @@
-package org.duolog.kernel;
+package org.duolog.kernel.record;
 
 /** Prints, after each step, whether a tick is made: tasks tell what they want as executors do, one run after the other. */
 public final class WishesForTicks {

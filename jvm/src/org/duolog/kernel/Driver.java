@@ -11,6 +11,17 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.util.LongAccumulator;
+import org.duolog.kernel.kafka.Sink;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Headers;
+import org.duolog.kernel.record.KafkaBytes;
+import org.duolog.kernel.record.PartitionTimes;
+import org.duolog.kernel.record.SourceRecord;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.state.StoreReader;
+import org.duolog.kernel.topology.Level;
+import org.duolog.kernel.topology.TopicReader;
+import org.duolog.kernel.topology.Topology;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**

@@ -14,11 +14,25 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.util.LongAccumulator;
+import org.duolog.kernel.commit.HadoopDefaults;
+import org.duolog.kernel.kafka.Ways;
+import org.duolog.kernel.metrics.Metrics;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.SourceRecord;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.state.InitialState;
+import org.duolog.kernel.state.LevelWithInitialState;
+import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.topology.InitialEntry;
+import org.duolog.kernel.topology.Level;
+import org.duolog.kernel.topology.TopicReader;
+import org.duolog.kernel.topology.TopicsReader;
+import org.duolog.kernel.topology.Topology;
 
 /**
  * The door for Python: builds everything between Kafka's source and Kafka's sink.
  *
- * <pre>  source rows -> Ingress -> Level -> Level -> … -> envelopes for {@link Sink}
+ * <pre>  source rows -> Ingress -> Level -> Level -> … -> envelopes for {@code Sink}
  * </pre>
  *
  * <p>Threads: the driver's; queries may be built at the same time.
@@ -46,7 +60,7 @@ public final class Kernel {
   }
 
   /**
-   * The same, where sources in the format {@link OrderedKafka} are among them.
+   * The same, where sources in the format {@code OrderedKafka} are among them.
    *
    * @param horizon their option of this name
    * @param keptStores what the stores of a fresh checkpoint begin with ({@link InitialState}); null: nothing

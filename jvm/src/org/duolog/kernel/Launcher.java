@@ -5,6 +5,12 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.Trigger;
+import org.duolog.kernel.kafka.Producers;
+import org.duolog.kernel.kafka.QueryWriter;
+import org.duolog.kernel.metrics.Metrics;
+import org.duolog.kernel.python.ProcessorWorkers;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.spec.Spec;
 
 /** Starts a query that writes a chain's envelopes to Kafka. */
 public final class Launcher {

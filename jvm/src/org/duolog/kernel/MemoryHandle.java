@@ -19,33 +19,33 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * State in memory for {@link Driver}: maps from bytes to bytes, apart for each grouping value.
  *
- * <p>Offers what {@link Level} uses and refuses the rest. Threads: not shared.
+ * <p>Offers what {@code Level} uses and refuses the rest. Threads: not shared.
  */
-final class MemoryHandle implements StatefulProcessorHandle {
+public final class MemoryHandle implements StatefulProcessorHandle {
   private static final long serialVersionUID = 1L;
 
   private final HashMap<String, Bytes> states = new HashMap<>();
   private final HashMap<String, Map<Object, Map<ByteBuffer, byte[]>>> kept = new HashMap<>();
 
   /** The task that the next accesses belong to, where Spark tells it its own states. */
-  void select(long grouping) {
+  public void select(long grouping) {
     ImplicitGroupingKeyTracker.setImplicitKey(grouping);
   }
 
   /** How many entries a state has, those of all tasks and buckets together. */
-  int size(String name) {
+  public int size(String name) {
     Bytes state = states.get(name);
     return state == null ? 0 : state.tasks.values().stream().mapToInt(Map::size).sum();
   }
 
   /** Keeps the state as it is now, for {@link #rollBack}. */
-  void keep() {
+  public void keep() {
     kept.clear();
     states.forEach((name, state) -> kept.put(name, copy(state.tasks)));
   }
 
   /** Takes the state back to what was kept. */
-  void rollBack() {
+  public void rollBack() {
     states.forEach(
         (name, state) -> {
           state.tasks.clear();
@@ -61,12 +61,12 @@ final class MemoryHandle implements StatefulProcessorHandle {
   }
 
   /** Takes an entry: the number that it is kept under, its key and its value. */
-  interface Visitor {
+  public interface Visitor {
     void visit(long grouping, byte[] key, byte[] value);
   }
 
   /** Visits all entries of a state. */
-  void visit(String name, Visitor visitor) {
+  public void visit(String name, Visitor visitor) {
     Bytes state = states.get(name);
     if (state != null) {
       state.tasks.forEach(

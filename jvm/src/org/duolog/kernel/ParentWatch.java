@@ -2,6 +2,7 @@ package org.duolog.kernel;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import java.lang.management.ManagementFactory;
+import org.duolog.kernel.commit.OwnerProcess;
 
 /**
  * Ends this JVM with the process that started it.

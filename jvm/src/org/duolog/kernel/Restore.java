@@ -13,6 +13,15 @@ import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.Trigger;
+import org.duolog.kernel.kafka.QueryWriter;
+import org.duolog.kernel.metrics.Metrics;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.state.RestoringLevel;
+import org.duolog.kernel.store.Changelog;
+import org.duolog.kernel.store.ChangelogReader;
+import org.duolog.kernel.topology.Topology;
 
 /**
  * Fills the stores of an application from their {@link Changelog}s: a query of its own over the levels' states.

@@ -1,0 +1,120 @@
+package org.duolog.kernel.commit;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * What an application has committed, outside of its checkpoint: where the checkpoint is lost, its stores come back from
+ * their changelogs, and this says which of their entries count, and where the sources go on.
+ *
+ * <pre>
+ *   key    epoch
+ *   value  JSON: what it was opened with, and {"epoch": N, "number": N, "query": Spark's id of the query,
+ *          "offsets": text of its offsets/N, "committed_at": ms}
+ * </pre>
+ *
+ * <p>Written behind each entry of Spark's log of commits, and acknowledged before the next micro-batch is planned:
+ * at most one commit is not told. Where results are written exactly once it is part of the epoch's transaction, as
+ * the changelogs are: then none is missing, and none too many. Threads: any.
+ */
+public final class CommitTopic {
+  private static final byte[] KEY = "epoch".getBytes(StandardCharsets.UTF_8);
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Duration CLOSING = Duration.ofSeconds(5);
+  private static final Map<Path, CommitTopic> OPENED = new ConcurrentHashMap<>();
+
+  private final String topic;
+  private final ObjectNode head;
+  private final KafkaProducer<byte[], byte[]> producer;
+
+  /** The epoch that a transaction has told last; -1 before it. */
+  private volatile long told = -1;
+
+  private CommitTopic(String topic, ObjectNode head, Map<String, Object> settings) {
+    this.topic = topic;
+    this.head = head;
+    producer =
+        new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+  }
+
+  /**
+   * From here on the commits of a checkpoint are told.
+   *
+   * @param directory Spark's: it has {@code offsets} and {@code commits}
+   * @param headJson an object, which each record has the fields of
+   * @param settings of the producer
+   */
+  public static void open(
+      String directory, String topic, String headJson, Map<String, String> settings)
+      throws IOException {
+    close(directory);
+    ObjectNode head = (ObjectNode) MAPPER.readTree(headJson);
+    OPENED.put(Path.of(directory), new CommitTopic(topic, head, new HashMap<>(settings)));
+  }
+
+  public static void close(String directory) {
+    CommitTopic log = OPENED.remove(Path.of(directory));
+    if (log != null) {
+      // A stop does not wait for a broker that is away.
+      log.producer.close(CLOSING);
+    }
+  }
+
+  /** A file was put into one of Spark's logs. */
+  static void written(Path entry) throws IOException {
+    Path log = entry.getParent();
+    String number = entry.getFileName().toString();
+    boolean isCommit =
+        log.getFileName().toString().equals("commits")
+            && number.chars().allMatch(Character::isDigit);
+    CommitTopic commits = isCommit ? OPENED.get(log.getParent()) : null;
+    if (commits != null && commits.told != Long.parseLong(number)) {
+      commits.tell(log.getParent(), Long.parseLong(number));
+    }
+  }
+
+  /** What is to be told of an epoch within its transaction, by the producer of that; null where nobody asks. */
+  static ProducerRecord<byte[], byte[]> inTransaction(Path directory, long epoch)
+      throws IOException {
+    CommitTopic commits = OPENED.get(directory);
+    if (commits == null) {
+      return null;
+    }
+    commits.told = epoch;
+    return commits.record(directory, epoch);
+  }
+
+  private ProducerRecord<byte[], byte[]> record(Path directory, long epoch) throws IOException {
+    ObjectNode value = head.deepCopy();
+    value.put("epoch", epoch);
+    value.put("number", epoch);
+    value.put("query", MAPPER.readTree(Remote.read(directory.resolve("metadata"))).path("id").asText());
+    value.put("offsets", Remote.readString(directory.resolve("offsets").resolve(String.valueOf(epoch))));
+    value.put("committed_at", System.currentTimeMillis());
+    return new ProducerRecord<>(topic, KEY, MAPPER.writeValueAsBytes(value));
+  }
+
+  private void tell(Path directory, long epoch) throws IOException {
+    try {
+      producer.send(record(directory, epoch)).get();
+    } catch (ExecutionException | KafkaException e) {
+      throw new IOException(
+          "cannot write to topic \"" + topic + "\": " + e.getMessage(), e.getCause());
+    } catch (InterruptedException e) {
+      // A stop: the next commit tells, and a restore before it goes back by one.
+      Thread.currentThread().interrupt();
+    }
+  }
+}

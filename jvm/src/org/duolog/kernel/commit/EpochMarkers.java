@@ -1,0 +1,170 @@
+package org.duolog.kernel.commit;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.errors.TopicExistsException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * The marker topic of an application: which epoch was committed last, and by whom.
+ *
+ * <pre>
+ *   topic  APPLICATION-epochs, one partition, compacted
+ *   key    epoch   value  {"query": Spark's id of the query, "epoch": its number,
+ *                         "prepared": SHA-256 of the entry that is kept for a start,
+ *                         "parts": [{"id", "producer", "epoch"}…], on a cluster: what is committed with it}
+ *   key    owner   value  {"claim", "host", "pid", "checkpoint"}
+ * </pre>
+ *
+ * <p>Both are written in transactions; the epoch in the very one that its results are written in. So
+ * a reader of committed records knows which results there are. Unlike offsets of a consumer group,
+ * records do not expire while an application rests.
+ */
+final class EpochMarkers {
+  static final String EPOCH = "epoch";
+  static final String OWNER = "owner";
+  static final String PARTS = "parts";
+  static final String PREPARED = "prepared";
+
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Duration PATIENCE = Duration.ofSeconds(15);
+
+  /** How far before the end is looked first: behind a marker come its own control record and an owner's. */
+  private static final long TAIL = 50;
+
+  private final String topic;
+  private final Map<String, Object> client;
+
+  /**
+   * @param client settings of Kafka's clients, as a producer has them
+   */
+  EpochMarkers(String applicationId, Map<String, Object> client) {
+    topic = applicationId + "-epochs";
+    this.client = new HashMap<>(client);
+    this.client.keySet().removeIf(name -> name.startsWith("transaction"));
+  }
+
+  String topic() {
+    return topic;
+  }
+
+  /** Makes the topic, where there is none. */
+  void create() throws IOException {
+    NewTopic wanted =
+        new NewTopic(topic, Optional.of(1), Optional.empty())
+            .configs(
+                Map.of(
+                    TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT,
+                    TopicConfig.SEGMENT_BYTES_CONFIG, "1048576"));
+    try (Admin admin = Admin.create(client)) {
+      admin.createTopics(List.of(wanted)).all().get();
+    } catch (ExecutionException refused) {
+      if (!(refused.getCause() instanceof TopicExistsException)) {
+        throw new IOException(
+            "cannot create topic \"" + topic + "\": " + refused.getCause().getMessage(),
+            refused.getCause());
+      }
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      throw new IOException("stopped while topic \"" + topic + "\" was created", stopped);
+    }
+  }
+
+  /**
+   * The last committed values, by key: the one that is asked for, where there is one, and what stands near it.
+   *
+   * @param wanted {@link #EPOCH} or {@link #OWNER}
+   */
+  Map<String, Map<String, Object>> read(String wanted) throws IOException {
+    Map<String, Object> config = new HashMap<>(client);
+    config.put("isolation.level", "read_committed");
+    config.put("enable.auto.commit", "false");
+    config.put("auto.offset.reset", "earliest");
+    config.put("allow.auto.create.topics", "false");
+    var bytes = new ByteArrayDeserializer();
+    try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config, bytes, bytes)) {
+      TopicPartition partition = new TopicPartition(topic, 0);
+      List<TopicPartition> all = List.of(partition);
+      consumer.assign(all);
+      long first = consumer.beginningOffsets(all, PATIENCE).get(partition);
+      long end = consumer.endOffsets(all, PATIENCE).get(partition);
+      for (long back = TAIL; ; back *= 100) {
+        long from = Math.max(first, end - back);
+        Map<String, Map<String, Object>> found = read(consumer, partition, from, end);
+        if (from == first || found.containsKey(wanted)) {
+          return found;
+        }
+      }
+    }
+  }
+
+  private Map<String, Map<String, Object>> read(
+      KafkaConsumer<byte[], byte[]> consumer, TopicPartition partition, long from, long end)
+      throws IOException {
+    Map<String, Map<String, Object>> found = new TreeMap<>();
+    consumer.seek(partition, from);
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    // Control records count in positions only.
+    while (consumer.position(partition, PATIENCE) < end) {
+      if (System.nanoTime() > deadline) {
+        throw new IOException("cannot read topic \"" + topic + "\" up to its end in " + PATIENCE);
+      }
+      for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+        if (record.offset() < end && record.key() != null && record.value() != null) {
+          found.put(new String(record.key(), StandardCharsets.UTF_8), parse(record.value()));
+        }
+      }
+    }
+    return found;
+  }
+
+  /** The record that says so. */
+  ProducerRecord<byte[], byte[]> record(String key, Map<String, Object> value) {
+    try {
+      return new ProducerRecord<>(topic, 0, key.getBytes(StandardCharsets.UTF_8), MAPPER.writeValueAsBytes(value));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Transactions of executors, as a marker's JSON has them. */
+  static List<TransactionEnds.Part> parts(String json) throws JsonProcessingException {
+    List<Map<String, Object>> found = MAPPER.readValue(json, new TypeReference<>() {});
+    return found.stream().map(TransactionEnds.Part::of).toList();
+  }
+
+  /** As JSON. */
+  static String render(Map<String, Map<String, Object>> markers) {
+    try {
+      return MAPPER.writeValueAsString(markers);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private Map<String, Object> parse(byte[] value) throws IOException {
+    try {
+      return MAPPER.readValue(value, Map.class);
+    } catch (JsonProcessingException foreign) {
+      throw new IOException("topic \"" + topic + "\" holds a record that is no marker", foreign);
+    }
+  }
+}

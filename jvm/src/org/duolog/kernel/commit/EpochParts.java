@@ -1,0 +1,205 @@
+package org.duolog.kernel.commit;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.kafka.clients.admin.TransactionDescription;
+import org.apache.kafka.clients.admin.TransactionState;
+import org.apache.spark.SparkContext;
+import org.apache.spark.util.CollectionAccumulator;
+import org.duolog.kernel.commit.TransactionEnds.Part;
+
+/**
+ * The transactions of executors that make up an epoch, as the driver of a cluster knows them: from what their tasks have
+ * told at their ends.
+ *
+ * <pre>
+ *   CHECKPOINT/transactions/CLAIM/ID      a transactional id that an executor has, of the start CLAIM
+ *   CHECKPOINT/transactions/CLAIM.over    the same while they are shut out
+ * </pre>
+ *
+ * <p>Once it is decided that an epoch counts its parts are committed, by this driver or by a later start, and by nobody
+ * broken off: from before the decision until Spark has the epoch's entry they are kept as decided. Who shuts
+ * a producer out makes its coordinator forget whether it had committed: so nobody does while a marker names it.
+ *
+ * <p>Threads: Spark's stream thread, and the one that commits for it. Source: Flink's {@code TwoPhaseCommitSinkFunction}
+ * for ends that another process brings about.
+ */
+final class EpochParts {
+  private static final String OVER = ".over";
+  private static final int CLAIM_LETTERS = 13;
+
+  private final Path directory;
+  private final String prefix;
+  private final Map<String, Object> settings;
+  private final TransactionEnds ends;
+  private final CollectionAccumulator<String> told = new CollectionAccumulator<>();
+  private final Set<String> decided = new TreeSet<>();
+  private boolean isClosed;
+
+  /**
+   * @param directory that of all starts' transactions, in the checkpoint
+   * @param name of the application's transactions
+   * @param claim unique for the start
+   */
+  EpochParts(Path directory, String name, String claim, Map<String, Object> settings)
+      throws IOException {
+    // Of a UUID as much as keeps starts apart: a transactional id is in each record of the coordinator.
+    String start = claim.substring(0, CLAIM_LETTERS);
+    this.directory = directory.resolve(start);
+    this.settings = new HashMap<>(settings);
+    prefix = name + "-" + start;
+    ends = new TransactionEnds(settings);
+    Remote.createDirectories(this.directory);
+    Remote.sync(directory.getParent());
+    Remote.sync(directory);
+  }
+
+  /** What the tasks of a query need to write. */
+  ExecutorTransactions.Claim handOut(SparkContext spark) {
+    if (!told.isRegistered()) {
+      spark.register(told, prefix);
+    }
+    return claim();
+  }
+
+  /** The same, where no Spark brings what tasks tell. */
+  ExecutorTransactions.Claim claim() {
+    return new ExecutorTransactions.Claim(
+        directory.toString(), prefix, new HashMap<>(settings), told);
+  }
+
+  /**
+   * The parts of an epoch whose tasks have all ended, each of them open still.
+   *
+   * @throws EpochBroken the broker has broken one off
+   */
+  List<Part> of(long epoch) throws IOException {
+    Set<String> ids = new TreeSet<>();
+    for (String one : told.value()) {
+      String id = ExecutorTransactions.Claim.idOf(one, epoch);
+      if (id != null) {
+        ids.add(id);
+      }
+    }
+    told.reset();
+    Map<String, TransactionDescription> found = ends.describe(ids);
+    List<Part> parts = new ArrayList<>();
+    for (String id : ids) {
+      TransactionDescription known = found.get(id);
+      if (known == null || known.state() != TransactionState.ONGOING) {
+        throw new EpochBroken(
+            String.format(
+                "the broker has ended transaction %s of epoch %d (%s), which took longer than transaction.timeout.ms=%s",
+                id, epoch, known == null ? "unknown" : known.state(), settings.get("transaction.timeout.ms")),
+            null);
+      }
+      parts.add(new Part(id, known.producerId(), known.producerEpoch(), known.coordinatorId()));
+    }
+    return parts;
+  }
+
+  /**
+   * Takes note that from here on a marker may say that these are committed.
+   *
+   * @throws EpochBroken they are being broken off
+   */
+  synchronized void decide(List<Part> parts) {
+    if (isClosed) {
+      throw new EpochBroken("its transactions were broken off, as the query stops", null);
+    }
+    parts.forEach(part -> decided.add(part.id()));
+  }
+
+  /** Takes note that the epoch that was decided last has its entry, and no start will ask for its parts. */
+  synchronized void done() {
+    decided.clear();
+  }
+
+  /** Commits what was decided, and lets the executors go on behind it. */
+  void commit(List<Part> parts, long epoch) throws IOException {
+    ends.commit(parts);
+    for (Part part : parts) {
+      // In one step: an executor may be reading it. A power cut may take it, with the executors.
+      Remote.replace(
+          directory.resolve(part.id()), String.valueOf(epoch).getBytes(StandardCharsets.US_ASCII));
+    }
+  }
+
+  /** What is done before executors are shut out. */
+  interface Before {
+    void run() throws IOException;
+  }
+
+  /**
+   * Breaks off what was not decided, and shuts the executors out; what is decided waits for the next start.
+   *
+   * @param forget has the marker name no parts
+   */
+  synchronized void close(Before forget) throws IOException {
+    isClosed = true;
+    try {
+      if (decided.isEmpty()) {
+        forget.run();
+        end(directory, ends);
+      }
+    } finally {
+      ends.close();
+    }
+  }
+
+  /** Breaks off what other starts have left open, and shuts their executors out. Call it when what was decided is done. */
+  static void endOthers(Path all, String claim, Map<String, Object> settings) throws IOException {
+    String own = claim.substring(0, CLAIM_LETTERS);
+    List<Path> others;
+    try {
+      others =
+          Remote.list(all).stream()
+              .filter(start -> !start.getFileName().toString().equals(own))
+              .toList();
+    } catch (NoSuchFileException never) {
+      return;
+    }
+    if (others.isEmpty()) {
+      return;
+    }
+    try (TransactionEnds ends = new TransactionEnds(settings)) {
+      for (Path start : others) {
+        end(start, ends);
+      }
+    }
+  }
+
+  private static void end(Path start, TransactionEnds ends) throws IOException {
+    Path over = start;
+    if (!start.toString().endsWith(OVER)) {
+      over = start.resolveSibling(start.getFileName() + OVER);
+      try {
+        Remote.rename(start, over);
+      } catch (NoSuchFileException gone) {
+        return;
+      } catch (DirectoryNotEmptyException | FileAlreadyExistsException both) {
+        throw new IOException("both " + Remote.text(start) + " and " + Remote.text(over) + " are there", both);
+      }
+    }
+    List<Path> files = Remote.list(over);
+    ends.fence(
+        files.stream()
+            .map(file -> file.getFileName().toString())
+            .filter(name -> !name.startsWith("."))
+            .toList());
+    for (Path file : files) {
+      Remote.deleteIfExists(file);
+    }
+    Remote.deleteIfExists(over);
+  }
+}

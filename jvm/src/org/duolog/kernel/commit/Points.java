@@ -1,0 +1,106 @@
+package org.duolog.kernel.commit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Places where a test ends or holds this JVM, or has a step fail, by name: what a crash between two steps leaves is then
+ * no matter of luck.
+ *
+ * <pre>
+ *   DUOLOG_POINT=commits.before:3:kill:/tmp/reached     the third time that the point is passed, in this JVM
+ *
+ *   kill   write what was reached to the file, and end as SIGKILL ends: no hook runs, nothing is closed
+ *   hold   write it, and wait at the point until the file says "go"
+ *   fail   write it, and throw what a disk that has failed makes of the step
+ * </pre>
+ *
+ * <p>It happens once: a JVM that finds the file passes all points. Without the variable a point costs nothing. The
+ * names stand where {@link #at} is called; {@code tests/fault/points.py} lists them.
+ *
+ * <p>Threads: any.
+ */
+public final class Points {
+  private static final String VARIABLE = "DUOLOG_POINT";
+  private static final String GO = "go";
+  private static final String KILL = "kill";
+  private static final String FAIL = "fail";
+  private static final Set<String> ACTIONS = Set.of(KILL, "hold", FAIL);
+  private static final long LOOK_MS = 5;
+  private static final int FIELDS = 4;
+
+  /** 128 + SIGKILL. */
+  private static final int STATUS = 137;
+
+  private static final Points ARMED = parse(System.getenv(VARIABLE));
+
+  private final String name;
+  private final int turn;
+  private final String action;
+  private final Path file;
+  private final AtomicInteger passed = new AtomicInteger();
+
+  private Points(String name, int turn, String action, Path file) {
+    this.name = name;
+    this.turn = turn;
+    this.action = action;
+    this.file = file;
+  }
+
+  /** Tells that this place is reached; where a test has named it, nothing behind it may happen any more. */
+  public static void at(String name) {
+    if (ARMED != null && ARMED.name.equals(name) && ARMED.passed.incrementAndGet() == ARMED.turn) {
+      ARMED.reach();
+    }
+  }
+
+  private static Points parse(String text) {
+    if (text == null || text.isEmpty()) {
+      return null;
+    }
+    String[] fields = text.split(":", FIELDS);
+    if (!ACTIONS.contains(fields[2])) {
+      throw new IllegalArgumentException(VARIABLE + ": none of " + ACTIONS + ": " + text);
+    }
+    Path file = Path.of(fields[3]);
+    return Files.exists(file)
+        ? null
+        : new Points(fields[0], Integer.parseInt(fields[1]), fields[2], file);
+  }
+
+  private void reach() {
+    try {
+      Files.writeString(file, name, StandardOpenOption.CREATE_NEW);
+      if (action.equals(KILL)) {
+        Runtime.getRuntime().halt(STATUS);
+      }
+      if (action.equals(FAIL)) {
+        throw new IOException("Input/output error");
+      }
+      while (!saysGo()) {
+        Thread.sleep(LOOK_MS);
+      }
+    } catch (FileAlreadyExistsException nobodyWaitsForIt) {
+      // The test has let all points go.
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private boolean saysGo() throws IOException {
+    try {
+      return Files.readString(file).equals(GO);
+    } catch (NoSuchFileException theTestHasEnded) {
+      return true;
+    }
+  }
+}

@@ -1,0 +1,501 @@
+package org.duolog.kernel.commit;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.InvalidPidMappingException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.InvalidTxnStateException;
+import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.spark.SparkContext;
+import org.duolog.kernel.commit.TransactionEnds.Part;
+
+/**
+ * The transactions of one application: what the tasks of an epoch write is committed with the epoch, or never seen.
+ *
+ * <pre>
+ *   tasks write                     in one transaction for the epoch, of one producer for all tasks
+ *   state is committed, job done
+ *   commits/N is written            under another name, copied to prepared.N, both durable
+ *   marker of N, transaction        committed                              ◀─ here the epoch counts
+ *   commits/N gets its name
+ * </pre>
+ *
+ * <p>So after any end there are two cases. The marker does not tell of epoch N: nothing of it counts, neither in topics
+ * nor in the state, and it is computed again, in whatever plan, order and mode. Or it does: then {@code prepared.N}
+ * is what Spark would have written, and a start puts it there ({@code engine/epochs.py}). Nothing depends
+ * on a replay that does the same things again, which real time could not.
+ *
+ * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would write twice:
+ * the epoch is broken off.
+ *
+ * <p>On a cluster each executor has a producer and a transaction of its own ({@link ExecutorTransactions}). This one's has
+ * the marker alone, which then names those of the executors: with it is decided that all of them
+ * are committed, and behind it they are, here or at the next start. So there is one moment still at which an epoch
+ * counts, and who is fenced cannot decide any more.
+ *
+ * <p>Threads: tasks write at the same time; Spark's stream thread commits. Source: KIP-98.
+ */
+public final class Transactions implements EpochWriter {
+  private static final Map<Path, Transactions> OPEN = new ConcurrentHashMap<>();
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final long NONE = -1;
+  private static final int OWNER_LOOKS = 20;
+  private static final long OWNER_LOOK_MS = 100;
+  private static final Duration CLOSING = Duration.ofSeconds(5);
+
+  /** A stop interrupts Spark's stream thread; a commit that was begun is better finished. */
+  private static final ExecutorService COMMITS =
+      Executors.newCachedThreadPool(
+          task -> {
+            Thread thread = new Thread(task, "duolog-epoch-commit");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final Path checkpoint;
+  private final EpochMarkers markers;
+  private final String claim = UUID.randomUUID().toString();
+  private final String timeoutMs;
+  private final Object ownerLock = new Object();
+
+  /** Who writes under this name, once it was asked: behind that these transactions are of no more use. */
+  private Map<String, Object> ownerFound;
+
+  private final KafkaProducer<byte[], byte[]> producer;
+  private long epoch = NONE;
+  private Path prepared;
+  private String preparedDigest;
+  private Path outlived;
+
+  /** Of executors; null where all tasks are in this JVM. */
+  private final EpochParts parts;
+
+  private List<Part> partsOfEpoch = List.of();
+  private long epochOfParts = NONE;
+
+  /** The last epoch whose marker names parts, and whose entry is there. */
+  private long marked = NONE;
+
+  private Transactions(
+      Path checkpoint, String applicationId, Map<String, Object> settings, boolean clustered)
+      throws IOException {
+    this.checkpoint = checkpoint;
+    parts =
+        clustered
+            ? new EpochParts(ofExecutors(checkpoint), applicationId, claim, settings)
+            : null;
+    markers = new EpochMarkers(applicationId, settings);
+    timeoutMs = String.valueOf(settings.get("transaction.timeout.ms"));
+    Map<String, Object> config = new HashMap<>(settings);
+    config.put("transactional.id", applicationId + "-0");
+    producer =
+        new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+  }
+
+  /**
+   * What was committed last, as JSON: {@code {"epoch": {"query", "epoch"}}} where there is one. Nobody is fenced.
+   *
+   * @param settings of Kafka's clients
+   */
+  public static String markers(String applicationId, Map<String, String> settings)
+      throws IOException {
+    EpochMarkers markers = new EpochMarkers(applicationId, new HashMap<>(settings));
+    markers.create();
+    return EpochMarkers.render(markers.read(EpochMarkers.EPOCH));
+  }
+
+  /**
+   * Ends the transactions of whoever wrote under this application's name, and begins with new ones.
+   *
+   * @param checkpoint Spark's directory of the application
+   * @param host name of this machine, for people
+   * @param settings of the producer
+   * @return as {@link #markers}; a transaction that was being committed is
+   */
+  public static String open(
+      String checkpoint, String applicationId, String host, Map<String, String> settings)
+      throws IOException {
+    return open(checkpoint, applicationId, host, settings, false);
+  }
+
+  /** The same; {@code clustered}: tasks are in other JVMs, each of which has transactions of its own. */
+  public static String open(
+      String checkpoint,
+      String applicationId,
+      String host,
+      Map<String, String> settings,
+      boolean clustered)
+      throws IOException {
+    close(checkpoint);
+    Path path = Path.of(checkpoint);
+    Transactions opened =
+        new Transactions(path, applicationId, new HashMap<>(settings), clustered);
+    try {
+      opened.producer.initTransactions();
+      opened.claim(host);
+      String found = EpochMarkers.render(opened.markers.read(EpochMarkers.EPOCH));
+      OPEN.put(path, opened);
+      return found;
+    } catch (IOException | RuntimeException failed) {
+      opened.closeParts();
+      opened.producer.close(Duration.ZERO);
+      throw failed;
+    }
+  }
+
+  /**
+   * What becomes of transactions of executors, as JSON by their ids: {@code {"state", "producer", "epoch"}}; of those that
+   * no broker knows any more, nothing.
+   *
+   * @param partsJson as a marker has them
+   * @param settings of Kafka's clients
+   */
+  public static String describe(String partsJson, Map<String, String> settings)
+      throws IOException {
+    Map<String, Object> told = new LinkedHashMap<>();
+    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+      ends.describe(EpochMarkers.parts(partsJson).stream().map(Part::id).toList())
+          .forEach(
+              (id, found) ->
+                  told.put(
+                      id,
+                      Map.of(
+                          "state", found.state().toString(),
+                          "producer", found.producerId(),
+                          "epoch", found.producerEpoch())));
+    }
+    return MAPPER.writeValueAsString(told);
+  }
+
+  /** Commits transactions of executors that a marker names. */
+  public static void commitParts(String partsJson, Map<String, String> settings)
+      throws IOException {
+    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+      ends.commit(EpochMarkers.parts(partsJson));
+    }
+  }
+
+  /** Breaks off transactions of executors that a marker names, and nobody has committed. */
+  public static void abortParts(String partsJson, Map<String, String> settings)
+      throws IOException {
+    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+      ends.abort(EpochMarkers.parts(partsJson));
+    }
+  }
+
+  /** Has the marker tell of an epoch, and of no transactions: all of its are committed. */
+  public static void mark(String checkpoint, String query, long epoch) {
+    Transactions open = OPEN.get(Path.of(checkpoint));
+    open.writeMarker(EpochMarkers.EPOCH, marker(query, epoch));
+  }
+
+  /** Breaks off what executors of earlier starts have left open. Call it when the marker names none. */
+  public static void endOthers(String checkpoint, Map<String, String> settings)
+      throws IOException {
+    Path path = Path.of(checkpoint);
+    EpochParts.endOthers(ofExecutors(path), OPEN.get(path).claim, new HashMap<>(settings));
+  }
+
+  /** Breaks off what is not committed, so that readers of committed records need not wait for it. */
+  public static void close(String checkpoint) {
+    Transactions open = OPEN.remove(Path.of(checkpoint));
+    if (open != null) {
+      open.abort();
+    }
+  }
+
+  /** Those of a checkpoint that were opened in this JVM; null where there are none. */
+  public static Transactions of(Path checkpoint) {
+    return OPEN.isEmpty() ? null : OPEN.get(checkpoint);
+  }
+
+  /** Which start they are of. */
+  public String claim() {
+    return claim;
+  }
+
+  private static Path ofExecutors(Path checkpoint) {
+    return checkpoint.resolveSibling("transactions");
+  }
+
+  /** What tasks in other JVMs need to write; null where they are in this one. */
+  public ExecutorTransactions.Claim handOut(SparkContext spark) {
+    return parts == null ? null : parts.handOut(spark);
+  }
+
+  EpochParts parts() {
+    return parts;
+  }
+
+  @Override
+  public KafkaProducer<byte[], byte[]> producer() {
+    return producer;
+  }
+
+  @Override
+  public synchronized void begin(long number) {
+    if (epoch == number) {
+      return;
+    }
+    if (epoch != NONE) {
+      throw new EpochBroken(
+          String.format("epoch %d begins before epoch %d has ended", number, epoch), null);
+    }
+    try {
+      producer.beginTransaction();
+    } catch (RuntimeException e) {
+      throw failure(e);
+    }
+    epoch = number;
+  }
+
+  /** Keeps what Spark has written as the entry of an epoch, where a start finds it. */
+  synchronized void prepare(long number, Path entry, Unsynced unsynced) throws IOException {
+    if (parts != null) {
+      partsOfEpoch = parts.of(number);
+      epoch = partsOfEpoch.isEmpty() ? NONE : number;
+      epochOfParts = epoch;
+    }
+    if (epoch == NONE) {
+      return;
+    }
+    prepared = prepared(number);
+    preparedDigest = PreparedEntry.write(entry, prepared);
+    unsynced.add(prepared);
+    unsynced.add(prepared.getParent());
+  }
+
+  /** Commits what was written in an epoch, if anything was, and its marker. */
+  void commit(long number) throws IOException {
+    synchronized (this) {
+      if (epoch == NONE) {
+        return;
+      }
+      if (epoch != number) {
+        throw new EpochBroken(
+            String.format("epoch %d was written, epoch %d ends", epoch, number), null);
+      }
+    }
+    Map<String, Object> marker = marker(queryId(), number);
+    marker.put(EpochMarkers.PREPARED, preparedDigest);
+    ProducerRecord<byte[], byte[]> told = CommitTopic.inTransaction(checkpoint, number);
+    try {
+      uninterruptibly(
+          () -> {
+            if (parts != null) {
+              marker.put(EpochMarkers.PARTS, partsOfEpoch.stream().map(Part::toJson).toList());
+              parts.decide(partsOfEpoch);
+              producer.beginTransaction();
+            }
+            Points.at("transaction.marker");
+            if (told != null) {
+              producer.send(told);
+            }
+            producer.send(markers.record(EpochMarkers.EPOCH, marker));
+            Points.at("transaction.commit");
+            producer.commitTransaction();
+            if (parts != null) {
+              Points.at("transaction.decided");
+              parts.commit(partsOfEpoch, number);
+            }
+            Points.at("transaction.committed");
+            return null;
+          });
+    } catch (RuntimeException e) {
+      throw failure(e);
+    }
+    synchronized (this) {
+      epoch = NONE;
+    }
+  }
+
+  /** Forgets what was kept for a start, of the epoch before the last one: the last one's may not be durable yet. */
+  synchronized void committed() throws IOException {
+    if (outlived != null && !outlived.equals(prepared)) {
+      Remote.deleteIfExists(outlived);
+    }
+    outlived = prepared;
+    if (parts != null && epochOfParts != NONE) {
+      parts.done();
+      marked = epochOfParts;
+    }
+  }
+
+  private static Map<String, Object> marker(String query, long number) {
+    Map<String, Object> marker = new LinkedHashMap<>();
+    marker.put("query", query);
+    marker.put("epoch", number);
+    return marker;
+  }
+
+  @Override
+  public RuntimeException failure(RuntimeException failed) {
+    if (failed instanceof TransactionEnds.LostException) {
+      return new EpochBroken(failed.getMessage(), failed);
+    }
+    if (!isFenced(failed)) {
+      return failed;
+    }
+    Map<String, Object> owner = ownerNow();
+    if (!claim.equals(owner.get("claim"))) {
+      return new TakenOver(
+          String.format(
+              "another process writes its results now: process %s on host %s, with checkpoint %s",
+              owner.get("pid"), owner.get("host"), owner.get("checkpoint")),
+          failed);
+    }
+    return new EpochBroken(
+        "the broker has ended its transaction, which took longer than transaction.timeout.ms="
+            + timeoutMs,
+        failed);
+  }
+
+  private Path prepared(long number) {
+    return checkpoint.resolveSibling("prepared." + number);
+  }
+
+  private String queryId() throws IOException {
+    return String.valueOf(
+        MAPPER.readTree(Remote.read(checkpoint.resolve("metadata"))).path("id").asText());
+  }
+
+  private void claim(String host) throws IOException {
+    markers.create();
+    Map<String, Object> owner = new LinkedHashMap<>();
+    owner.put("claim", claim);
+    owner.put("host", host);
+    owner.put("pid", OwnerProcess.pid());
+    owner.put("checkpoint", Remote.text(checkpoint.getParent()));
+    writeMarker(EpochMarkers.OWNER, owner);
+  }
+
+  private void writeMarker(String key, Map<String, Object> marker) {
+    producer.beginTransaction();
+    producer.send(markers.record(key, marker));
+    producer.commitTransaction();
+  }
+
+  /** Who writes under this name; whoever has fenced this one says so a moment later. */
+  private Map<String, Object> ownerNow() {
+    // All tasks of an epoch fail at once, at a broker that is in trouble: one of them asks.
+    synchronized (ownerLock) {
+      Map<String, Object> found = ownerFound == null ? lookForOwner() : ownerFound;
+      ownerFound = Thread.currentThread().isInterrupted() ? ownerFound : found;
+      return found;
+    }
+  }
+
+  private Map<String, Object> lookForOwner() {
+    Map<String, Object> owner = Map.of("claim", claim);
+    try {
+      for (int look = 0; look < OWNER_LOOKS && claim.equals(owner.get("claim")); look++) {
+        Thread.sleep(look == 0 ? 0 : OWNER_LOOK_MS);
+        owner = markers.read(EpochMarkers.OWNER).getOrDefault(EpochMarkers.OWNER, owner);
+      }
+    } catch (IOException | RuntimeException unknown) {
+      // Then all that is known is what the producer says.
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+    }
+    return owner;
+  }
+
+  static boolean isFenced(Throwable failed) {
+    for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
+      if (cause instanceof ProducerFencedException
+          || cause instanceof InvalidProducerEpochException
+          || cause instanceof InvalidTxnStateException
+          || cause instanceof InvalidPidMappingException) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void closeParts() {
+    if (parts == null) {
+      return;
+    }
+    try {
+      parts.close(this::forgetParts);
+    } catch (IOException | RuntimeException failed) {
+      // As below: the next start shuts them out, or the broker breaks them off.
+    }
+  }
+
+  /** Before anybody is shut out: their coordinators forget then what they have committed. */
+  private void forgetParts() throws IOException {
+    if (marked != NONE) {
+      writeMarker(EpochMarkers.EPOCH, marker(queryId(), marked));
+    }
+  }
+
+  private void abort() {
+    closeParts();
+    Future<Void> aborted = null;
+    synchronized (this) {
+      if (epoch != NONE && parts == null) {
+        aborted =
+            COMMITS.submit(
+                () -> {
+                  producer.abortTransaction();
+                  return null;
+                });
+      }
+    }
+    try {
+      if (aborted != null) {
+        aborted.get(CLOSING.toMillis(), TimeUnit.MILLISECONDS);
+      }
+      producer.close(CLOSING);
+    } catch (ExecutionException | TimeoutException failed) {
+      // The next owner breaks it off, or the broker, when it has waited for long enough.
+      producer.close(Duration.ZERO);
+    } catch (InterruptedException stopped) {
+      producer.close(Duration.ZERO);
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void uninterruptibly(Callable<Void> work) throws IOException {
+    Future<Void> running = COMMITS.submit(work);
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          running.get();
+          return;
+        } catch (InterruptedException later) {
+          interrupted = true;
+        }
+      }
+    } catch (ExecutionException failed) {
+      if (failed.getCause() instanceof RuntimeException cause) {
+        throw cause;
+      }
+      throw new IOException(failed.getCause());
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+}

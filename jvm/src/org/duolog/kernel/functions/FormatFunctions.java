@@ -1,0 +1,96 @@
+package org.duolog.kernel.functions;
+
+import java.util.List;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.StructType;
+import org.duolog.kernel.functions.format.Delimited;
+import org.duolog.kernel.functions.format.JsonReader;
+import org.duolog.kernel.functions.format.KsqlJsonWriter;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The SQL functions over formats: {@code read(BINARY, 'name TYPE, …')} gives a row, {@code write(STRUCT, 'name TYPE, …')}
+ * bytes; more arguments are the format's own. All but the first are literals.
+ */
+public final class FormatFunctions {
+  private static final Seq<AbstractDataType> NO_TYPES =
+      CollectionConverters.asScala(List.<AbstractDataType>of()).toSeq();
+
+  private FormatFunctions() {}
+
+  public static void register(FunctionRegistry registry) {
+    Function<List<String>, Object> reader = given -> new JsonReader(type(given), true);
+    Function<List<String>, Object> writer = given -> new KsqlJsonWriter(type(given));
+    Function<List<String>, Object> delimited = given -> new Delimited(type(given), given.get(1));
+    reads(registry, "duolog_ksql_json_read", JsonReader.class, reader, "read");
+    reads(registry, "duolog_ksql_json_read_alone", JsonReader.class, reader, "readAlone");
+    writes(registry, "duolog_ksql_json_write", KsqlJsonWriter.class, writer, "write");
+    writes(registry, "duolog_ksql_json_write_alone", KsqlJsonWriter.class, writer, "writeAlone");
+    reads(registry, "duolog_delimited_read", Delimited.class, delimited, "read");
+    writes(registry, "duolog_delimited_write", Delimited.class, delimited, "write");
+  }
+
+  private static StructType type(List<String> given) {
+    return StructType.fromDDL(given.get(0));
+  }
+
+  private static void reads(
+      FunctionRegistry registry,
+      String name,
+      Class<?> in,
+      Function<List<String>, Object> make,
+      String method) {
+    registry.createOrReplaceTempFunction(
+        name,
+        (Seq<Expression> arguments) -> {
+          List<String> given = literals(arguments);
+          Expression object = Literal.fromObject(make.apply(given), new ObjectType(in));
+          return new Invoke(
+              object, method, type(given), first(arguments), NO_TYPES, true, true, true);
+        },
+        "scala_udf");
+  }
+
+  private static void writes(
+      FunctionRegistry registry,
+      String name,
+      Class<?> in,
+      Function<List<String>, Object> make,
+      String method) {
+    registry.createOrReplaceTempFunction(
+        name,
+        (Seq<Expression> arguments) -> {
+          Expression object =
+              Literal.fromObject(make.apply(literals(arguments)), new ObjectType(in));
+          return new Invoke(
+              object,
+              method,
+              DataTypes.BinaryType,
+              first(arguments),
+              NO_TYPES,
+              true,
+              true,
+              true);
+        },
+        "scala_udf");
+  }
+
+  private static Seq<Expression> first(Seq<Expression> arguments) {
+    return CollectionConverters.asScala(List.of(arguments.apply(0))).toSeq();
+  }
+
+  private static List<String> literals(Seq<Expression> arguments) {
+    return CollectionConverters.asJava(arguments).stream()
+        .skip(1)
+        .map(literal -> ((Literal) literal).value().toString())
+        .toList();
+  }
+}

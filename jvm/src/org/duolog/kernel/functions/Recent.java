@@ -1,0 +1,32 @@
+package org.duolog.kernel.functions;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+
+/**
+ * What was made from texts lately: patterns, paths. Most come from the statement, and few from
+ * records; beyond a bound all are forgotten. Threads: any.
+ */
+final class Recent<V> {
+  private static final int MAX = 1000;
+
+  private final Map<String, V> made = new ConcurrentHashMap<>();
+  private final Function<String, V> make;
+
+  Recent(Function<String, V> make) {
+    this.make = make;
+  }
+
+  V of(String text) {
+    V found = made.get(text);
+    if (found == null) {
+      found = make.apply(text);
+      if (made.size() >= MAX) {
+        made.clear();
+      }
+      made.put(text, found);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,145 @@
+package org.duolog.kernel.functions;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Operators that differ from Spark's: a DOUBLE divided by zero is infinite or NaN, NaN compares as in Java, and a
+ * function that fails is null in its place, with the rest of the record unchanged.
+ *
+ * <p>Called by the code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's
+ * documentation of errors in expressions.
+ */
+public final class SqlOperators {
+  /** Of DOUBLEs, as Java's operators compare them; to Spark, NaN equals itself and is the greatest. */
+  private static final List<String> COMPARISONS =
+      List.of("equal", "unequal", "apart", "less", "lessOrEqual", "greater", "greaterOrEqual");
+
+  /** Comparisons of one DOUBLE with several, each of which is computed once. */
+  private static final List<String> AMONG = List.of("among", "between");
+
+  private SqlOperators() {}
+
+  public static void register(FunctionRegistry registry) {
+    registry.createOrReplaceTempFunction(
+        "duolog_try", arguments -> new Attempt(arguments.apply(0)), "scala_udf");
+    registry.createOrReplaceTempFunction(
+        "duolog_weighed",
+        arguments -> new Weighed(arguments.apply(0), arguments.apply(1)),
+        "scala_udf");
+    ofDoubles(registry, "duolog_divide", "divide", DataTypes.DoubleType);
+    ofDoubles(registry, "duolog_remainder", "remainder", DataTypes.DoubleType);
+    ofDoubles(registry, "duolog_atan2", "atan2", DataTypes.DoubleType);
+    for (String comparison : COMPARISONS) {
+      ofDoubles(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType);
+    }
+    List<AbstractDataType> inputs =
+        List.of(DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
+    for (String comparison : AMONG) {
+      register(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType, inputs);
+    }
+  }
+
+  public static boolean equal(double left, double right) {
+    return left == right;
+  }
+
+  public static boolean unequal(double left, double right) {
+    return left != right;
+  }
+
+  /** The {@code <>} of ksqlDB, which is false if a side is NaN. */
+  public static boolean apart(double left, double right) {
+    return left < right || left > right;
+  }
+
+  public static boolean less(double left, double right) {
+    return left < right;
+  }
+
+  public static boolean lessOrEqual(double left, double right) {
+    return left <= right;
+  }
+
+  public static boolean greater(double left, double right) {
+    return left > right;
+  }
+
+  public static boolean greaterOrEqual(double left, double right) {
+    return left >= right;
+  }
+
+  /** SQL's {@code IN}: null if none is equal and one is null. */
+  public static Boolean among(double value, ArrayData others) {
+    boolean unknown = false;
+    for (int at = 0; at < others.numElements(); at++) {
+      if (others.isNullAt(at)) {
+        unknown = true;
+      } else if (value == others.getDouble(at)) {
+        return true;
+      }
+    }
+    return unknown ? null : false;
+  }
+
+  /** SQL's {@code BETWEEN}, of a lower and an upper bound: null if one is null and the other holds. */
+  public static Boolean between(double value, ArrayData bounds) {
+    boolean above = bounds.isNullAt(0) || value >= bounds.getDouble(0);
+    boolean below = bounds.isNullAt(1) || value <= bounds.getDouble(1);
+    if (!above || !below) {
+      return false;
+    }
+    return bounds.isNullAt(0) || bounds.isNullAt(1) ? null : true;
+  }
+
+  /** Spark's own makes 0.0 of -0.0 first. */
+  public static double atan2(double y, double x) {
+    return Math.atan2(y, x);
+  }
+
+  public static double divide(double left, double right) {
+    return left / right;
+  }
+
+  public static double remainder(double left, double right) {
+    return left % right;
+  }
+
+  private static void ofDoubles(
+      FunctionRegistry registry, String name, String method, DataType gives) {
+    register(
+        registry, name, method, gives, List.of(DataTypes.DoubleType, DataTypes.DoubleType));
+  }
+
+  private static void register(
+      FunctionRegistry registry,
+      String name,
+      String method,
+      DataType gives,
+      List<AbstractDataType> inputs) {
+    Seq<AbstractDataType> types = CollectionConverters.asScala(inputs).toSeq();
+    registry.createOrReplaceTempFunction(
+        name,
+        (Seq<Expression> arguments) ->
+            new StaticInvoke(
+                SqlOperators.class,
+                gives,
+                method,
+                arguments,
+                types,
+                true,
+                true,
+                true,
+                Option.empty()),
+        "scala_udf");
+  }
+}

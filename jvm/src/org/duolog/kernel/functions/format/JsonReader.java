@@ -1,0 +1,215 @@
+package org.duolog.kernel.functions.format;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
+import com.fasterxml.jackson.core.util.JsonRecyclerPools;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Reads a JSON object, or one bare value, from the bytes of a record; what cannot be read is null.
+ *
+ * <p>Text behind an object is passed over; a bare value and a null stand alone. Depth and the length
+ * of a number are bounded, so that no record costs more than its bytes. The rules are those of
+ * {@code duolog.serde.json}, which reads the same bytes in Python.
+ *
+ * <p>Threads: one at a time. Called by the code that Spark generates.
+ */
+public final class JsonReader implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final int NESTING_MAX = 200;
+  private static final byte[] NULL = {'n', 'u', 'l', 'l'};
+  static final JsonFactory FACTORY =
+      JsonFactory.builder()
+          .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+          // Jackson would take bytes with NULs among them for UTF-16.
+          .disable(JsonFactory.Feature.CHARSET_DETECTION)
+          // The keys of a MAP may be any: they are not kept, nor do they fail for their hashes.
+          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+          .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
+          // Jackson's own is one for each thread, and Spark's tasks have so many that a look-up is dear.
+          .recyclerPool(JsonRecyclerPools.newConcurrentDequePool())
+          .streamReadConstraints(
+              StreamReadConstraints.builder()
+                  .maxNestingDepth(NESTING_MAX)
+                  .maxNumberLength(Integer.MAX_VALUE)
+                  .maxStringLength(Integer.MAX_VALUE)
+                  .maxNameLength(Integer.MAX_VALUE)
+                  .build())
+          .build();
+
+  private final StructType schema;
+  private final boolean asKsql;
+  private transient JsonValue object;
+  private transient JsonValue alone;
+  private transient Records records;
+
+  public JsonReader(StructType schema) {
+    this(schema, false);
+  }
+
+  /** @param asKsql by the rules of {@link KsqlJson} */
+  public JsonReader(StructType schema, boolean asKsql) {
+    this.schema = schema;
+    this.asKsql = asKsql;
+  }
+
+  /** The object's fields, or null. */
+  public InternalRow read(byte[] bytes) {
+    if (object == null) {
+      object = asKsql ? KsqlJson.object(schema) : JsonValue.object(schema);
+    }
+    if (!isText(bytes)) {
+      return null;
+    }
+    if (records == null) {
+      records = new Records();
+    }
+    return (InternalRow) records.read(bytes, afterMark(bytes), object);
+  }
+
+  /** A bare value as the only field of a row, or null. */
+  public InternalRow readAlone(byte[] bytes) {
+    if (alone == null) {
+      DataType type = schema.fields()[0].dataType();
+      alone = asKsql ? KsqlJson.of(type) : JsonValue.of(type);
+    }
+    Object value = isText(bytes) ? readAlone(bytes, alone) : null;
+    return value == null ? null : new GenericInternalRow(new Object[] {value});
+  }
+
+  /** Whether the bytes are JSON's null, with white space around it or without. */
+  public static boolean isNull(byte[] bytes) {
+    int at = afterSpace(bytes, afterMark(bytes));
+    for (byte expected : NULL) {
+      if (at == bytes.length || bytes[at++] != expected) {
+        return false;
+      }
+    }
+    return afterSpace(bytes, at) == bytes.length;
+  }
+
+  private static boolean isText(byte[] bytes) {
+    UTF8String text = UTF8String.fromBytes(bytes);
+    return text.isFullAscii() || text.isValid();
+  }
+
+  private static Object readAlone(byte[] bytes, JsonValue reader) {
+    int start = afterMark(bytes);
+    try (JsonParser parser = FACTORY.createParser(bytes, start, bytes.length - start)) {
+      JsonToken first = parser.nextToken();
+      if (first == null || first == JsonToken.VALUE_NULL) {
+        return null;
+      }
+      Object value = reader.read(parser);
+      return parser.nextToken() == null ? value : null;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  private static int afterMark(byte[] bytes) {
+    boolean marked =
+        bytes.length >= 3
+            && bytes[0] == (byte) 0xEF
+            && bytes[1] == (byte) 0xBB
+            && bytes[2] == (byte) 0xBF;
+    return marked ? 3 : 0;
+  }
+
+  private static int afterSpace(byte[] bytes, int from) {
+    int at = from;
+    while (at < bytes.length
+        && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\n' || bytes[at] == '\r')) {
+      at++;
+    }
+    return at;
+  }
+
+  /**
+   * Objects of many records through one parser, which costs as much to make as to use: to it they are one
+   * text, which goes on when it asks for the next object.
+   */
+  private static final class Records extends InputStream {
+    /** The parser keeps the names that it has seen. */
+    private static final int OBJECTS_MAX = 1_000;
+
+    private JsonParser parser;
+    private int objects;
+    private byte[] bytes;
+    private int at;
+
+    /** The first value of the text; null where it is none or JSON's null. */
+    Object read(byte[] text, int start, JsonValue reader) {
+      bytes = text;
+      at = start;
+      boolean stoodBehind = false;
+      if (parser == null) {
+        parser = parserOf(this);
+        objects = 0;
+      }
+      try {
+        JsonToken first = parser.nextToken();
+        if (first == null || first == JsonToken.VALUE_NULL) {
+          return null;
+        }
+        Object value = reader.read(parser);
+        parser.releaseBuffered(OutputStream.nullOutputStream());
+        stoodBehind = ++objects < OBJECTS_MAX;
+        return value;
+      } catch (IOException e) {
+        return null;
+      } finally {
+        if (!stoodBehind) {
+          forget();
+        }
+      }
+    }
+
+    private static JsonParser parserOf(InputStream text) {
+      try {
+        return FACTORY.createParser(text);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    /** Nobody knows where it stands. */
+    private void forget() {
+      JsonParser last = parser;
+      parser = null;
+      try {
+        last.close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    @Override
+    public int read() {
+      return at == bytes.length ? -1 : bytes[at++] & 0xFF;
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) {
+      int count = Math.min(length, bytes.length - at);
+      if (count == 0) {
+        return -1;
+      }
+      System.arraycopy(bytes, at, into, offset, count);
+      at += count;
+      return count;
+    }
+  }
+}

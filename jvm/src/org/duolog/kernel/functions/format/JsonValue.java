@@ -1,0 +1,244 @@
+package org.duolog.kernel.functions.format;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParseException;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.catalyst.util.SparkDateTimeUtils$;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Reads the value that a JSON parser stands at as a value of one type.
+ *
+ * <p>The parser stands at the value's first token before, and at its last one after. What is of
+ * another type is an IOException. Threads: one at a time.
+ */
+@FunctionalInterface
+public interface JsonValue {
+  Object read(JsonParser parser) throws IOException;
+
+  /** A number of more digits is none: its cost grows faster than its length. */
+  int NUMBER_LENGTH_MAX = 1000;
+
+  int INTEGER_LENGTH_MAX = 20;
+  long TIMESTAMP_MS_MIN = -62_135_596_800_000L; // 0001-01-01
+  long TIMESTAMP_MS_MAX = 253_402_300_799_999L; // 9999-12-31
+  Pattern TIMESTAMP =
+      Pattern.compile(
+          "\\d{4}-\\d\\d-\\d\\d"
+              + "([T ]([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?"
+              + "(Z|[+-]((0\\d|1[0-7]):[0-5]\\d|18:00))?)?");
+
+  /** Reads values that are not null. */
+  static JsonValue of(DataType type) {
+    if (type instanceof StructType struct) {
+      return object(struct);
+    } else if (type instanceof ArrayType array) {
+      return array(of(array.elementType()));
+    } else if (type instanceof MapType map && map.keyType() instanceof StringType) {
+      return map(of(map.valueType()));
+    } else if (type instanceof DecimalType decimal) {
+      return parser -> JsonNumbers.decimal(parser, decimal);
+    } else if (type instanceof StringType) {
+      return JsonValue::text;
+    } else if (type instanceof IntegerType) {
+      return parser -> (int) JsonNumbers.integer(parser, Integer.MIN_VALUE, Integer.MAX_VALUE);
+    } else if (type instanceof LongType) {
+      return parser -> JsonNumbers.integer(parser, Long.MIN_VALUE, Long.MAX_VALUE);
+    } else if (type instanceof DoubleType) {
+      return JsonNumbers::real;
+    } else if (type instanceof BooleanType) {
+      return JsonValue::bool;
+    } else if (type instanceof BinaryType) {
+      return JsonValue::bytes;
+    } else if (type instanceof DateType) {
+      return JsonValue::date;
+    } else if (type instanceof TimestampType) {
+      return JsonValue::timestamp;
+    }
+    throw new IllegalArgumentException("JSON cannot be read as " + type.sql());
+  }
+
+  /**
+   * Fields in any order; a missing one is null, an unknown one is passed over. Most records have
+   * them in the order of the schema: that place is tried before names are looked up.
+   */
+  static JsonValue object(StructType struct) {
+    StructField[] fields = struct.fields();
+    Map<String, Integer> places = new HashMap<>();
+    String[] names = struct.fieldNames();
+    JsonValue[] readers = new JsonValue[fields.length];
+    for (int i = 0; i < fields.length; i++) {
+      places.put(fields[i].name(), i);
+      readers[i] = of(fields[i].dataType());
+    }
+    return parser -> {
+      expect(parser, JsonToken.START_OBJECT);
+      Object[] values = new Object[readers.length];
+      int next = 0;
+      while (parser.nextToken() == JsonToken.FIELD_NAME) {
+        String name = parser.currentName();
+        boolean asExpected = next < names.length && names[next].equals(name);
+        Integer place = asExpected ? (Integer) next : places.get(name);
+        parser.nextToken();
+        if (place == null) {
+          parser.skipChildren();
+        } else {
+          values[place] = orNull(readers[place], parser);
+          next = place + 1;
+        }
+      }
+      return new GenericInternalRow(values);
+    };
+  }
+
+  static JsonValue array(JsonValue element) {
+    return parser -> {
+      expect(parser, JsonToken.START_ARRAY);
+      List<Object> items = new ArrayList<>();
+      while (parser.nextToken() != JsonToken.END_ARRAY) {
+        items.add(orNull(element, parser));
+      }
+      return new GenericArrayData(items.toArray());
+    };
+  }
+
+  /** Of a key that comes twice the last value counts. */
+  static JsonValue map(JsonValue value) {
+    return parser -> {
+      expect(parser, JsonToken.START_OBJECT);
+      Map<UTF8String, Object> items = new LinkedHashMap<>();
+      while (parser.nextToken() == JsonToken.FIELD_NAME) {
+        UTF8String key = UTF8String.fromString(parser.currentName());
+        parser.nextToken();
+        items.put(key, orNull(value, parser));
+      }
+      return new ArrayBasedMapData(
+          new GenericArrayData(items.keySet().toArray()),
+          new GenericArrayData(items.values().toArray()));
+    };
+  }
+
+  static Object orNull(JsonValue reader, JsonParser parser) throws IOException {
+    return parser.currentToken() == JsonToken.VALUE_NULL ? null : reader.read(parser);
+  }
+
+  /** Any value's text: of a number as it is written, of an object without white space. */
+  static UTF8String text(JsonParser parser) throws IOException {
+    if (parser.currentToken().isScalarValue()) {
+      return UTF8String.fromString(parser.getText());
+    }
+    StringWriter text = new StringWriter();
+    try (JsonGenerator generator = JsonReader.FACTORY.createGenerator(text)) {
+      int depth = 0;
+      do {
+        JsonToken token = parser.currentToken();
+        depth += token.isStructStart() ? 1 : token.isStructEnd() ? -1 : 0;
+        if (token.isNumeric()) {
+          generator.writeNumber(parser.getText());
+        } else {
+          generator.copyCurrentEvent(parser);
+        }
+      } while (depth > 0 && parser.nextToken() != null);
+    }
+    return UTF8String.fromString(text.toString());
+  }
+
+  private static Object bool(JsonParser parser) throws IOException {
+    if (!parser.currentToken().isBoolean()) {
+      throw other(parser);
+    }
+    return parser.getBooleanValue();
+  }
+
+  private static Object bytes(JsonParser parser) throws IOException {
+    expect(parser, JsonToken.VALUE_STRING);
+    String text = parser.getText();
+    try {
+      // Java's decoder takes text that is not padded too.
+      if (text.length() % 4 == 0) {
+        return Base64.getDecoder().decode(text);
+      }
+    } catch (IllegalArgumentException e) {
+      // As below.
+    }
+    throw other(parser);
+  }
+
+  private static Object date(JsonParser parser) throws IOException {
+    expect(parser, JsonToken.VALUE_STRING);
+    String text = parser.getText();
+    try {
+      LocalDate date = LocalDate.parse(text);
+      // Also +12345-01-01 is ISO 8601; years are those that Python has.
+      if (text.length() == 10 && date.getYear() > 0) {
+        return (int) date.toEpochDay();
+      }
+    } catch (DateTimeException e) {
+      // As below.
+    }
+    throw other(parser);
+  }
+
+  /** ISO 8601, in UTC where it names no zone; a number is milliseconds, as Kafka counts. */
+  private static Object timestamp(JsonParser parser) throws IOException {
+    if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+      return JsonNumbers.integer(parser, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX) * 1000;
+    }
+    expect(parser, JsonToken.VALUE_STRING);
+    String text = parser.getText();
+    if (TIMESTAMP.matcher(text).matches()) {
+      var micros =
+          SparkDateTimeUtils$.MODULE$.stringToTimestamp(
+              UTF8String.fromString(text), ZoneOffset.UTC);
+      if (micros.isDefined()) {
+        long found = (Long) micros.get();
+        if (Math.floorDiv(found, 1000L) >= TIMESTAMP_MS_MIN
+            && Math.floorDiv(found, 1000L) <= TIMESTAMP_MS_MAX) {
+          return found;
+        }
+      }
+    }
+    throw other(parser);
+  }
+
+  static void expect(JsonParser parser, JsonToken token) throws IOException {
+    if (parser.currentToken() != token) {
+      throw other(parser);
+    }
+  }
+
+  /** The value is of another type. */
+  static IOException other(JsonParser parser) {
+    return new JsonParseException(parser, "unexpected " + parser.currentToken());
+  }
+}

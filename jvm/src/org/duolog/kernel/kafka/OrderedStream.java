@@ -1,0 +1,187 @@
+package org.duolog.kernel.kafka;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.SourceOffsets;
+import org.duolog.kernel.topology.TopicsReader;
+
+/**
+ * A topic's stream as Spark's Kafka source reads it, but for the ends of its micro-batches, and
+ * for records that are no longer there.
+ *
+ * <p>Threads: Spark's stream execution thread.
+ */
+final class OrderedStream
+    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private final MicroBatchStream kafka;
+  private final CaseInsensitiveStringMap options;
+  private final Horizon horizon;
+  private final LostRecords lost;
+  private final Ways.Way way;
+  private final Map<TopicPartition, Long> until;
+
+  OrderedStream(
+      MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon, Ways.Way way) {
+    this.way = way;
+    this.kafka = kafka;
+    this.options = options;
+    this.horizon = horizon;
+    this.lost = new LostRecords(options);
+    String last = options.get("horizon.until");
+    this.until = last == null ? null : SourceOffsets.read(last);
+    horizon.add(this);
+  }
+
+  /** What makes envelopes of its records. */
+  TopicsReader readers() {
+    return way.readers();
+  }
+
+  /** How its records reach their tasks without a shuffle; null where they do not. */
+  Direct direct() {
+    return way.direct();
+  }
+
+  boolean isTable() {
+    return options.getBoolean("horizon.table", false);
+  }
+
+  /** Whether its table is to be there before anything else is read. */
+  boolean isGlobal() {
+    return options.getBoolean("horizon.global", false);
+  }
+
+  /** Where the first micro-batch begins, before Spark has said so. */
+  Offset firstStart() {
+    String start = options.get("horizon.start");
+    return start == null ? kafka.initialOffset() : kafka.deserializeOffset(start);
+  }
+
+  /** Where a micro-batch from {@code start} on ends at most, by the number of its records. */
+  Offset boundedEnd(Offset start) {
+    return notBeyond(start, admission().latestOffset(start, getDefaultReadLimit()));
+  }
+
+  /** Where the topic ended when {@link #boundedEnd} was asked; null where it has no partition. */
+  Offset available() {
+    return notBeyond(null, admission().reportLatestOffset());
+  }
+
+  /** Up to where it is to be read at all; partitions of which nothing is said are left as they are. */
+  private Offset notBeyond(Offset start, Offset end) {
+    if (until == null || end == null) {
+      return end;
+    }
+    Map<TopicPartition, Long> begins = start == null ? Map.of() : SourceOffsets.read(start.json());
+    Map<TopicPartition, Long> ends = new HashMap<>();
+    SourceOffsets.read(end.json())
+        .forEach(
+            (partition, at) -> {
+              Long last = until.getOrDefault(partition, begins.get(partition));
+              if (last != null) {
+                // Where it begins behind that, nothing is read.
+                ends.put(partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
+              }
+            });
+    return deserializeOffset(SourceOffsets.write(ends));
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    return horizon.end(this, start);
+  }
+
+  @Override
+  public Offset latestOffset() {
+    return kafka.latestOffset();
+  }
+
+  @Override
+  public Offset reportLatestOffset() {
+    return admission().reportLatestOffset();
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    return admission().getDefaultReadLimit();
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    admission().prepareForTriggerAvailableNow();
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    InputPartition[] planned = kafka.planInputPartitions(horizon.present(lost, start, end), end);
+    InputPartition[] byTask = way.direct() == null ? null : byTask(planned, way.direct());
+    return byTask == null ? planned : byTask;
+  }
+
+  /** A part for each task; null where a task would have two. */
+  private static InputPartition[] byTask(InputPartition[] planned, Direct direct) {
+    KafkaBatchInputPartition[] parts = new KafkaBatchInputPartition[direct.tasks()];
+    for (InputPartition partition : planned) {
+      KafkaBatchInputPartition part = (KafkaBatchInputPartition) partition;
+      int task = direct.task(part.offsetRange().topicPartition().partition());
+      if (parts[task] != null) {
+        return null;
+      }
+      parts[task] = part;
+    }
+    return Stream.of(parts).map(RecordReader.Part::new).toArray(InputPartition[]::new);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new RecordReader.Factory();
+  }
+
+  @Override
+  public Offset initialOffset() {
+    return kafka.initialOffset();
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return kafka.deserializeOffset(json);
+  }
+
+  @Override
+  public void commit(Offset end) {
+    kafka.commit(end);
+  }
+
+  @Override
+  public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+    return ((ReportsSourceMetrics) kafka).metrics(latestConsumedOffset);
+  }
+
+  @Override
+  public void stop() {
+    horizon.remove(this);
+    kafka.stop();
+  }
+
+  @Override
+  public String toString() {
+    return kafka.toString();
+  }
+
+  private SupportsTriggerAvailableNow admission() {
+    return (SupportsTriggerAvailableNow) kafka;
+  }
+}

@@ -1,0 +1,118 @@
+package org.duolog.kernel.metrics;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Headers;
+import org.duolog.kernel.record.Origin;
+
+/**
+ * What is left of a record that was passed over: its bytes as they were read, and in its headers
+ * where it came from and what was wrong with it.
+ *
+ * <p>With its headers it may be larger than its topic takes. Then its value is left out, and where
+ * that does not suffice all but what the headers say of the failure; a header tells what was left
+ * out. Source: Kafka Streams' dead letters (KIP-1034), which fail where they are too large.
+ */
+public final class DeadLetter {
+  private static final String HEADER = "__streams.errors.";
+  private static final String STACK_TRACE = HEADER + "stacktrace";
+  private static final int TEXT_MAX = 8192;
+  private static final Header VALUE_LEFT_OUT = leftOut("value");
+  private static final Header ALL_LEFT_OUT = leftOut("key, value, headers, stacktrace");
+
+  private DeadLetter() {}
+
+  /**
+   * The letter of a record.
+   *
+   * @param headers of the record, in front of those that tell what was wrong
+   */
+  static Envelope of(
+      Origin origin,
+      String sourceTopic,
+      byte[] headers,
+      byte[] encodedOrigin,
+      String topic,
+      Exception cause) {
+    List<Header> all = Headers.decode(headers);
+    all.add(header("exception", cause.getClass().getName()));
+    all.add(header("message", cut(cause.getMessage())));
+    all.add(header("stacktrace", stackTrace(cause)));
+    all.add(header("topic", sourceTopic));
+    all.add(header("partition", String.valueOf(origin.partition())));
+    all.add(header("offset", String.valueOf(origin.offset())));
+    long ts = timeOf(origin);
+    if (ts != origin.ts()) {
+      all.add(plain("__duolog.errors.timestamp", String.valueOf(origin.ts())));
+    }
+    return letter(topic, encodedOrigin, ts, origin.key(), origin.value(), all);
+  }
+
+  /** The record's time, or the nearest that a topic takes: it is negative, or ahead of the clock. */
+  static long timeOf(Origin origin) {
+    return Math.max(0, Math.min(origin.ts(), System.currentTimeMillis()));
+  }
+
+  /** The next smaller form of a letter that its topic does not take; null where there is none. */
+  public static Envelope smaller(Envelope letter) {
+    List<Header> headers = Headers.decode(letter.headers());
+    if (headers.contains(ALL_LEFT_OUT)) {
+      return null;
+    }
+    byte[] key = letter.key();
+    if (letter.value() != null) {
+      headers.add(VALUE_LEFT_OUT);
+    } else {
+      key = null;
+      headers.removeIf(header -> !tellsOfFailure(header));
+      headers.add(ALL_LEFT_OUT);
+    }
+    return letter(
+        letter.topic(), letter.origin(), letter.ts(), key, null, headers);
+  }
+
+  private static boolean tellsOfFailure(Header header) {
+    return header.key().startsWith(HEADER) && !header.key().equals(STACK_TRACE);
+  }
+
+  private static Envelope letter(
+      String topic, byte[] origin, long ts, byte[] key, byte[] value, List<Header> headers) {
+    return Envelope.toSink(
+        0,
+        key,
+        value,
+        ts,
+        Headers.encode(headers),
+        origin,
+        UTF8String.fromString(topic),
+        Envelope.ANY_PARTITION);
+  }
+
+  private static Header header(String name, String value) {
+    return plain(HEADER + name, value);
+  }
+
+  private static Header leftOut(String what) {
+    return plain("__duolog.errors.left.out", what);
+  }
+
+  private static Header plain(String name, String value) {
+    return new RecordHeader(name, value == null ? null : value.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static String stackTrace(Exception cause) {
+    StringWriter text = new StringWriter();
+    cause.printStackTrace(new PrintWriter(text, true));
+    return cut(text.toString());
+  }
+
+  private static String cut(String text) {
+    return text == null || text.length() <= TEXT_MAX ? text : text.substring(0, TEXT_MAX);
+  }
+}

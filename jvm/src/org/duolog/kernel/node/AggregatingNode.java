@@ -1,0 +1,180 @@
+package org.duolog.kernel.node;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.metrics.ErrorHandlers;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Closing;
+import org.duolog.kernel.spec.Operator;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.store.KeyValueStore;
+import org.duolog.kernel.store.window.DueRows;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
+
+/**
+ * What all aggregates share: an accumulator for each key of a store, and the results that follow.
+ *
+ * <p>A record for which a step or a result has no value leaves the accumulator as it was. An
+ * accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
+ * is handed on, and when, is the {@link KeyValueStore}'s business, or that of {@link DueRows}: then there is
+ * one result, when the window has closed, and no old one.
+ */
+abstract class AggregatingNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  protected final KeyValueStore store;
+  private final DueRows due;
+  private final Layout layout;
+  private final Program init;
+  private final Program add;
+  private final Program results;
+  private final Program oldResults;
+
+  /** Reads a record and what was accumulated so far. */
+  protected transient Operands operands;
+
+  private transient Operands kept;
+  private transient boolean withOld;
+  private transient boolean resultsMayFail;
+  private transient byte[] headers;
+
+  /** How many columns there are: in a record, in the store's keys and in an accumulator. */
+  record Layout(int keyColumns, int valueColumns, int storeKeyColumns, int accColumns)
+      implements Serializable {
+    /** Of an aggregate whose keys get the bounds of windows. */
+    static Layout windowed(Operator of, List<String> accTypes) {
+      int keys = of.keyTypes().size();
+      int storeKeys = Closing.keyTypes(of).size();
+      return new Layout(keys, of.valueTypes().size(), storeKeys, accTypes.size());
+    }
+  }
+
+  /** Initializer, adder and results. */
+  record Steps(Program init, Program add, Program results) {}
+
+  AggregatingNode(KeyValueStore store, Layout layout, Steps steps) {
+    this(store, layout, steps, null);
+  }
+
+  /** @param due where results leave when their windows close; else null */
+  AggregatingNode(KeyValueStore store, Layout layout, Steps steps, DueRows due) {
+    this.store = store;
+    this.due = due;
+    this.layout = layout;
+    this.init = own(steps.init);
+    this.add = own(steps.add);
+    this.results = own(steps.results);
+    this.oldResults = own(steps.results.twin());
+  }
+
+  @Override
+  public ErrorHandlers.Stage stage() {
+    return ErrorHandlers.Stage.AGGREGATION;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands =
+        new Operands(layout.keyColumns, layout.valueColumns, layout.accColumns, scope);
+    kept = new Operands(layout.storeKeyColumns, layout.valueColumns, layout.accColumns);
+    withOld = childNeedsOld();
+    resultsMayFail = results.mayFail();
+    boolean isRead = children().length > 0; // Or only looked up.
+    store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
+    if (due != null) {
+      due.open(scope, () -> false, isRead ? this::closed : (key, acc, ts) -> {});
+    }
+  }
+
+  @Override
+  public Store store() {
+    return store;
+  }
+
+  protected final UnsafeRow initial(Change change) {
+    return init.apply(operands.of(change.key, change.value, null, change.ts));
+  }
+
+  /** The accumulator after a record; {@code acc} is null where there is none before it. */
+  protected final UnsafeRow added(UnsafeRow acc, Change change) {
+    UnsafeRow current = acc == null ? initial(change) : acc;
+    return add.apply(operands.of(change.key, change.value, current, change.ts));
+  }
+
+  /** Keeps what a change has led to, and has the results handed on, now or later. */
+  protected final void update(KeyValueStore.Entry entry, UnsafeRow acc, Change change) {
+    long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
+    ensureResults(entry.key, acc, ts);
+    willKeep();
+    keep(entry, acc, ts, change);
+  }
+
+  /** Keeps an accumulator, or none where that is null; its results are handed on now or later. */
+  protected final void keep(
+      KeyValueStore.Entry entry, UnsafeRow acc, long ts, Change change) {
+    if (due == null) {
+      store.update(entry, acc, ts, change.headers);
+    } else if (acc == null) {
+      store.delete(entry);
+    } else {
+      due.keep(entry, acc, ts);
+    }
+  }
+
+  /** A record is done: hands on the results of windows that have closed by now. */
+  protected final void lookAtClosed(Change change) {
+    if (due != null) {
+      headers = change.headers;
+      due.look();
+    }
+  }
+
+  /**
+   * It is this time by the wall clock: hands on the results of windows that have ended, if nothing comes.
+   *
+   * @param begunMs before which nobody has looked whether something comes
+   */
+  final void tick(long nowMs, long begunMs) {
+    headers = null;
+    due.tick(nowMs, begunMs);
+  }
+
+  /** Nothing fails any more: what a step has put aside counts. */
+  void willKeep() {}
+
+  /** Fails, before anything is written, where an accumulator has no results. */
+  protected final void ensureResults(UnsafeRow key, UnsafeRow acc, long ts) {
+    if (resultsMayFail) {
+      results.apply(kept.of(key, null, acc, ts));
+    }
+  }
+
+  /** Whether the result of a window that has closed is told to nobody. */
+  boolean isLost(UnsafeRow key) {
+    return false;
+  }
+
+  private void closed(UnsafeRow key, UnsafeRow acc, long ts) {
+    if (isLost(key)) {
+      return;
+    }
+    UnsafeRow value = results.apply(kept.of(key, null, acc, ts));
+    forward(out.set(key, value, null, ts, 0, headers));
+  }
+
+  private void updated(
+      KeyValueStore.Entry entry, UnsafeRow oldAcc, long oldTs, byte[] headers) {
+    UnsafeRow old =
+        withOld && oldAcc != null
+            ? oldResults.applyToOld(kept.of(entry.key, null, oldAcc, oldTs))
+            : null;
+    UnsafeRow value =
+        entry.row == null ? null : results.apply(kept.of(entry.key, null, entry.row, entry.ts));
+    forward(out.set(entry.key, value, old, entry.ts, oldTs, headers));
+  }
+}

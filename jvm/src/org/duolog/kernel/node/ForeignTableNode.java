@@ -1,0 +1,76 @@
+package org.duolog.kernel.node;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.store.BucketStore;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * Answers each change of a table to all rows of another that have subscribed to it.
+ *
+ * <p>They may be a million: they are gone through one by one, each when the answer to the one before
+ * has left. Source: Kafka Streams ForeignTableJoinProcessorSupplier.
+ */
+final class ForeignTableNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final BucketStore subscriptions;
+  private final Program foreignKey;
+  private final Answers answers;
+  private final int storedKeyColumns;
+  private transient Operands stored;
+
+  /**
+   * @param foreignKey the foreign key of a stored subscription's key: others may share its bucket
+   * @param answers of a stored key, its row, and the table's
+   */
+  ForeignTableNode(
+      BucketStore subscriptions, Program foreignKey, Answers answers, int storedKeyColumns) {
+    this.subscriptions = subscriptions;
+    this.foreignKey = own(foreignKey);
+    this.answers = answers;
+    this.storedKeyColumns = storedKeyColumns;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    answers.open(partition);
+    stored = new Operands(storedKeyColumns, 0, 0);
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    answers.close();
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (!change.latest) {
+      scope.late(this);
+      return;
+    }
+    UnsafeRow key = change.key.copy();
+    UnsafeRow row = change.value == null ? null : change.value.copy();
+    Outcome outcome = row == null ? Outcome.MISSING : Outcome.THERE;
+    long ts = change.ts;
+    byte[] headers = change.headers;
+    scope.later(
+        subscriptions.steps(
+            SubscriptionsNode.bucket(key),
+            (of, subscription, unused) -> {
+              if (foreignKey.apply(stored.of(of, null, null, 0)).equals(key)) {
+                forward(answers.fill(out, of, subscription, row, outcome, ts, headers));
+              }
+            }));
+  }
+}

@@ -1,0 +1,95 @@
+package org.duolog.kernel.node;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.metrics.NodeCounts;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.store.ValueGetter;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * Joins each record of a stream with the table's row of the same key, or of one that is computed, as it
+ * is now, or of a versioned table as it was at the record's time.
+ *
+ * <p>A null value is dropped. Without a row (or a key) an inner join drops the record and a left
+ * join reads nulls. The result carries the stream record's timestamp. Source: Kafka Streams
+ * KStreamKTableJoinProcessor, KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
+ */
+final class LookupNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final ValueGetter table;
+  private final Program keys;
+  private final boolean left;
+  private final Program values;
+  private final int keyColumns;
+  private final int valueColumns;
+  private final int rightColumns;
+  private transient Operands operands;
+
+  /** @param keys computes the key that is looked up; null: it is the record's own */
+  LookupNode(
+      ValueGetter table,
+      Program keys,
+      boolean left,
+      Program values,
+      int keyColumns,
+      int valueColumns,
+      int rightColumns) {
+    this.table = table;
+    this.keys = keys == null ? null : own(keys);
+    this.left = left;
+    this.values = own(values);
+    this.keyColumns = keyColumns;
+    this.valueColumns = valueColumns;
+    this.rightColumns = rightColumns;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands = new Operands(keyColumns, valueColumns, rightColumns, scope);
+    table.open(partition);
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    table.close();
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (change.value == null) {
+      counts.drop(NodeCounts.Reason.NULL_VALUE);
+      return;
+    }
+    UnsafeRow key = keys == null ? change.key : computedKey(change);
+    UnsafeRow right = key == null ? null : table.get(key, change.ts);
+    if (right != null || left) {
+      UnsafeRow joined =
+          values.apply(operands.of(change.key, change.value, right, change.ts));
+      forward(out.set(change.key, joined, null, change));
+    } else if (key == null) {
+      counts.drop(NodeCounts.Reason.NULL_KEY);
+    }
+  }
+
+  /** A key of nulls only is no key. */
+  private UnsafeRow computedKey(Change change) {
+    UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
+    for (int i = 0; i < key.numFields(); i++) {
+      if (!key.isNullAt(i)) {
+        return key;
+      }
+    }
+    return null;
+  }
+}

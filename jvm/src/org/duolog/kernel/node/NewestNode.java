@@ -1,0 +1,39 @@
+package org.duolog.kernel.node;
+
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.store.Newest;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
+
+/** Hears which rows of the left table are the newest. */
+final class NewestNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final Newest newest;
+
+  NewestNode(Newest newest) {
+    this.newest = newest;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    newest.open(scope);
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public Store store() {
+    return newest.store();
+  }
+
+  @Override
+  public void process(Change change) {
+    newest.announce(change.key, change.value.getLong(0), change.value.getBoolean(1));
+  }
+}

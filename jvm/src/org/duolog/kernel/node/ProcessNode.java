@@ -1,0 +1,275 @@
+package org.duolog.kernel.node;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.duolog.kernel.python.ProcessorStores;
+import org.duolog.kernel.python.ProcessorTask;
+import org.duolog.kernel.python.ProcessorWire;
+import org.duolog.kernel.python.PythonFunction;
+import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.record.IdleTicks;
+import org.duolog.kernel.record.Origin;
+import org.duolog.kernel.record.RecordException;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.store.BucketStore;
+import org.duolog.kernel.task.Deferred;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
+
+/**
+ * Calls a processor of a user's, in Python, with each record and by time; what it forwards goes to its {@link
+ * ProcessOutputNode}s, as the number of an output, and key and value as JSON.
+ *
+ * <p>In a micro-batch records wait until there are some, where nobody behind it sees that ({@link Deferred}).
+ *
+ * <p>Source: Kafka Streams ProcessorNode, StreamTask.maybePunctuateStreamTime.
+ */
+public final class ProcessNode extends Node implements Deferred.Holding {
+  private static final long serialVersionUID = 1L;
+  static final int FORWARDED_COLUMNS = 3;
+  static final int OUTPUT = 0;
+  static final int KEY = 1;
+  static final int VALUE = 2;
+
+  private final PythonFunction function;
+  private final String applicationId;
+  private final Program record;
+  private final BucketStore own;
+  private final Map<String, BucketStore> seen;
+  private final List<Store> filled;
+  private final boolean waits;
+  private final int keyColumns;
+  private final int valueColumns;
+  private transient Operands operands;
+  private transient UnsafeRowWriter writer;
+  private transient ProcessorStores stores;
+  private transient Map<ProcessorTask, ProcessorTask.Of> tasks;
+  private transient ProcessorTask task;
+  private transient ProcessorTask.Of here;
+  private transient long toldTime;
+  private transient List<Waits> waiting;
+  private transient Change empty;
+
+  /** An item that waits, and where its outputs belong. */
+  private record Waits(Scope.Place place, ProcessorWire.Item item) {}
+
+  /**
+   * @param own what is kept of stream time and schedules
+   * @param seen the stores that the processor sees
+   * @param filled those that this node stands for
+   */
+  ProcessNode(
+      PythonFunction function,
+      String applicationId,
+      Program record,
+      BucketStore own,
+      Map<String, BucketStore> seen,
+      List<Store> filled,
+      boolean waits,
+      int keyColumns,
+      int valueColumns) {
+    this.function = function;
+    this.applicationId = applicationId;
+    this.record = own(record);
+    this.own = own;
+    this.seen = seen;
+    this.filled = filled;
+    this.waits = waits;
+    this.keyColumns = keyColumns;
+    this.valueColumns = valueColumns;
+  }
+
+  @Override
+  public List<Store> stores() {
+    return filled;
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
+    writer = new UnsafeRowWriter(FORWARDED_COLUMNS);
+    stores = new ProcessorStores(seen);
+    tasks = new HashMap<>();
+    waiting = new ArrayList<>();
+    empty = new Change();
+    if (waits && !scope.realTime) {
+      if (scope.deferred == null) {
+        scope.deferred = new Deferred(scope);
+      }
+      scope.deferred.join(this);
+    }
+  }
+
+  /** What follows belongs to this task. */
+  public void select(ProcessorTask of) {
+    task = of;
+    toldTime = -1;
+    here = tasks.computeIfAbsent(of, one -> one.new Of(function, name(), own, stores));
+  }
+
+  @Override
+  public void process(Change change) {
+    byte[] data = record.bytes(operands.of(change.key, change.value, null, change.ts));
+    byte[] topic = ((UTF8String) scope.beside(1)).getBytes();
+    take(
+        ProcessorWire.Item.record(
+            task.streamTime(),
+            change,
+            Origin.partition(scope.origin),
+            Origin.offset(scope.origin),
+            topic,
+            data));
+  }
+
+  /** The wall clock says a time. */
+  void tick(long nowMs) {
+    begin();
+    if (here.nextWallClock() <= nowMs) {
+      take(ProcessorWire.Item.time(ProcessorWire.WALL_CLOCK, task.streamTime(), nowMs));
+    }
+    want();
+  }
+
+  /** Whether something is due by stream time, and was not told that it is. */
+  public boolean isDue() {
+    long time = task.streamTime();
+    if (time < 0) {
+      return false;
+    }
+    begin();
+    return here.nextStreamTime() <= time && (toldTime < time || waiting.isEmpty());
+  }
+
+  /** A record is done: calls what is due by stream time. */
+  public void punctuate() {
+    toldTime = task.streamTime();
+    take(ProcessorWire.Item.time(ProcessorWire.STREAM_TIME, toldTime, toldTime));
+  }
+
+  /** When stream time is to be told next. */
+  public long nextStreamTime() {
+    return here.nextStreamTime();
+  }
+
+  /** Keeps it where no micro-batch ends. */
+  public void settleAtOnce() {
+    if (scope.realTime) {
+      settle();
+    }
+  }
+
+  /** Keeps what the task has seen of time. */
+  public void settle() {
+    if (here.hasBegun()) {
+      here.settle();
+    }
+  }
+
+  private void take(ProcessorWire.Item item) {
+    if (waits && !scope.realTime) {
+      waiting.add(new Waits(scope.place(item.size()), item));
+      return;
+    }
+    begin();
+    for (ProcessorWire.Told told : here.call(List.of(item))) {
+      goOn(told, item);
+    }
+    want();
+  }
+
+  @Override
+  public boolean isFull() {
+    return false;
+  }
+
+  @Override
+  public boolean isAnswered() {
+    return !waiting.isEmpty();
+  }
+
+  @Override
+  public int oldest() {
+    int oldest = Integer.MAX_VALUE;
+    for (Waits one : waiting) {
+      oldest = Math.min(oldest, one.place.turn()[0]);
+    }
+    return oldest;
+  }
+
+  @Override
+  public boolean advance(boolean waits) {
+    boolean any = !waiting.isEmpty();
+    waiting.forEach(one -> scope.deferred.goesOn(one.item.size()));
+    flush();
+    return any;
+  }
+
+  @Override
+  public void flush() {
+    if (waiting.isEmpty()) {
+      return;
+    }
+    List<Waits> taken = waiting;
+    waiting = new ArrayList<>();
+    scope.goOn(taken.get(0).place);
+    begin();
+    List<ProcessorWire.Told> told =
+        here.call(taken.stream().map(Waits::item).toList());
+    for (int i = 0; i < taken.size(); i++) {
+      scope.goOn(taken.get(i).place);
+      goOn(told.get(i), taken.get(i).item);
+    }
+    want();
+  }
+
+  private void begin() {
+    if (!here.hasBegun()) {
+      here.begin();
+      for (ProcessorWire.Told told : here.takeBegun()) {
+        goOn(told, null);
+      }
+      want();
+    }
+  }
+
+  private void want() {
+    IdleTicks.want(applicationId, name() + " " + scope.taskNumber(), here.nextWallClock());
+  }
+
+  private void goOn(ProcessorWire.Told told, ProcessorWire.Item item) {
+    for (ProcessorWire.Forwarded one : told.forwarded()) {
+      writer.reset();
+      writer.zeroOutNullBytes();
+      writer.write(OUTPUT, one.output());
+      write(KEY, one.key());
+      write(VALUE, one.value());
+      // What one causes may come back here, in another way: nobody reads the row any more by then.
+      forward(out.set(null, writer.getRow(), null, one.ts(), 0, one.headers()));
+    }
+    for (String error : told.errors()) {
+      empty.headers = item == null ? null : item.headers();
+      scope.failed(this, empty, new RecordException(new CallFailed(error)));
+    }
+  }
+
+  private void write(int column, byte[] bytes) {
+    if (bytes == null) {
+      writer.setNullAt(column);
+    } else {
+      writer.write(column, bytes);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+package org.duolog.kernel.node;
+
+import java.util.LinkedList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.spec.Sessions;
+import org.duolog.kernel.spec.Windows;
+import org.duolog.kernel.store.KeyValueStore;
+import org.duolog.kernel.store.window.DueRows;
+import org.duolog.kernel.store.window.WindowIndex;
+import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * Aggregates by key and session: a record joins the sessions that it touches into one.
+ *
+ * <pre>
+ *   sessions      [1 ── 4]        [11]            gap 5
+ *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the one that they became
+ * </pre>
+ *
+ * <p>The key of a result ends with the session's start and end, and its timestamp is the end. A record
+ * whose session would have closed is late, and counted; what has closed is not reopened. Null keys
+ * and values are dropped. Source: Kafka Streams KStreamSessionWindowAggregate.
+ */
+final class SessionFoldNode extends AggregatingNode {
+  private static final long serialVersionUID = 1L;
+
+  private final WindowRows rows;
+  private final Sessions sessions;
+  private final Layout layout;
+  private final Program windowedKey;
+  private final Program merge;
+  private transient UnsafeRow bounds;
+  private transient Operands keyOperands;
+  private transient Operands mergeOperands;
+
+  /**
+   * @param windowedKey computes a key with its window from key and bounds
+   * @param merge computes an accumulator from two
+   */
+  SessionFoldNode(
+      KeyValueStore store,
+      Layout layout,
+      Steps steps,
+      DueRows due,
+      WindowRows rows,
+      Sessions sessions,
+      Program windowedKey,
+      Program merge) {
+    super(store, layout, steps, due);
+    this.rows = rows;
+    this.sessions = sessions;
+    this.layout = layout;
+    this.windowedKey = own(windowedKey);
+    this.merge = own(merge);
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    rows.openKeys(partition);
+    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
+    keyOperands = new Operands(layout.keyColumns(), 0, 2);
+    mergeOperands =
+        new Operands(layout.keyColumns(), layout.accColumns(), layout.accColumns());
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    rows.closeKeys();
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (change.key == null || change.value == null) {
+      scope.drop(this, change);
+      return;
+    }
+    rows.observe(change.ts);
+    WindowIndex index = rows.index();
+    WindowIndex.Entry known = index.of(change.key);
+    boolean changed = known.forgetOver(rows);
+    List<WindowIndex.Bounds> touched = touched(known, change.ts);
+    WindowIndex.Bounds joined = joined(touched, change.ts);
+    if (rows.isClosed(joined.end())) {
+      scope.late(this);
+    } else {
+      UnsafeRow acc = accumulated(touched, change);
+      ensureResults(entry(change, joined).key, acc, joined.end());
+      if (joined.start() < change.ts || joined.end() > change.ts) {
+        touched.forEach(
+            session -> keep(entry(change, session), null, session.end(), change));
+      }
+      // Looked up again: the store may have forgotten what it has read before.
+      keep(entry(change, joined), acc, joined.end(), change);
+      touched.forEach(known.windows::remove);
+      known.windows.add(joined);
+      changed = true;
+    }
+    if (changed) {
+      index.changed(known);
+    }
+    lookAtClosed(change);
+  }
+
+  /** The sessions that a record joins, in the order of time: of all that a key has only the next ones are looked at. */
+  private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {
+    LinkedList<WindowIndex.Bounds> found = new LinkedList<>();
+    long latest = Windows.end(ts, sessions.gapMs());
+    WindowIndex.Bounds behind = new WindowIndex.Bounds(latest, Long.MAX_VALUE);
+    for (WindowIndex.Bounds session : known.windows.headSet(behind, true).descendingSet()) {
+      if (session.end() < ts - sessions.gapMs()) {
+        break;
+      }
+      found.addFirst(session);
+    }
+    return found;
+  }
+
+  private static WindowIndex.Bounds joined(List<WindowIndex.Bounds> touched, long ts) {
+    long start = ts;
+    long end = ts;
+    for (WindowIndex.Bounds session : touched) {
+      start = Math.min(start, session.start());
+      end = Math.max(end, session.end());
+    }
+    return new WindowIndex.Bounds(start, end);
+  }
+
+  /** What the touched sessions have accumulated, and then the record. */
+  private UnsafeRow accumulated(List<WindowIndex.Bounds> touched, Change change) {
+    UnsafeRow acc = initial(change);
+    for (WindowIndex.Bounds session : touched) {
+      UnsafeRow other = entry(change, session).row;
+      // A copy: the next result is written where this one is read.
+      acc = merge.apply(mergeOperands.of(change.key, acc, other, change.ts)).copy();
+    }
+    return added(acc, change);
+  }
+
+  private KeyValueStore.Entry entry(Change change, WindowIndex.Bounds session) {
+    bounds.setLong(0, session.start());
+    bounds.setLong(1, session.end());
+    return store.lookup(
+        windowedKey.apply(keyOperands.of(change.key, null, bounds, change.ts)));
+  }
+}

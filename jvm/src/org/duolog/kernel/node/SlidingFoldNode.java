@@ -1,0 +1,241 @@
+package org.duolog.kernel.node;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.spec.SlidingWindows;
+import org.duolog.kernel.store.KeyValueStore;
+import org.duolog.kernel.store.window.DueRows;
+import org.duolog.kernel.store.window.WindowIndex;
+import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the
+ * one that begins right behind it if that is not empty.
+ *
+ * <pre>
+ *   difference 10, records at 20 and 25
+ *   [10 ──── 20]                 ends with the first
+ *        [15 ──── 25]            ends with the second, and holds both
+ *              [21 ──── 31]      begins behind the first
+ * </pre>
+ *
+ * <p>A record is added to the windows that hold it, the latest first; then come the ones that it makes,
+ * of what others hold already. What would begin before 1970 is one window from there on. A record is late
+ * where a window has closed, and counted. A record for which a window has no value changes none. Null
+ * keys and values are dropped. Results are told with each update, or once, when the record that moves time
+ * on is done. Source: Kafka Streams KStreamSlidingWindowAggregate.
+ */
+final class SlidingFoldNode extends AggregatingNode {
+  private static final long serialVersionUID = 1L;
+
+  private final WindowRows rows;
+  private final SlidingWindows windows;
+  private final Layout layout;
+  private final Program windowedKey;
+  private final Program indexKey;
+  private transient UnsafeRow bounds;
+  private transient Operands keyOperands;
+  private transient List<Updated> updates;
+
+  /**
+   * @param windowedKey computes a key with its window from key and bounds
+   * @param indexKey computes from the same what a window is found by
+   */
+  SlidingFoldNode(
+      KeyValueStore store,
+      Layout layout,
+      Steps steps,
+      DueRows due,
+      WindowRows rows,
+      SlidingWindows windows,
+      Program windowedKey,
+      Program indexKey) {
+    super(store, layout, steps, due);
+    this.rows = rows;
+    this.windows = windows;
+    this.layout = layout;
+    this.windowedKey = own(windowedKey);
+    this.indexKey = own(indexKey);
+  }
+
+  /** What becomes of a window with the record. */
+  private record Updated(
+      KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts, boolean isNew) {}
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    rows.openKeys(partition);
+    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
+    keyOperands = new Operands(layout.keyColumns(), 0, 2);
+    updates = new ArrayList<>();
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    rows.closeKeys();
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (change.key == null || change.value == null) {
+      scope.drop(this, change);
+      return;
+    }
+    rows.observe(change.ts);
+    if (rows.isClosed(windows.end(change.ts))) {
+      scope.late(this);
+    } else {
+      updates.clear();
+      if (change.ts < windows.differenceMs()) {
+        findEarly(change);
+      } else {
+        find(change);
+      }
+      updates.forEach(updated -> keep(updated, change));
+    }
+    lookAtClosed(change);
+  }
+
+  /** Finds what changes where all windows of a record begin in 1970 or later. */
+  private void find(Change change) {
+    long ts = change.ts;
+    TreeSet<Long> starts = starts(change, ts - 2 * windows.differenceMs());
+    KeyValueStore.Entry left = null;
+    KeyValueStore.Entry right = null;
+    long previous = -1;
+    boolean endsHere = false;
+    for (long start : starts.headSet(ts, true).descendingSet()) {
+      KeyValueStore.Entry window = entry(change, start);
+      long end = windows.end(start);
+      if (end < ts) {
+        left = window;
+        previous = window.ts;
+        break;
+      }
+      add(change, window, start, window.row, window.ts);
+      if (end > ts) {
+        right = right == null ? window : right;
+      } else if (window.ts < ts) {
+        endsHere = true;
+        previous = window.ts;
+      } else {
+        return; // A record of this time has made all that there is to make.
+      }
+    }
+    if (previous >= 0 && windows.end(previous + 1) >= ts) {
+      addBehind(change, previous, starts);
+    }
+    if (!endsHere) {
+      boolean holdsOthers = previous >= ts - windows.differenceMs();
+      long start = ts - windows.differenceMs();
+      add(change, entry(change, start), start, holdsOthers ? left.row : null, ts);
+    }
+    copyBehind(change, right, starts);
+  }
+
+  /** Finds what changes where a window that ends with the record would begin before 1970. */
+  private void findEarly(Change change) {
+    long ts = change.ts;
+    TreeSet<Long> starts = starts(change, 0);
+    KeyValueStore.Entry first = entry(change, 0);
+    KeyValueStore.Entry right = null;
+    for (long start : starts.subSet(0L, false, ts, true)) {
+      right = entry(change, start);
+      add(change, right, start, right.row, right.ts);
+    }
+    if (right == null && first.row != null) {
+      right = first;
+    }
+    copyBehind(change, right, starts);
+    if (first.row != null && first.ts < ts) {
+      addBehind(change, first.ts, starts);
+    }
+    add(change, first, 0, first.row, first.row == null ? ts : first.ts);
+  }
+
+  /** The starts of the key's windows from here on to the one right behind the record. */
+  private TreeSet<Long> starts(Change change, long from) {
+    TreeSet<Long> found = new TreeSet<>();
+    long first = Math.max(0, from);
+    long last = Math.max(change.ts, change.ts + 1);
+    for (long at = first / windows.spanMs(); at <= last / windows.spanMs(); at++) {
+      WindowIndex.Entry known = index(change, at * windows.spanMs());
+      if (known.forgetOver(rows)) {
+        rows.index().changed(known);
+      }
+      known.windows.forEach(window -> found.add(window.start()));
+    }
+    return new TreeSet<>(found.subSet(first, true, last, true));
+  }
+
+  /** Adds the record to a window that may be there; where it has closed the record is late. */
+  private void add(
+      Change change, KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts) {
+    if (rows.isClosed(windows.end(start))) {
+      scope.late(this);
+      return;
+    }
+    updates.add(updated(entry, start, added(acc, change), Math.max(ts, change.ts)));
+  }
+
+  /** The window that begins behind the record before this one, if there was none. */
+  private void addBehind(Change change, long previous, TreeSet<Long> starts) {
+    long start = previous + 1;
+    if (!starts.contains(start)) {
+      add(change, entry(change, start), start, null, change.ts);
+    }
+  }
+
+  /** The window that begins behind this record, if there was none: it holds what comes later. */
+  private void copyBehind(Change change, KeyValueStore.Entry right, TreeSet<Long> starts) {
+    long start = change.ts + 1;
+    if (right != null && right.ts > change.ts && !starts.contains(start)) {
+      updates.add(updated(entry(change, start), start, right.row, right.ts));
+    }
+  }
+
+  private Updated updated(KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts) {
+    // A copy: the next accumulator is computed where this one is.
+    UnsafeRow kept = acc.copy();
+    ensureResults(entry.key, kept, ts);
+    return new Updated(entry, start, kept, ts, entry.row == null);
+  }
+
+  private void keep(Updated updated, Change change) {
+    if (updated.isNew) {
+      WindowIndex.Entry known = index(change, updated.start);
+      known.windows.add(new WindowIndex.Bounds(updated.start, windows.end(updated.start)));
+      rows.index().changed(known);
+    }
+    // Looked up anew: meanwhile the store may have forgotten what it had read.
+    keep(store.lookup(updated.entry.key), updated.acc, updated.ts, change);
+  }
+
+  private KeyValueStore.Entry entry(Change change, long start) {
+    return store.lookup(windowedKey.apply(bounded(change, start)));
+  }
+
+  private WindowIndex.Entry index(Change change, long start) {
+    return rows.index().of(indexKey.apply(bounded(change, start)));
+  }
+
+  private InternalRow bounded(Change change, long start) {
+    bounds.setLong(0, start);
+    bounds.setLong(1, windows.end(start));
+    return keyOperands.of(change.key, null, bounds, change.ts);
+  }
+}

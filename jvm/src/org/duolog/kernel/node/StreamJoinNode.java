@@ -1,0 +1,197 @@
+package org.duolog.kernel.node;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.record.RecordException;
+import org.duolog.kernel.spec.JoinOperators;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.store.JoinRows;
+import org.duolog.kernel.store.Unmatched;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
+
+/**
+ * Joins each record of a stream with those of another that came before it and are near enough in time.
+ *
+ * <pre>
+ *   record at t   1  those whose windows have closed are told alone, of both sides
+ *                 2  joined with the others' records from t - before to t + after whose windows are open, which wait no longer
+ *                 3  without any: told alone if its window has closed, else it waits
+ *                 4  kept for the others' records to come; counted as late if it is too late for that, or for 2
+ * </pre>
+ *
+ * <p>A join has two of these, which feed the same children and look into each other's stores. A result's
+ * timestamp is the later one of both records. What is told alone depends on the kind of the join; eagerly
+ * nothing waits. A null value is dropped; a null key has no partner. Of a stream joined with itself the left
+ * side keeps records, and the right one finds each among those that it looks at. A result that has no value
+ * costs itself alone. A window has closed when the time of both sides is beyond its end and the grace period: a record
+ * is told alone then, and joined with nothing later, so that none is told alone and then joined. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962 for null keys.
+ */
+final class StreamJoinNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final Stores stores;
+  private final JoinOperators.StreamJoin of;
+  private final Program values;
+  private final Program keyBytes;
+  private final Unmatched clock;
+  private transient Operands operands;
+  private transient Operands keyOperands;
+
+  /**
+   * Where both sides' records are. Null is what this side does not fill, and where nothing waits.
+   *
+   * @param other the records of the other side
+   */
+  record Stores(JoinRows own, JoinRows other, Unmatched unmatched, Unmatched otherUnmatched)
+      implements java.io.Serializable {}
+
+  /** @param keyBytes computes the bytes by which keys that wait are in order */
+  StreamJoinNode(JoinOperators.StreamJoin of, Stores stores, Program values, Program keyBytes) {
+    this.of = of;
+    this.stores = stores;
+    this.values = own(values);
+    this.keyBytes = own(keyBytes);
+    this.clock = of.left() ? stores.unmatched : stores.otherUnmatched;
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    int keys = of.keyTypes().size();
+    operands = new Operands(keys, of.valueTypes().size(), of.rightTypes().size());
+    keyOperands = new Operands(keys, 0, 0);
+    if (stores.unmatched != null) {
+      stores.unmatched.orderBy(key -> keyBytes.bytes(keyOperands.of(key, null, null, 0)));
+    }
+  }
+
+  @Override
+  public List<Store> stores() {
+    List<Store> filled = new ArrayList<>();
+    if (stores.own != null) {
+      filled.add(stores.own);
+    }
+    if (stores.unmatched != null) {
+      filled.add(stores.unmatched);
+    }
+    return filled;
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (clock != null) {
+      clock.observe(change.ts);
+    }
+    if (change.key == null) {
+      if (change.value != null && of.tellsUnmatched()) {
+        tell(change, null, change.value, null, change.ts);
+      } else {
+        scope.drop(this, change);
+      }
+    } else if (change.value == null) {
+      scope.drop(this, change);
+      if (stores.own != null) {
+        stores.own.observe(change.ts);
+      }
+    } else {
+      if (clock != null && change.ts == clock.time()) {
+        tellClosed(change);
+      }
+      join(change);
+      boolean isKept =
+          stores.own == null || stores.own.add(change.key, change.value, change.ts);
+      if (!isKept || stores.own != null && isLate(change.ts)) {
+        scope.late(this);
+      }
+    }
+  }
+
+  private void join(Change change) {
+    long first = Math.max(0, change.ts - of.beforeMs());
+    if (closes()) {
+      first = Math.max(first, otherOpenSince());
+    }
+    long last = Math.max(0, later(change.ts, of.afterMs()));
+    List<JoinRows.Found> partners = stores.other.find(change.key, first, last);
+    for (JoinRows.Found partner : partners) {
+      if (stores.otherUnmatched != null) {
+        stores.otherUnmatched.remove(change.key, partner.ts());
+      }
+      long ts = Math.max(change.ts, partner.ts());
+      tell(change, change.key, change.value, partner.row(), ts);
+    }
+    if (partners.isEmpty() && of.tellsUnmatched()) {
+      if (stores.unmatched == null || later(last, waitsMs()) < clock.time()) {
+        tell(change, change.key, change.value, null, change.ts);
+      } else {
+        stores.unmatched.add(change.key, change.value, change.ts);
+      }
+    }
+  }
+
+  /** Whether others that it could have been joined with have closed. */
+  private boolean isLate(long ts) {
+    return closes() && ts - of.beforeMs() < otherOpenSince();
+  }
+
+  /** Whether records of the other side are joined with nothing once they have closed. */
+  private boolean closes() {
+    return stores.otherUnmatched != null && !of.again();
+  }
+
+  /** How long one whose window has passed waits; Kafka Streams' is told at once. */
+  private long waitsMs() {
+    return of.again() ? 0 : of.graceMs();
+  }
+
+  /** The window of a record of the other side that came before this time has closed. */
+  private long otherOpenSince() {
+    return clock.time() - of.beforeMs() - of.graceMs();
+  }
+
+  /** A time and so much more, which may be less; at most the greatest there is. */
+  private static long later(long ts, long ms) {
+    return ms > 0 && ts > Long.MAX_VALUE - ms ? Long.MAX_VALUE : ts + ms;
+  }
+
+  /** Tells all whose windows have closed, by time; of one time the right side's go first. */
+  private void tellClosed(Change change) {
+    // A window is open from the side of a record on; the other side sees it reversed.
+    long own = clock.time() - of.afterMs() - of.graceMs();
+    long other = otherOpenSince();
+    while (true) {
+      long first = stores.unmatched == null ? Long.MAX_VALUE : stores.unmatched.first(own);
+      long otherFirst =
+          stores.otherUnmatched == null ? Long.MAX_VALUE : stores.otherUnmatched.first(other);
+      if (first == Long.MAX_VALUE && otherFirst == Long.MAX_VALUE) {
+        return;
+      }
+      if (first < otherFirst || (first == otherFirst && !of.left())) {
+        stores.unmatched.take((key, row, ts) -> tell(change, key, row, null, ts));
+      } else {
+        stores.otherUnmatched.take((key, row, ts) -> tell(change, key, null, row, ts));
+      }
+    }
+  }
+
+  private void tell(Change cause, UnsafeRow key, UnsafeRow own, UnsafeRow other, long ts) {
+    UnsafeRow row;
+    try {
+      row = values.apply(operands.of(key, own, other, ts));
+    } catch (RecordException e) {
+      scope.failed(this, cause, e);
+      return;
+    }
+    forward(out.set(key, row, null, ts, 0, cause.headers));
+  }
+}

@@ -1,0 +1,107 @@
+package org.duolog.kernel.node;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.spec.Windows;
+import org.duolog.kernel.store.KeyValueStore;
+import org.duolog.kernel.store.window.DueRows;
+import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * Aggregates by key and window of time: the key of its results ends with the window's start and end.
+ *
+ * <p>A record is added to each of its windows that is open, the earliest first. Where a window has
+ * closed, the record is late: it is left out there, and counted. Null keys and values are dropped. Results
+ * are told with each update, or once, when the record that moves time on is done. Where that record jumps, results may be lost, for
+ * who wants what ksqlDB does.
+ * Source: Kafka Streams KStreamWindowAggregate.
+ */
+final class WindowFoldNode extends AggregatingNode {
+  private static final long serialVersionUID = 1L;
+
+  private final WindowRows rows;
+  private final Windows windows;
+  private final Long lostMs;
+  private final Program windowedKey;
+  private final int keyColumns;
+  private transient UnsafeRow bounds;
+  private transient Operands keyOperands;
+
+  /**
+   * @param lostMs a result is lost whose window begins by more than this before the last one; null: none is
+   * @param windowedKey computes a key with its window from key and bounds
+   */
+  WindowFoldNode(
+      KeyValueStore store,
+      Layout layout,
+      Steps steps,
+      DueRows due,
+      WindowRows rows,
+      Windows windows,
+      Long lostMs,
+      Program windowedKey) {
+    super(store, layout, steps, due);
+    this.rows = rows;
+    this.windows = windows;
+    this.lostMs = lostMs;
+    this.windowedKey = own(windowedKey);
+    this.keyColumns = layout.keyColumns();
+  }
+
+  @Override
+  public void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    rows.openKeys(partition);
+    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
+    keyOperands = new Operands(keyColumns, 0, 2);
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    rows.closeKeys();
+  }
+
+  @Override
+  public boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  public void process(Change change) {
+    if (change.key == null || change.value == null) {
+      scope.drop(this, change);
+      return;
+    }
+    rows.observe(change.ts);
+    long before = Long.MIN_VALUE;
+    long start = windows.firstStart(change.ts);
+    // A start that overflows, or is the same again, was the last one.
+    for (; before < start && start <= change.ts; start = windows.nextStart(start)) {
+      before = start;
+      long end = windows.end(start);
+      if (rows.isClosed(end)) {
+        scope.late(this);
+      } else {
+        add(change, start, end);
+      }
+    }
+    lookAtClosed(change);
+  }
+
+  @Override
+  boolean isLost(UnsafeRow key) {
+    return lostMs != null && rows.start(key) < windows.lastStart(rows.streamTime()) - lostMs;
+  }
+
+  private void add(Change change, long start, long end) {
+    bounds.setLong(0, start);
+    bounds.setLong(1, end);
+    UnsafeRow key = windowedKey.apply(keyOperands.of(change.key, null, bounds, change.ts));
+    KeyValueStore.Entry entry = store.lookup(key);
+    update(entry, added(entry.row, change), change);
+  }
+}

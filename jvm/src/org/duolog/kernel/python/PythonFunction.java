@@ -1,0 +1,178 @@
+package org.duolog.kernel.python;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.task.Notes;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * A function of a user's, in Python: arguments and result travel as JSON.
+ *
+ * <pre>  duolog_python('application', 'price', bytes of {"a0":3,"a1":"SFO"})  ->  bytes of {"r":4.5}
+ * </pre>
+ *
+ * <p>It goes where tasks run, with all that a worker needs to call it ({@link PythonWorkers}). As an expression it is
+ * called with one record, and the task waits. Threads: any.
+ */
+public final class PythonFunction implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Map<String, PythonFunction> DEFINED = new ConcurrentHashMap<>();
+  private static final String OF_KEYS_AT = "of keys at ";
+
+  private final String name;
+  private final String id;
+  private final String run;
+  private final byte[] body;
+  private final Spec.WorkerCommand command;
+  private final long timeoutMs;
+  private final int lookups;
+
+  /**
+   * @param name what it is called, and where it is written
+   * @param id another one for other code, unless that can be imported by its name
+   * @param run which start of a query defines it; null: none is told from another
+   * @param body the function as Python has pickled it
+   * @param timeoutMs how long one record may take
+   * @param lookups how many of its calls may be under way at once; 0: one is done before the next
+   */
+  PythonFunction(
+      String name,
+      String id,
+      String run,
+      byte[] body,
+      Spec.WorkerCommand command,
+      long timeoutMs,
+      int lookups) {
+    this.name = name;
+    this.id = id;
+    this.run = run;
+    this.body = body;
+    this.command = command;
+    this.timeoutMs = timeoutMs;
+    this.lookups = lookups;
+  }
+
+  String name() {
+    return name;
+  }
+
+  String id() {
+    return id;
+  }
+
+  /** Of which start of a query it is: what it gave in an earlier one is not what it gives. */
+  String run() {
+    return run;
+  }
+
+  byte[] body() {
+    return body;
+  }
+
+  Spec.WorkerCommand command() {
+    return command;
+  }
+
+  long timeoutMs() {
+    return timeoutMs;
+  }
+
+  public int lookups() {
+    return lookups;
+  }
+
+  /** Makes the functions of a spec known to expressions that are bound from now on. */
+  public static void define(Spec spec) {
+    for (Spec.Function function : spec.functions()) {
+      DEFINED.put(
+          spec.applicationId() + "/" + function.name(),
+          new PythonFunction(
+              function.told(),
+              function.id(),
+              spec.run(),
+              function.body(),
+              spec.python().command(),
+              function.timeoutMs() == null ? spec.python().timeoutMs() : function.timeoutMs(),
+              function.lookups() == null ? 0 : function.lookups()));
+    }
+  }
+
+  /** What is another text where a function of a spec has other code, or one of keys is to be asked anew. */
+  public static String versions(Spec spec) {
+    return spec.functions().stream()
+        .map(one -> one.name().startsWith(OF_KEYS_AT) ? one.id() + "@" + spec.run() : one.id())
+        .collect(Collectors.joining(" "));
+  }
+
+  /** The one that executors ask for the keys at a node; null where the process that started the query is asked. */
+  static PythonFunction ofKeysAt(String applicationId, String node) {
+    return DEFINED.get(applicationId + "/" + OF_KEYS_AT + node);
+  }
+
+  public static PythonFunction of(String applicationId, String name) {
+    PythonFunction known = DEFINED.get(applicationId + "/" + name);
+    if (known == null) {
+      throw new IllegalArgumentException("the spec has no Python function " + name);
+    }
+    return known;
+  }
+
+  /** duolog_python('application', 'function', BINARY) */
+  public static void register(FunctionRegistry registry) {
+    List<AbstractDataType> inputs = List.of(DataTypes.BinaryType);
+    registry.createOrReplaceTempFunction(
+        "duolog_python",
+        arguments -> {
+          String application = ((Literal) arguments.apply(0)).value().toString();
+          String name = ((Literal) arguments.apply(1)).value().toString();
+          List<Expression> given = List.of(arguments.apply(2));
+          return new Invoke(
+              Literal.fromObject(of(application, name), new ObjectType(PythonFunction.class)),
+              "call",
+              DataTypes.BinaryType,
+              CollectionConverters.asScala(given).toSeq(),
+              CollectionConverters.asScala(inputs).toSeq(),
+              true,
+              true,
+              true);
+        },
+        "scala_udf");
+  }
+
+  /**
+   * What one of the key gives for a key; null where the key is to choose.
+   *
+   * @throws CallFailed it has failed, gave no partition, or did not return
+   */
+  public Integer ofKey(byte[] key) throws CallFailed {
+    return KeyFunctions.remembered(this, key);
+  }
+
+  /**
+   * What it gives for one record.
+   *
+   * @throws CallFailed it has failed, or did not return
+   */
+  public byte[] call(byte[] arguments) throws CallFailed {
+    PythonWorkers.Answer answer = PythonWorkers.call(this, List.of(arguments)).get(0);
+    if (answer.error() != null) {
+      throw new CallFailed(answer.error());
+    }
+    if (answer.note() != null) {
+      Notes.add(answer.note());
+    }
+    return answer.result();
+  }
+}

@@ -1,0 +1,432 @@
+package org.duolog.kernel.python;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.spec.Spec;
+
+/**
+ * A Python process that calls functions, until its standard input ends.
+ *
+ * <pre>  to it:   kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each, big-endian;
+ *           body, or rows of JSON; of processors what {@link ProcessorWire} says
+ *  from it: length, 4 bytes; a line for each row: + and JSON, - and what is wrong, or ~ and why it is null
+ *           or a length of -1: another row is done; of -2: a question follows, which waits for its answer;
+ *           of -3: threads of it hang, so that it is of no more use once it has answered
+ * </pre>
+ *
+ * <p>What functions print comes by its standard error, and goes to {@link PythonOutput}. Threads: one at a time.
+ */
+final class PythonWorker {
+  private static final int DEFINE = 1;
+  private static final int CALL = 2;
+  static final int BEGIN = 3;
+  static final int RUN = 4;
+  private static final int ANSWER = 5;
+  private static final int A_QUESTION = -2;
+  private static final int WORN = -3;
+  private static final Reply ENDED = new Reply(new byte[0], false);
+  private static final Reply PROGRESS = new Reply(new byte[0], false);
+  private static final long LAST_MOMENT_MS = 2_000;
+
+  /** An answer of so many bytes is none: it, its text and its rows have to have room side by side, for several tasks. */
+  private static final int REPLY_BYTES_MAX = 256 << 20;
+
+  private static final ExecutorService STARTER =
+      Executors.newSingleThreadExecutor(
+          work -> {
+            Thread thread = new Thread(work, "duolog-python-starter");
+            thread.setDaemon(true);
+            return thread;
+          });
+  private static final Set<PythonWorker> SENDING = ConcurrentHashMap.newKeySet();
+  private static final long LOOKS_EVERY_MS = 500;
+
+  private final Process process;
+  private final DataOutputStream requests;
+  private final BlockingQueue<Reply> replies = new LinkedBlockingQueue<>();
+  private final Map<String, Integer> defined = new HashMap<>();
+  private volatile boolean isWorn;
+
+  /** When what is being sent is to be with it; it may have stopped to read. */
+  private volatile long sentUntil;
+
+  private volatile boolean isOverdue;
+  private volatile String whyEnded;
+  private long idleSince;
+
+  /** What has come; a question waits for its answer. */
+  private record Reply(byte[] body, boolean isQuestion) {}
+
+  /** It has ended, or does not answer: it is of no more use. */
+  static final class Lost extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    Lost(String message) {
+      super(message);
+    }
+  }
+
+  PythonWorker(Spec.WorkerCommand command) {
+    ProcessBuilder builder = new ProcessBuilder(command.line());
+    builder.directory(new File(command.directory()));
+    builder.environment().putAll(command.environment());
+    process = started(builder);
+    requests = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
+    daemon("duolog-python-replies", this::readReplies);
+    daemon("duolog-python-output", this::readOutput);
+  }
+
+  /** Starts a process in the thread that lives as long as this JVM: with its parent's thread it ends at once. */
+  private static Process started(ProcessBuilder builder) {
+    Future<Process> starting = STARTER.submit(builder::start);
+    boolean isInterrupted = false;
+    try {
+      while (true) {
+        try {
+          return starting.get();
+        } catch (InterruptedException stopping) {
+          isInterrupted = true; // Whoever has asked for a process takes it, or nobody would end it.
+        } catch (ExecutionException e) {
+          String why = e.getCause().getMessage();
+          throw new RecordFailed("cannot start Python for functions: " + why, e.getCause());
+        }
+      }
+    } finally {
+      if (isInterrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static void daemon(String name, Runnable work) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void readReplies() {
+    try (DataInputStream in =
+        new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16))) {
+      while (true) {
+        int length = in.readInt();
+        boolean isQuestion = length == A_QUESTION;
+        if (isQuestion) {
+          length = in.readInt();
+        }
+        if (length == WORN) {
+          isWorn = true;
+        } else if (length < 0) {
+          replies.add(PROGRESS);
+        } else if (length > REPLY_BYTES_MAX) {
+          whyEnded = "it gives " + length + " bytes for one call, more than " + REPLY_BYTES_MAX;
+          replies.add(ENDED);
+          kill();
+          return;
+        } else {
+          byte[] body = new byte[length];
+          in.readFully(body);
+          replies.add(new Reply(body, isQuestion));
+        }
+      }
+    } catch (IOException e) {
+      replies.add(ENDED);
+    }
+  }
+
+  private void readOutput() {
+    try (Reader output =
+        new BufferedReader(
+            new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
+      PythonOutput.addAll(output);
+    } catch (IOException e) {
+      // It has ended.
+    }
+  }
+
+  /**
+   * Calls a function with each of some rows.
+   *
+   * @throws Lost it did not answer in time, or has ended
+   */
+  List<PythonWorkers.Answer> call(PythonFunction function, List<byte[]> rows) throws Lost {
+    ask(function, rows);
+    return answers(reply(function.timeoutMs()).body, rows.size());
+  }
+
+  /**
+   * Asks for some rows and does not wait: replies come in the order of the questions.
+   *
+   * @throws Lost it has ended
+   */
+  void ask(PythonFunction function, List<byte[]> rows) throws Lost {
+    int number = number(function);
+    expects(function.timeoutMs());
+    int size = 1 + rows.size();
+    for (byte[] row : rows) {
+      size += row.length;
+    }
+    byte[] payload = new byte[size];
+    int at = 0;
+    payload[at++] = '[';
+    for (byte[] row : rows) {
+      System.arraycopy(row, 0, payload, at, row.length);
+      at += row.length;
+      payload[at++] = ',';
+    }
+    payload[size - 1] = ']'; // In the place of the last comma.
+    send(CALL, number, payload);
+  }
+
+  /** Whether {@link #answer} would not wait. */
+  boolean hasAnswer() {
+    while (replies.peek() == PROGRESS) {
+      replies.poll();
+    }
+    return !replies.isEmpty();
+  }
+
+  /**
+   * The answer for the first question, of one row, that has none yet.
+   *
+   * @throws Lost it did not answer in time, or has ended
+   */
+  PythonWorkers.Answer answer(PythonFunction function) throws Lost {
+    return answers(reply(function.timeoutMs()).body, 1).get(0);
+  }
+
+  /**
+   * Sends a request, and answers what is asked meanwhile; the time is that of one item, questions and all.
+   *
+   * @throws Lost it did not reply in time, or has ended
+   */
+  byte[] converse(
+      int kind,
+      PythonFunction function,
+      byte[] payload,
+      long withinMs,
+      UnaryOperator<byte[]> answers)
+      throws Lost {
+    int number = number(function);
+    expects(withinMs);
+    send(kind, number, payload);
+    long until = System.nanoTime() + withinMs * 1_000_000;
+    while (true) {
+      Reply reply = next(Math.max(1, (until - System.nanoTime()) / 1_000_000));
+      if (reply == PROGRESS) {
+        until = System.nanoTime() + withinMs * 1_000_000;
+        expects(withinMs);
+      } else if (reply.isQuestion) {
+        send(ANSWER, number, answers.apply(reply.body));
+      } else {
+        return reply.body;
+      }
+    }
+  }
+
+  private int number(PythonFunction function) throws Lost {
+    Integer known = defined.get(function.id());
+    if (known != null) {
+      return known;
+    }
+    int number = defined.size();
+    String told;
+    try {
+      expects(PythonWorkers.STARTS_WITHIN_MS);
+      send(DEFINE, number, function.body());
+      told = new String(reply(PythonWorkers.STARTS_WITHIN_MS).body, StandardCharsets.UTF_8);
+    } catch (Lost lost) {
+      // No record is at fault: the next one would fare no better.
+      String what = lost.getMessage();
+      String late = "it has not begun within " + PythonWorkers.STARTS_WITHIN_MS + " ms";
+      throw cannotLoad(function, what == null ? late : what);
+    }
+    if (!told.isEmpty() && told.charAt(0) == '-') {
+      throw cannotLoad(function, told.substring(1));
+    }
+    defined.put(function.id(), number);
+    return number;
+  }
+
+  private static RecordFailed cannotLoad(PythonFunction function, String why) {
+    return new RecordFailed("Python cannot load the function " + function.name() + ": " + why, null);
+  }
+
+  /** What is sent next has so much time, the waiting for it included that it may do before it reads. */
+  private void expects(long withinMs) {
+    sentUntil = System.nanoTime() + withinMs * 1_000_000;
+  }
+
+  private void send(int kind, int number, byte[] payload) throws Lost {
+    SENDING.add(this);
+    try {
+      requests.writeInt(kind);
+      requests.writeInt(number);
+      requests.writeInt(payload.length);
+      requests.write(payload);
+      requests.flush();
+    } catch (IOException e) {
+      throw lost();
+    } finally {
+      SENDING.remove(this);
+    }
+  }
+
+  /** Ends those that do not read what is sent to them: no thread can be kept from waiting for a pipe. */
+  private static void watchSending() {
+    while (true) {
+      try {
+        Thread.sleep(LOOKS_EVERY_MS);
+      } catch (InterruptedException e) {
+        return;
+      }
+      for (PythonWorker worker : SENDING) {
+        if (System.nanoTime() - worker.sentUntil > 0) {
+          worker.isOverdue = true;
+          worker.kill();
+        }
+      }
+    }
+  }
+
+  static {
+    daemon("duolog-python-sending", PythonWorker::watchSending);
+  }
+
+  /** The next reply, which comes within this time of the row before it. */
+  private Reply reply(long withinMs) throws Lost {
+    Reply reply;
+    do {
+      reply = next(withinMs);
+    } while (reply == PROGRESS);
+    return reply;
+  }
+
+  private Reply next(long withinMs) throws Lost {
+    try {
+      Reply reply = replies.poll(withinMs, TimeUnit.MILLISECONDS);
+      if (reply == null) {
+        kill();
+        throw new Lost(null);
+      }
+      if (reply == ENDED) {
+        throw lost();
+      }
+      return reply;
+    } catch (InterruptedException stopping) {
+      kill();
+      Thread.currentThread().interrupt();
+      throw new PythonWorkers.Stopped(stopping);
+    }
+  }
+
+  private Lost lost() {
+    if (isOverdue) {
+      return new Lost(null);
+    }
+    if (whyEnded != null) {
+      return new Lost(whyEnded);
+    }
+    try {
+      process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException stopping) {
+      Thread.currentThread().interrupt();
+    }
+    String how = process.isAlive() ? "closed its output" : "exit status " + process.exitValue();
+    kill();
+    return new Lost("its Python process has ended, " + how);
+  }
+
+  private static List<PythonWorkers.Answer> answers(byte[] reply, int count) {
+    List<PythonWorkers.Answer> answers = new ArrayList<>(count);
+    int from = 0;
+    for (int at = 0; at < reply.length; at++) {
+      if (reply[at] == '\n') {
+        byte[] rest = java.util.Arrays.copyOfRange(reply, from + 1, at);
+        answers.add(answer(reply[from], rest));
+        from = at + 1;
+      }
+    }
+    if (answers.size() != count) {
+      throw new IllegalStateException(answers.size() + " answers for " + count + " rows");
+    }
+    return answers;
+  }
+
+  private static PythonWorkers.Answer answer(byte kind, byte[] rest) {
+    return switch (kind) {
+      case '+' -> new PythonWorkers.Answer(rest, null);
+      case '~' -> PythonWorkers.Answer.nullFor(new String(rest, StandardCharsets.UTF_8));
+      default -> new PythonWorkers.Answer(null, new String(rest, StandardCharsets.UTF_8));
+    };
+  }
+
+  /** Whether it has said that it is of no more use: an answer that it had to give comes all the same. */
+  boolean isWorn() {
+    return isWorn;
+  }
+
+  boolean isAlive() {
+    return process.isAlive();
+  }
+
+  void idle() {
+    idleSince = System.nanoTime();
+  }
+
+  long idleMs() {
+    return (System.nanoTime() - idleSince) / 1_000_000;
+  }
+
+  /** Lets it end in order: nobody asks it any more, and it has a moment to close what it has. */
+  void end() {
+    try {
+      requests.close();
+    } catch (IOException e) {
+      // It has ended.
+    }
+    Thread last = new Thread(this::awaitEnd, "duolog-python-end");
+    last.setDaemon(true);
+    last.start();
+  }
+
+  /** Waits for the end that it was let go to; longer than a moment it does not take. */
+  void awaitEnd() {
+    try {
+      process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    kill();
+  }
+
+  /** Ends it at once, with all that functions have started and that would go on for nobody. */
+  void kill() {
+    if (process.isAlive()) {
+      process.descendants().forEach(ProcessHandle::destroyForcibly);
+      process.destroyForcibly();
+    }
+  }
+}

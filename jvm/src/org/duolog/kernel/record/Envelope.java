@@ -1,0 +1,296 @@
+package org.duolog.kernel.record;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A record on its way from one level to the next, or to a sink.
+ *
+ * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied as they
+ * are, instead of thirteen columns that each shuffle would encode, copy and decode one by one.
+ *
+ * <pre>
+ *   ts (8) position (8) old ts (8) edge (4) source (4) partition (4)
+ *   lengths or -1 of: key, value, old, headers, origin, topic (4 each), turn (4)
+ *   key, value, old, headers, origin, topic
+ * </pre>
+ *
+ * <p>Numbers in the machine's own order. On the way to an edge key, value and old are UnsafeRows,
+ * which nodes read where they stand; on the way to a sink they are Kafka's bytes. {@code edge >= 0}
+ * is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
+ *
+ * <p>Threads: not shared.
+ */
+public final class Envelope implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  /** How Spark carries it. */
+  public static final Encoder<Envelope> ENCODER = Encoders.bean(Envelope.class);
+
+  public static final int ANY_PARTITION = -1;
+
+  /** Its columns, as Spark orders a bean's: by their names. */
+  static final int COLUMNS = 2;
+
+  static final int GROUPING = 0;
+  static final int PACKED = 1;
+
+  private static final int TS = Platform.BYTE_ARRAY_OFFSET;
+  private static final int POSITION = TS + 8;
+  private static final int OLD_TS = TS + 16;
+  private static final int EDGE = TS + 24;
+  private static final int SOURCE = TS + 28;
+  private static final int PARTITION = TS + 32;
+  private static final int LENGTHS = TS + 36;
+  private static final int TURN = TS + 60;
+  private static final int PARTS = TS + 64;
+  private static final int KEY = 0;
+  private static final int VALUE = 1;
+  private static final int OLD = 2;
+  private static final int HEADERS = 3;
+  private static final int ORIGIN = 4;
+  private static final int TOPIC = 5;
+  private static final int NULL_LENGTH = -1;
+
+  /** Beside the turn: the records of a task come as {@code Merge} would order them. */
+  private static final int MERGED = 1 << 31;
+
+  private long grouping;
+  private byte[] packed;
+
+  /** Its place in the order of all that is held ({@code Deferred}); null where it is not. */
+  public transient int[] turnHeld;
+
+  public Envelope() {}
+
+  private Envelope(int edge, int size, long ts, long oldTs, int partition) {
+    packed = new byte[PARTS - TS + size];
+    Platform.putLong(packed, TS, ts);
+    Platform.putLong(packed, OLD_TS, oldTs);
+    Platform.putInt(packed, EDGE, edge);
+    Platform.putInt(packed, PARTITION, partition);
+  }
+
+  /** A record for an edge, or a change with the row before it. The rows are copied. */
+  public static Envelope toEdge(
+      int edge, UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of, byte[] origin) {
+    int size = size(key) + size(value) + size(old) + size(of.headers) + size(origin);
+    Envelope envelope = new Envelope(edge, size, of.ts, of.oldTs, ANY_PARTITION);
+    int at = envelope.put(KEY, key, PARTS);
+    at = envelope.put(VALUE, value, at);
+    at = envelope.put(OLD, old, at);
+    at = envelope.put(HEADERS, of.headers, at);
+    at = envelope.put(ORIGIN, origin, at);
+    envelope.put(TOPIC, (byte[]) null, at);
+    return envelope;
+  }
+
+  /**
+   * A record for a sink.
+   *
+   * @param topic the topic to write to; null is the sink's own
+   * @param partition the partition to write to; {@link #ANY_PARTITION} is the one of the key
+   */
+  public static Envelope toSink(
+      int sink,
+      byte[] key,
+      byte[] value,
+      long ts,
+      byte[] headers,
+      byte[] origin,
+      UTF8String topic,
+      int partition) {
+    byte[] topicBytes = topic == null ? null : topic.getBytes();
+    int size = size(key) + size(value) + size(headers) + size(origin) + size(topicBytes);
+    Envelope envelope = new Envelope(-(sink + 1), size, ts, 0, partition);
+    int at = envelope.put(KEY, key, PARTS);
+    at = envelope.put(VALUE, value, at);
+    at = envelope.put(OLD, (byte[]) null, at);
+    at = envelope.put(HEADERS, headers, at);
+    at = envelope.put(ORIGIN, origin, at);
+    envelope.put(TOPIC, topicBytes, at);
+    return envelope;
+  }
+
+  /** The same record, to go elsewhere. */
+  public Envelope copy() {
+    Envelope copy = new Envelope();
+    copy.packed = packed.clone();
+    return copy;
+  }
+
+  public boolean isForSink() {
+    return edge() < 0;
+  }
+
+  public int sink() {
+    return -(edge() + 1);
+  }
+
+  /** (sub-topology, task) as one number; Spark groups by it. */
+  public long getGrouping() {
+    return grouping;
+  }
+
+  public void setGrouping(long grouping) {
+    this.grouping = grouping;
+  }
+
+  public byte[] getPacked() {
+    return packed;
+  }
+
+  public void setPacked(byte[] packed) {
+    this.packed = packed;
+  }
+
+  public int edge() {
+    return Platform.getInt(packed, EDGE);
+  }
+
+  /** The record's timestamp in milliseconds. */
+  public long ts() {
+    return Platform.getLong(packed, TS);
+  }
+
+  /** The timestamp of the old value; means something only where there is one. */
+  public long oldTs() {
+    return Platform.getLong(packed, OLD_TS);
+  }
+
+  /** The number of the source partition, with that of its topic; or the task of the level before. */
+  public int source() {
+    return Platform.getInt(packed, SOURCE);
+  }
+
+  /** The offset, or the running number within the task of the level before. */
+  public long position() {
+    return Platform.getLong(packed, POSITION);
+  }
+
+  /** Which of several with one position it is, where their edges do not tell; mostly 0. */
+  public int turn() {
+    return Platform.getInt(packed, TURN) & ~MERGED;
+  }
+
+  /** Whether all records of its task come in order. */
+  public boolean isMerged() {
+    return Platform.getInt(packed, TURN) < 0;
+  }
+
+  public void setMerged() {
+    Platform.putInt(packed, TURN, Platform.getInt(packed, TURN) | MERGED);
+  }
+
+  public void stamp(int source, long position, int turn) {
+    Platform.putInt(packed, SOURCE, source);
+    Platform.putLong(packed, POSITION, position);
+    Platform.putInt(packed, TURN, turn);
+  }
+
+  /** The partition to write to, or {@link #ANY_PARTITION}. */
+  public int partition() {
+    return Platform.getInt(packed, PARTITION);
+  }
+
+  public byte[] key() {
+    return part(KEY);
+  }
+
+  public byte[] value() {
+    return part(VALUE);
+  }
+
+  /** As {@link Headers} writes them; null where there are none. */
+  public byte[] headers() {
+    return part(HEADERS);
+  }
+
+  /** The record of a source topic that set this one off, as {@link Origin} writes it. */
+  public byte[] origin() {
+    return part(ORIGIN);
+  }
+
+  /** The topic to write to, where it is not the sink's. */
+  public String topic() {
+    int length = length(TOPIC);
+    return length < 0 ? null : UTF8String.fromAddress(packed, start(TOPIC), length).toString();
+  }
+
+  /** Points the row at the key; null where there is none. */
+  public UnsafeRow keyAt(UnsafeRow row) {
+    return rowAt(row, KEY);
+  }
+
+  public UnsafeRow valueAt(UnsafeRow row) {
+    return rowAt(row, VALUE);
+  }
+
+  /** The value before this change, where the edge carries a table. */
+  public UnsafeRow oldAt(UnsafeRow row) {
+    return rowAt(row, OLD);
+  }
+
+  private UnsafeRow rowAt(UnsafeRow row, int part) {
+    int length = length(part);
+    if (length < 0) {
+      return null;
+    }
+    row.pointTo(packed, start(part), length);
+    return row;
+  }
+
+  private byte[] part(int part) {
+    int length = length(part);
+    if (length < 0) {
+      return null;
+    }
+    int from = start(part) - TS;
+    return Arrays.copyOfRange(packed, from, from + length);
+  }
+
+  private int length(int part) {
+    return Platform.getInt(packed, LENGTHS + part * Integer.BYTES);
+  }
+
+  private int start(int part) {
+    int at = PARTS;
+    for (int before = 0; before < part; before++) {
+      at += Math.max(0, length(before));
+    }
+    return at;
+  }
+
+  private int put(int part, UnsafeRow row, int at) {
+    if (row == null) {
+      return put(part, (byte[]) null, at);
+    }
+    int length = row.getSizeInBytes();
+    Platform.putInt(packed, LENGTHS + part * Integer.BYTES, length);
+    row.writeToMemory(packed, at);
+    return at + length;
+  }
+
+  private int put(int part, byte[] bytes, int at) {
+    int length = bytes == null ? NULL_LENGTH : bytes.length;
+    Platform.putInt(packed, LENGTHS + part * Integer.BYTES, length);
+    if (bytes == null) {
+      return at;
+    }
+    System.arraycopy(bytes, 0, packed, at - TS, length);
+    return at + length;
+  }
+
+  private static int size(UnsafeRow row) {
+    return row == null ? 0 : row.getSizeInBytes();
+  }
+
+  private static int size(byte[] bytes) {
+    return bytes == null ? 0 : bytes.length;
+  }
+}

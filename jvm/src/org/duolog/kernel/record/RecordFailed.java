@@ -1,0 +1,10 @@
+package org.duolog.kernel.record;
+
+/** A record ends the query; the message names it. The engine shows it as it is. */
+public final class RecordFailed extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  public RecordFailed(String message, Throwable cause) {
+    super(message, cause);
+  }
+}

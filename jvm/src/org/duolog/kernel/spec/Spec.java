@@ -1,0 +1,211 @@
+package org.duolog.kernel.spec;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.jsontype.NamedType;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What the kernel is told to do: the JSON that the engine writes, with names in snake_case.
+ *
+ * <p>The meaning of each field stands in {@code jvm/README.md}. An unknown field is an error, so
+ * that a misspelt one is not silently ignored.
+ */
+public record Spec(
+    String applicationId,
+    int tasks,
+    int shufflePartitions,
+    boolean realTime,
+    boolean direct,
+    boolean exactlyOnce,
+    long cacheBytesMax,
+    int generation,
+    List<Source> sources,
+    Source ticks,
+    List<Edge> edges,
+    List<List<Integer>> levels,
+    Map<Integer, Operator> nodes,
+    List<String> stores,
+    List<Output> sinks,
+    Errors errors,
+    List<Function> functions,
+    Python python,
+    String run,
+    String launch) {
+
+  private static final ObjectMapper MAPPER =
+      new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
+
+  static {
+    Operator.KINDS.forEach((kind, type) -> MAPPER.registerSubtypes(new NamedType(type, kind)));
+  }
+
+  public Spec {
+    sources = withTicks(orEmpty(sources), ticks);
+    edges = orEmpty(edges);
+    levels = orEmpty(levels);
+    stores = orEmpty(stores);
+    sinks = orEmpty(sinks);
+    functions = orEmpty(functions);
+    nodes = nodes == null ? Map.of() : nodes;
+    errors = errors == null ? new Errors(null, null, null, null, null, false, false) : errors;
+    if (tasks < 1 || shufflePartitions < 1) {
+      throw new IllegalArgumentException("tasks and shuffle_partitions must be at least 1");
+    }
+  }
+
+  public static Spec parse(String json) {
+    return parse(json, Spec.class);
+  }
+
+  public static <T> T parse(String json, Class<T> type) {
+    try {
+      return MAPPER.readValue(json, type);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("the kernel's spec is not valid: " + e.getMessage(), e);
+    }
+  }
+
+  public Operator node(int id) {
+    Operator operator = nodes.get(id);
+    if (operator == null) {
+      throw new IllegalArgumentException("the spec has no node " + id);
+    }
+    return operator;
+  }
+
+  /** Ticks are read as a topic is, behind all others. */
+  private static List<Source> withTicks(List<Source> sources, Source ticks) {
+    List<Source> all = new ArrayList<>(sources);
+    if (ticks != null) {
+      all.add(ticks);
+    }
+    return all;
+  }
+
+  public static <T> List<T> orEmpty(List<T> list) {
+    return list == null ? List.of() : list;
+  }
+
+  /**
+   * A source topic: how its bytes become rows, and which nodes read them.
+   *
+   * @param input what Spark's Kafka source is known by that brings its records, with those of other
+   *     topics maybe; the topic if nothing is said
+   */
+  public record Source(
+      int id,
+      String topic,
+      boolean table,
+      String corrupt,
+      String keyNull,
+      String valueNull,
+      List<String> keys,
+      List<String> values,
+      Parse parse,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      String timestamp,
+      String invalidTimestamp,
+      String input,
+      List<Integer> children) {
+    public Source {
+      keys = orEmpty(keys);
+      values = orEmpty(values);
+      keyTypes = orEmpty(keyTypes);
+      valueTypes = orEmpty(valueTypes);
+      children = orEmpty(children);
+      input = input == null ? topic : input;
+      parse = parse == null ? new Parse(List.of()) : parse;
+    }
+  }
+
+  /** Expressions computed once per record, which the source's other expressions see as p0, p1, … */
+  public record Parse(List<String> columns) {
+    public Parse {
+      columns = orEmpty(columns);
+    }
+  }
+
+  /**
+   * A way into a sub-topology. The order of queues is the rank of inputs with equal timestamps.
+   *
+   * @param queue the first edge of those that come from the same source or sub-topology; its own
+   *     id if there is no other
+   * @param rekeyed records leave when the record that caused them is done
+   */
+  public record Edge(
+      int id,
+      int subtopology,
+      Integer queue,
+      boolean rekeyed,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      int node) {
+    public Edge {
+      queue = queue == null ? id : queue;
+      keyTypes = orEmpty(keyTypes);
+      valueTypes = orEmpty(valueTypes);
+    }
+  }
+
+  /** What becomes of records that cannot be read, processed or written; see ErrorHandlers. */
+  public record Errors(
+      String deserialization,
+      String processing,
+      String production,
+      String aggregation,
+      String deadLetterTopic,
+      boolean processingLog,
+      boolean logRows) {
+    public Errors {
+      deserialization = orElse(deserialization, "log_and_continue");
+      processing = orElse(processing, "log_and_fail");
+      production = orElse(production, "log_and_fail");
+      aggregation = orElse(aggregation, processing);
+    }
+
+    private static String orElse(String given, String otherwise) {
+      return given == null ? otherwise : given;
+    }
+  }
+
+  /**
+   * A sink topic.
+   *
+   * @param windowBytes how many bytes at the end of its keys are a window, which does not choose the
+   *     partition; 0 for most
+   * @param call whether it is no topic: its records are for a function, whose name stands in its place
+   * @param store whose changelog it is; null of all others
+   */
+  public record Output(int id, String topic, int windowBytes, boolean call, String store) {}
+
+  /**
+   * A function in Python, called by its name in expressions.
+   *
+   * @param told how people know it
+   * @param id another one for other code
+   * @param body what Python has pickled, in base64
+   * @param timeoutMs how long one record may take; null: as of all
+   * @param lookups how many of its calls may be under way at once; null: one is done before the next
+   */
+  public record Function(
+      String name, String told, String id, byte[] body, Long timeoutMs, Integer lookups) {}
+
+  /** How Python is started for functions, and how long one record may take. */
+  public record Python(WorkerCommand command, long timeoutMs) {}
+
+  /**
+   * How a Python worker is started.
+   *
+   * @param line the program and its arguments
+   * @param directory where it works
+   * @param environment what it gets beside the variables of this process
+   */
+  public record WorkerCommand(List<String> line, String directory, Map<String, String> environment)
+      implements Serializable {}
+}

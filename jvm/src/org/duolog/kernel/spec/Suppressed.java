@@ -1,0 +1,20 @@
+package org.duolog.kernel.spec;
+
+/**
+ * Rows that wait: until the end of their window is so long ago, or since a time that stands in their key.
+ *
+ * <p>Source: Kafka Streams SuppressedInternal.
+ */
+public record Suppressed(long delayMs, long bucketMs) implements Closing {
+  private static final long serialVersionUID = 1L;
+
+  @Override
+  public boolean bucketsByEnd() {
+    return true;
+  }
+
+  @Override
+  public long lastEnd(long lastMs) {
+    return lastMs;
+  }
+}

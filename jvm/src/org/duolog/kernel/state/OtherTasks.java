@@ -1,0 +1,294 @@
+package org.duolog.kernel.state;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.TaskCompletionListener;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.StoredRow;
+import org.duolog.kernel.spec.Binder;
+import org.duolog.kernel.spec.Binding;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.topology.InitialEntry;
+
+/**
+ * The entries of a store for another number of tasks: each that is of a record key goes to the task that its key has
+ * now; what is a task's own is made of those of the tasks before ({@link TasksOwn}).
+ *
+ * <p>Where the record key of an entry is, its {@link Form} says. Threads: the driver's.
+ */
+final class OtherTasks {
+  /** What lies in a store's map beside plain rows by key; {@code engine/repartition.py} says which store has which. */
+  enum Form {
+    /** Rows by key ({@code KeyValueStore}), and their pages ({@code PagedRows}). */
+    ROWS,
+    /** {@code ExpiringRows}. */
+    EXPIRING,
+    /** {@code VersionRows}. */
+    VERSIONS,
+    /** {@code WindowRows}, and what is found by {@code WindowIndex}. */
+    WINDOWS,
+    /** The same, where rows leave when their windows close, and stay behind their results ({@code Told}). */
+    CLOSING,
+    /** {@code JoinRows}. */
+    LISTS,
+    /** {@code Unmatched}. */
+    UNMATCHED,
+    /** {@code WaitingRecords}. */
+    WAITING,
+    /** {@code SubscriptionsNode}. */
+    SUBSCRIPTIONS,
+    /** {@code Counter}. */
+    NUMBERS,
+    /** A store that processors see ({@code ProcessorStores}), whose keys have the record key ({@link ProcessorKeys}). */
+    PROCESSOR,
+    /** Stream time and schedules of a processor ({@code ProcessorTask}); its last turn is left behind. */
+    SCHEDULES;
+
+    boolean hasTasksOwn() {
+      return this != ROWS && this != SUBSCRIPTIONS;
+    }
+
+    boolean isOfProcessor() {
+      return this == PROCESSOR || this == SCHEDULES;
+    }
+
+    /** Which entries are a task's own, in SQL. */
+    String own() {
+      return isOfProcessor() ? OF_PROCESSOR : OF_TASK;
+    }
+
+    static Form of(String name) {
+      return name == null ? ROWS : valueOf(name.toUpperCase(java.util.Locale.ROOT));
+    }
+  }
+
+  /** An entry with a key of one byte is a task's own; a record key has eight at least. */
+  private static final String OF_TASK = "number >= 0 AND length(entry_key) = 1";
+
+  /** What processors keep of a task is in its first bucket, and nothing else is. */
+  private static final String OF_PROCESSOR =
+      "number < 0 AND (number & " + Grouping.placeOfBucket(-1) + ") = 0";
+
+  private static final int CHUNK = Long.BYTES;
+  private static final int PAGE = Integer.BYTES + Long.BYTES + 1;
+  private static final int PARTS_OF_WAITING = 5;
+  private static final int KEY_OF_WAITING = 1;
+
+  private OtherTasks() {}
+
+  /** What the stores keep of tasks, by their names: in one job, however many they are. */
+  static Map<String, TasksOwn> tasksOwn(
+      Map<InitialState.Kept, Dataset<Row>> stores, Grouping grouping) {
+    Map<String, TasksOwn> found = new HashMap<>();
+    Dataset<Row> all = null;
+    for (Map.Entry<InitialState.Kept, Dataset<Row>> store : stores.entrySet()) {
+      InitialState.Kept kept = store.getKey();
+      found.put(kept.becomes(), new TasksOwn(kept, grouping));
+      if (Form.of(kept.form()).hasTasksOwn()) {
+        Dataset<Row> own =
+            store
+                .getValue()
+                .where(Form.of(kept.form()).own())
+                .withColumn("store", functions.lit(kept.becomes()));
+        all = all == null ? own : all.union(own);
+      }
+    }
+    if (all != null) {
+      for (Row row : all.collectAsList()) {
+        found.get(row.getString(3)).add(row.getLong(0), row.getAs(1), row.getAs(2));
+      }
+    }
+    return found;
+  }
+
+  static Dataset<InitialEntry> read(
+      InitialState.Kept kept,
+      Dataset<Row> entries,
+      TasksOwn own,
+      Grouping grouping,
+      Binding binding,
+      SparkSession spark) {
+    Dataset<InitialEntry> moved =
+        entries
+            .where("NOT (" + Form.of(kept.form()).own() + ")")
+            .mapPartitions(new ToTaskOfKey(grouping, binding, kept), InitialState.ENTRY);
+    if (own.counts()) {
+      moved.mapPartitions(new Count(), InitialState.ENTRY).collectAsList().forEach(own::count);
+    }
+    List<InitialEntry> made = own.entries();
+    return made.isEmpty() ? moved : moved.union(spark.createDataset(made, InitialState.ENTRY));
+  }
+
+  /** The record key that an entry is of, as bytes of a row that begins with its columns. */
+  static byte[] recordKey(Form form, boolean inBucket, byte[] key, byte[] value) {
+    if (!inBucket) {
+      return switch (key.length % Long.BYTES) {
+        case 0 -> key;
+        case 1 -> Arrays.copyOf(key, key.length - 1); // Since when it is deleted.
+        case PAGE % Long.BYTES -> Arrays.copyOf(key, key.length - PAGE);
+        default -> throw new IllegalStateException("a key of " + key.length + " bytes is no row's");
+      };
+    }
+    return switch (form) {
+      case EXPIRING, WINDOWS, CLOSING, SUBSCRIPTIONS -> key;
+      case LISTS -> Arrays.copyOf(key, key.length - CHUNK);
+      case UNMATCHED -> Arrays.copyOf(key, key.length - Long.BYTES - CHUNK);
+      case VERSIONS -> row(key, 2).getBinary(0);
+      case WAITING -> StoredRow.row(value, PARTS_OF_WAITING).getBinary(KEY_OF_WAITING);
+      case ROWS, NUMBERS, PROCESSOR, SCHEDULES -> throw new IllegalStateException("a store of " + form + " has buckets");
+    };
+  }
+
+  private static UnsafeRow row(byte[] bytes, int columns) {
+    UnsafeRow row = new UnsafeRow(columns);
+    row.pointTo(bytes, bytes.length);
+    return row;
+  }
+
+  /** The number of a record that waits: those of several tasks come together, each behind the last of its own. */
+  static long numberOf(long number, int tasksBefore, int taskBefore) {
+    return number * tasksBefore + taskBefore;
+  }
+
+  /** Whether an entry lies in the task, of so many, that its record key's bytes choose; a null key chooses none. */
+  static boolean isInItsTask(long number, byte[] keyBytes, int tasks) {
+    return keyBytes != null
+        && Grouping.owner(number) % tasks == Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
+  }
+
+  /** Moves entries. Threads: one at a time between open and close. */
+  static final class ToTaskOfKey implements MapPartitionsFunction<Row, InitialEntry> {
+    private static final long serialVersionUID = 1L;
+
+    private final Grouping grouping;
+    private final Program keyBytes;
+    private final int keyColumns;
+    private final int subtopology;
+    private final int tasksBefore;
+    private final Form form;
+    private final String store;
+    private final ProcessorKeys ofProcessor;
+    private transient Operands operands;
+
+    ToTaskOfKey(Grouping grouping, Binding binding, InitialState.Kept kept) {
+      StructType key = Binder.withTs(Binder.with(new StructType(), "k", kept.keyTypes()));
+      this.grouping = grouping;
+      this.keyBytes =
+          binding.typed(
+              "store " + kept.store(), key, List.of(kept.keyBytes()), List.of("BINARY"));
+      this.keyColumns = kept.keyTypes().size();
+      this.subtopology = kept.subtopology();
+      this.tasksBefore = kept.tasksBefore();
+      this.form = Form.of(kept.form());
+      this.store = kept.becomes();
+      this.ofProcessor = form == Form.PROCESSOR ? new ProcessorKeys(binding, kept) : null;
+    }
+
+    void open(int partition) {
+      keyBytes.open(partition);
+      operands = new Operands(keyColumns, 0, 0);
+      if (ofProcessor != null) {
+        ofProcessor.open(partition);
+      }
+    }
+
+    void close() {
+      keyBytes.close();
+      if (ofProcessor != null) {
+        ofProcessor.close();
+      }
+    }
+
+    /** The bytes that choose the task of an entry. */
+    byte[] keyBytes(long number, byte[] key, byte[] value) {
+      UnsafeRow of =
+          ofProcessor == null
+              ? row(recordKey(form, number < 0, key, value), keyColumns)
+              : ofProcessor.of(key);
+      return keyBytes.bytes(operands.of(of, null, null, 0));
+    }
+
+    /** Whether an entry of these bytes lies where the tasks before have had it. */
+    boolean isInItsTask(long number, byte[] bytes) {
+      return OtherTasks.isInItsTask(number, bytes, tasksBefore);
+    }
+
+    @Override
+    public Iterator<InitialEntry> call(Iterator<Row> entries) {
+      open(TaskContext.getPartitionId());
+      TaskCompletionListener closing = ended -> close();
+      TaskContext.get().addTaskCompletionListener(closing);
+      return new Iterator<>() {
+        @Override
+        public boolean hasNext() {
+          return entries.hasNext();
+        }
+
+        @Override
+        public InitialEntry next() {
+          return moved(entries.next());
+        }
+      };
+    }
+
+    private InitialEntry moved(Row entry) {
+      long number = entry.getLong(0);
+      byte[] key = entry.getAs(1);
+      byte[] value = entry.getAs(2);
+      byte[] bytes = keyBytes(number, key, value);
+      if (ofProcessor != null && !isInItsTask(number, bytes)) {
+        throw new IllegalStateException("store " + store + " has rows whose keys are not those of records");
+      }
+      long owner = grouping.of(subtopology, grouping.taskOfKey(bytes, Long.MAX_VALUE));
+      // What is above a bucket's own bits is cut off there.
+      long becomes = number < 0 ? grouping.bucket(owner, number) : owner;
+      if (form == Form.WAITING) {
+        UnsafeRow place = row(key.clone(), 2);
+        int taskBefore = (int) (Grouping.owner(number) % tasksBefore);
+        place.setLong(1, numberOf(place.getLong(1), tasksBefore, taskBefore));
+        key = place.getBytes();
+      }
+      return new InitialEntry(owner, becomes, store, key, value);
+    }
+  }
+
+  /** How many rows each task has in buckets, and of how many bytes: one entry for each, and no row of a store. */
+  private static final class Count implements MapPartitionsFunction<InitialEntry, InitialEntry> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public Iterator<InitialEntry> call(Iterator<InitialEntry> entries) {
+      Map<Long, long[]> counted = new HashMap<>();
+      while (entries.hasNext()) {
+        InitialEntry entry = entries.next();
+        if (entry.getNumber() < 0) {
+          long[] of = counted.computeIfAbsent(entry.getGrouping(), unused -> new long[2]);
+          of[0]++;
+          of[1] += entry.getKey().length + entry.getValue().length - Long.BYTES;
+        }
+      }
+      List<InitialEntry> found = new ArrayList<>();
+      counted.forEach(
+          (task, of) -> {
+            byte[] numbers = ByteBuffer.allocate(2 * Long.BYTES).putLong(of[0]).putLong(of[1]).array();
+            found.add(new InitialEntry(task, task, "", new byte[0], numbers));
+          });
+      return found.iterator();
+    }
+  }
+}

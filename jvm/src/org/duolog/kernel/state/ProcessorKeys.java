@@ -1,0 +1,156 @@
+package org.duolog.kernel.state;
+
+import java.io.ByteArrayOutputStream;
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.TaskCompletionListener;
+import org.duolog.kernel.python.ProcessorStores;
+import org.duolog.kernel.python.PythonFunction;
+import org.duolog.kernel.spec.Binder;
+import org.duolog.kernel.spec.Binding;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.task.Operands;
+import org.duolog.kernel.topology.Topology;
+
+/**
+ * The record key in the key of a processor's row, for another number of tasks.
+ *
+ * <pre>  ["ann",3]   as Python has written it    ->   {"c0":"ann","c1":3}    ->   the columns that are the record key's
+ * </pre>
+ *
+ * <p>What a user's code has chosen as a key may be anything: so each row is looked at, whether it lies in the task that the
+ * record key in it has. Threads: one at a time between open and close.
+ */
+public final class ProcessorKeys implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final List<String> GIVEN = List.of("BINARY");
+
+  private final Program columns;
+  private transient Operands operands;
+  private transient UnsafeRowWriter writer;
+
+  ProcessorKeys(Binding binding, InitialState.Kept kept) {
+    columns =
+        binding.typed(
+            "store " + kept.store(),
+            Binder.withTs(Binder.with(new StructType(), "k", GIVEN)),
+            kept.keys(),
+            kept.keyTypes());
+  }
+
+  void open(int partition) {
+    columns.open(partition);
+    operands = new Operands(GIVEN.size(), 0, 0);
+    writer = new UnsafeRowWriter(GIVEN.size());
+  }
+
+  void close() {
+    columns.close();
+  }
+
+  /** The record key; valid until the next call. */
+  UnsafeRow of(byte[] entryKey) {
+    writer.reset();
+    writer.zeroOutNullBytes();
+    writer.write(0, named(written(entryKey)));
+    return columns.apply(operands.of(writer.getRow(), null, null, 0));
+  }
+
+  /** The key as its processor has it. */
+  static byte[] written(byte[] entryKey) {
+    UnsafeRow row = new UnsafeRow(ProcessorStores.COLUMNS);
+    row.pointTo(entryKey, entryKey.length);
+    return row.getBinary(0);
+  }
+
+  /** The elements of an array of JSON as the fields of an object; their own text is not changed. */
+  static byte[] named(byte[] array) {
+    ByteArrayOutputStream named = new ByteArrayOutputStream(array.length + 16);
+    int column = 0;
+    int depth = 0;
+    boolean inText = false;
+    for (int at = 0; at < array.length; at++) {
+      byte one = array[at];
+      if (inText) {
+        named.write(one);
+        if (one == '\\') {
+          named.write(array[++at]);
+        }
+        inText = one != '"';
+        continue;
+      }
+      inText = one == '"';
+      boolean opens = one == '[' || one == '{';
+      boolean closes = one == ']' || one == '}';
+      depth += opens ? 1 : closes ? -1 : 0;
+      if (depth == 1 && (opens && at == 0 || one == ',')) {
+        named.writeBytes(((at == 0 ? "{" : ",") + "\"c" + column++ + "\":").getBytes(StandardCharsets.US_ASCII));
+      } else {
+        named.write(depth == 0 && closes ? '}' : one);
+      }
+    }
+    return named.toByteArray();
+  }
+
+  /**
+   * Rows of processors that are not in the task of the record key that is in theirs: of each store the first one, as its name
+   * and the key in JSON; null where there is none.
+   *
+   * @param keptJson as {@code Kernel.apply} gets it
+   */
+  public static List<String> misplaced(SparkSession spark, String specJson, String keptJson) {
+    Spec spec = Spec.parse(specJson);
+    Topology topology = new Topology(spec, spark);
+    PythonFunction.define(spec);
+    Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
+    List<String> found = new ArrayList<>();
+    for (InitialState.Kept kept : InitialState.parse(keptJson)) {
+      if (OtherTasks.Form.of(kept.form()) == OtherTasks.Form.PROCESSOR) {
+        Dataset<Row> entries =
+            StoreReader.entries(
+                    spark, kept.checkpoint(), kept.operator(), kept.commit(), kept.store())
+                .where("NOT (" + OtherTasks.Form.PROCESSOR.own() + ")");
+        OtherTasks.ToTaskOfKey to = new OtherTasks.ToTaskOfKey(topology.grouping(), binding, kept);
+        entries
+            .mapPartitions(new Misplaced(to), Encoders.STRING())
+            .limit(1)
+            .collectAsList()
+            .forEach(key -> found.add(kept.store() + " " + key));
+      }
+    }
+    return found;
+  }
+
+  private record Misplaced(OtherTasks.ToTaskOfKey to) implements MapPartitionsFunction<Row, String> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public Iterator<String> call(Iterator<Row> entries) {
+      to.open(TaskContext.getPartitionId());
+      TaskCompletionListener closing = ended -> to.close();
+      TaskContext.get().addTaskCompletionListener(closing);
+      while (entries.hasNext()) {
+        Row entry = entries.next();
+        byte[] key = entry.getAs(1);
+        if (!to.isInItsTask(entry.getLong(0), to.keyBytes(entry.getLong(0), key, entry.getAs(2)))) {
+          return List.of(new String(written(key), StandardCharsets.UTF_8)).iterator();
+        }
+      }
+      return Collections.emptyIterator();
+    }
+  }
+}

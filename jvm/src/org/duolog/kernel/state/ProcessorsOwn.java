@@ -1,0 +1,114 @@
+package org.duolog.kernel.state;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.TreeSet;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.duolog.kernel.python.ProcessorStores;
+import org.duolog.kernel.record.StoredRow;
+
+/**
+ * What processors keep of a task, for another number of tasks: all of it lies in bucket 0 of its store.
+ *
+ * <pre>
+ *   a store of windows, sessions, versions    [greatest time, segments]         the greatest; all of them
+ *   stream time and schedules of a processor  8 bytes, [[kind, interval, at]]   the greatest; see below
+  its last turn ({@code ProcessorTask})       a name                            left behind: processors are made anew
+ * </pre>
+ *
+ * <p>A schedule is due at the earliest of its times: for keys of a task that was behind, that time is still to come, and where several
+ * pass at once there is one call. What all have cancelled is cancelled; what they have not scheduled alike begins as init says.
+ *
+ * <p>Source: {@code functions/processors/stores.py}, {@code schedules.py}, which write it.
+ */
+final class ProcessorsOwn {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final int AT = 2;
+
+  private ProcessorsOwn() {}
+
+  static byte[] together(OtherTasks.Form form, Collection<byte[]> rows) {
+    long ts = rows.stream().mapToLong(StoredRow::ts).max().orElseThrow();
+    List<byte[]> data =
+        rows.stream().map(row -> StoredRow.row(row, ProcessorStores.COLUMNS).getBinary(0)).toList();
+    try {
+      byte[] made = form == OtherTasks.Form.SCHEDULES ? schedules(data) : segments(data);
+      return StoredRow.encode(row(made), ts);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("what processors keep of their tasks cannot be read", e);
+    }
+  }
+
+  private static byte[] segments(List<byte[]> data) throws JsonProcessingException {
+    long time = Long.MIN_VALUE;
+    TreeSet<Long> segments = new TreeSet<>();
+    for (byte[] one : data) {
+      JsonNode known = read(ByteBuffer.wrap(one));
+      time = Math.max(time, known.get(0).asLong());
+      known.get(1).forEach(segment -> segments.add(segment.asLong()));
+    }
+    ArrayNode made = MAPPER.createArrayNode().add(time);
+    ArrayNode all = made.addArray();
+    segments.forEach(all::add);
+    return MAPPER.writeValueAsBytes(made);
+  }
+
+  private static byte[] schedules(List<byte[]> data) throws JsonProcessingException {
+    long time = Long.MIN_VALUE;
+    List<JsonNode> kept = new ArrayList<>();
+    for (byte[] one : data) {
+      ByteBuffer bytes = ByteBuffer.wrap(one);
+      time = Math.max(time, bytes.getLong());
+      kept.add(read(bytes));
+    }
+    ArrayNode made = MAPPER.createArrayNode();
+    int count = kept.stream().mapToInt(JsonNode::size).max().orElse(0);
+    for (int place = 0; place < count; place++) {
+      made.add(schedule(kept, place));
+    }
+    byte[] text = MAPPER.writeValueAsBytes(made);
+    return ByteBuffer.allocate(Long.BYTES + text.length).putLong(time).put(text).array();
+  }
+
+  /** The schedule of a place; one that nobody has made so is passed over by who reads it. */
+  private static JsonNode schedule(List<JsonNode> kept, int place) {
+    JsonNode earliest = MAPPER.nullNode();
+    for (JsonNode of : kept) {
+      JsonNode one = of.get(place);
+      if (one == null || one.isNull()) {
+        continue;
+      }
+      if (!earliest.isNull() && !isAlike(earliest, one)) {
+        return MAPPER.createArrayNode();
+      }
+      if (earliest.isNull() || one.get(AT).asLong() < earliest.get(AT).asLong()) {
+        earliest = one;
+      }
+    }
+    return earliest;
+  }
+
+  private static boolean isAlike(JsonNode one, JsonNode other) {
+    return one.get(0).equals(other.get(0)) && one.get(1).equals(other.get(1));
+  }
+
+  private static JsonNode read(ByteBuffer text) throws JsonProcessingException {
+    return MAPPER.readTree(StandardCharsets.UTF_8.decode(text).toString());
+  }
+
+  private static UnsafeRow row(byte[] data) {
+    UnsafeRowWriter writer = new UnsafeRowWriter(ProcessorStores.COLUMNS);
+    writer.reset();
+    writer.zeroOutNullBytes();
+    writer.write(0, data);
+    return writer.getRow();
+  }
+}

@@ -1,0 +1,370 @@
+package org.duolog.kernel.state;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.duolog.kernel.python.PythonFunction;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.HeldBack;
+import org.duolog.kernel.record.StoredRow;
+import org.duolog.kernel.spec.Binder;
+import org.duolog.kernel.spec.Binding;
+import org.duolog.kernel.spec.Closing;
+import org.duolog.kernel.spec.Operator;
+import org.duolog.kernel.spec.ProcessorOperators;
+import org.duolog.kernel.spec.Program;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.store.window.Told;
+import org.duolog.kernel.store.window.ToldBefore;
+import org.duolog.kernel.task.Operands;
+
+/**
+ * Reads the rows of a table's store from the entries of its state: those that a lookup would find, as JSON.
+ *
+ * <pre>  number that Spark keeps an entry under, key bytes, value bytes  ->  key, row, timestamp; or nothing
+ * </pre>
+ *
+ * <p>What else lies in a store's map is told apart by its length (a key is a whole number of eights)
+ * and by its number (that of a task, or of a bucket). Rows that have gone are left out, wherever they
+ * still are: so the stream times of the tasks are read first.
+ *
+ * <p>Threads: one at a time between open and close.
+ */
+public final class StoreReader implements Serializable, MapPartitionsFunction<Row, Row> {
+  private static final long serialVersionUID = 1L;
+  private static final byte STREAM_TIME = 0;
+  private static final byte TOLD_BEFORE = 4;
+  private static final String OF_TIME = "entry_key IN (X'00', X'04')";
+  private static final List<String> BYTES = List.of("BINARY");
+  private static final StructType RESULT =
+      new StructType()
+          .add("key", DataTypes.BinaryType)
+          .add("value", DataTypes.BinaryType)
+          .add("ts", DataTypes.LongType)
+          .add("task", DataTypes.IntegerType);
+
+  private final Layout layout;
+  private final int valueColumns;
+  private final Program values;
+  private final Program texts;
+  private final Program orderBytes;
+  private final Map<Long, Gone> gone = new HashMap<>();
+  private final Map<Long, ToldBefore> toldBefore = new HashMap<>();
+  private transient HeldBack held;
+  private transient Operands keys;
+  private transient Operands kept;
+  private transient Operands shown;
+
+  /**
+   * Which store is read, and what is made of its rows.
+   *
+   * @param values over key, {@code v0…} as they are kept, and {@code ts}
+   * @param keyText over the key and these values, as is {@code valueText}: JSON as BINARY
+   * @param condition over the same; null: all rows
+   */
+  public record Look(
+      String store,
+      List<String> values,
+      List<String> valueTypes,
+      String keyText,
+      String valueText,
+      String condition) {
+    public Look {
+      values = Spec.orEmpty(values);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /**
+   * A row of a store; key and value are JSON.
+   *
+   * @param task whose it is, as {@link Grouping#owner} counts them
+   */
+  public record Found(byte[] key, byte[] value, long ts, int task) {}
+
+  /**
+   * How an operator keeps its rows.
+   *
+   * @param closing of rows that go with their windows; else null
+   * @param onClose the bytes of a key that order results, where none of these rows goes with the record that it was told
+   *     with; else null
+   * @param ttlMs of rows that go when they were not updated for so long; else null
+   * @param heldBack whether they are changes that wait
+   */
+  private record Layout(
+      List<String> keyTypes,
+      List<String> keptTypes,
+      boolean inBuckets,
+      Closing closing,
+      String onClose,
+      Long ttlMs,
+      boolean heldBack)
+      implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    static Layout of(Operator of) {
+      if (of instanceof Operator.Table table) {
+        return byKey(of, table.valueTypes(), table.ttlMs());
+      }
+      if (of instanceof Operator.Fold fold) {
+        return byKey(of, fold.accTypes(), fold.ttlMs());
+      }
+      if (of instanceof Operator.WindowFold fold) {
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
+      }
+      if (of instanceof Operator.SessionFold fold) {
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
+      }
+      if (of instanceof Operator.SlidingFold fold) {
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
+      }
+      if (of instanceof Operator.Suppress held) {
+        List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
+        return new Layout(keys, of.valueTypes(), true, null, null, null, true);
+      }
+      if (of instanceof ProcessorOperators.Process) {
+        return new Layout(BYTES, BYTES, true, null, null, null, false);
+      }
+      throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
+    }
+
+    private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
+      return new Layout(of.keyTypes(), keptTypes, false, null, null, ttlMs, false);
+    }
+
+    private static Layout windowed(
+        Operator of, List<String> accTypes, String onClose, Closing closing) {
+      return new Layout(Closing.keyTypes(of), accTypes, true, closing, onClose, null, false);
+    }
+
+    boolean isOfTime() {
+      return closing != null || ttlMs != null;
+    }
+
+    /** When rows have gone, of what a task keeps of its time. */
+    Gone gone(ByteBuffer time) {
+      long streamTime = time.getLong();
+      long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
+      return new Gone(over, onClose == null ? Long.MAX_VALUE : new Told(time).before());
+    }
+
+    boolean hasGone(UnsafeRow key, long ts, long goneBy) {
+      return closing != null
+          ? key.getLong(keyTypes.size() - 1) <= goneBy
+          : ttlMs != null && goneBy - ts >= ttlMs;
+    }
+  }
+
+  /**
+   * When rows of a task have gone: by the end of their windows, or by stream time.
+   *
+   * @param told and not before they were told, but for what tasks before have told ({@link ToldBefore})
+   */
+  private record Gone(long over, long told) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    long by(long toldBefore) {
+      return Math.min(over, Math.max(told, toldBefore));
+    }
+  }
+
+  public StoreReader(Spec spec, SparkSession spark, Look look) {
+    Operator of =
+        spec.nodes().values().stream()
+            .filter(node -> look.store().equals(storeOf(node)) || isOf(node, look.store()))
+            .findFirst()
+            .orElseThrow(() -> new IllegalArgumentException("no table fills " + look.store()));
+    PythonFunction.define(spec);
+    Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
+    String owner = "store " + look.store();
+    layout = Layout.of(of);
+    valueColumns = look.valueTypes().size();
+    StructType key = Binder.with(new StructType(), "k", layout.keyTypes);
+    orderBytes =
+        layout.onClose == null
+            ? null
+            : binding.bind(owner, Binder.withTs(key), List.of(layout.onClose));
+    StructType inStore = Binder.withTs(Binder.with(key, "v", layout.keptTypes));
+    values = binding.typed(owner, inStore, look.values(), look.valueTypes());
+    String condition = Binding.orElse(look.condition(), "true");
+    texts =
+        binding.bind(
+            owner,
+            Binder.withTs(Binder.with(key, "v", look.valueTypes())),
+            List.of(look.keyText(), look.valueText(), condition));
+  }
+
+  private static boolean isOf(Operator of, String store) {
+    return of instanceof ProcessorOperators.Process process && process.stores().contains(store);
+  }
+
+  /** The store that a table's operator fills; null of others, whose stores have no rows of a table. */
+  private static String storeOf(Operator of) {
+    return of instanceof Operator.Table table
+        ? table.store()
+        : of instanceof Operator.Fold fold
+            ? fold.store()
+            : of instanceof Operator.WindowFold fold
+                ? fold.store()
+                : of instanceof Operator.SessionFold fold
+                    ? fold.store()
+                    : of instanceof Operator.SlidingFold fold
+                        ? fold.store()
+                        : of instanceof Operator.Suppress held ? held.store() : null;
+  }
+
+  /**
+   * The rows of a store in a checkpoint, as a commit has left them: key and value as JSON, ts, and the number of the task.
+   *
+   * @param operator the level that has the store
+   * @param commit the number of the micro-batch or epoch
+   * @param store its name there: another one than in the spec, where an upgrade has not committed anything yet
+   */
+  public static Dataset<Row> read(
+      SparkSession spark,
+      String checkpoint,
+      int operator,
+      long commit,
+      String store,
+      String specJson,
+      String lookJson) {
+    Look look = Spec.parse(lookJson, Look.class);
+    StoreReader reader = new StoreReader(Spec.parse(specJson), spark, look);
+    Dataset<Row> entries = entries(spark, checkpoint, operator, commit, store);
+    if (reader.layout.isOfTime()) {
+      entries
+          .where(OF_TIME)
+          .collectAsList()
+          .forEach(row -> reader.sees(row.getLong(0), row.getAs(1), row.getAs(2)));
+    }
+    return entries.mapPartitions(reader, Encoders.row(RESULT));
+  }
+
+  /** All entries of a store, as they are: the number that Spark keeps one under, its key and its value. */
+  static Dataset<Row> entries(
+      SparkSession spark, String checkpoint, int operator, long commit, String store) {
+    Dataset<Row> state =
+        spark
+            .read()
+            .format("statestore")
+            .option("operatorId", operator)
+            .option("batchId", commit)
+            .option("stateVarName", store)
+            .load(checkpoint);
+    return state.selectExpr(
+        inside(state, "key") + " AS number",
+        inside(state, "user_map_key") + " AS entry_key",
+        inside(state, "user_map_value") + " AS entry_value");
+  }
+
+  /** The one field of a column of the state: Spark names it after what the level was grouped by, or by itself. */
+  private static String inside(Dataset<Row> state, String column) {
+    StructType type = (StructType) state.schema().apply(column).dataType();
+    return column + ".`" + type.fieldNames()[0] + "`";
+  }
+
+  /** Takes an entry that may tell of a task's time; to be called with all of them before the rows are read. */
+  public void sees(long number, byte[] key, byte[] value) {
+    if (!layout.isOfTime() || number < 0 || key.length != 1) {
+      return;
+    }
+    if (key[0] == STREAM_TIME) {
+      gone.put(Grouping.owner(number), layout.gone(ByteBuffer.wrap(value)));
+    } else if (key[0] == TOLD_BEFORE && layout.onClose != null) {
+      toldBefore.put(Grouping.owner(number), new ToldBefore(ByteBuffer.wrap(value)));
+    }
+  }
+
+  public void open(int partition) {
+    values.open(partition);
+    texts.open(partition);
+    if (orderBytes != null) {
+      orderBytes.open(partition);
+    }
+    held = new HeldBack(valueColumns);
+    keys = new Operands(layout.keyTypes.size(), 0, 0);
+    kept = new Operands(layout.keyTypes.size(), layout.keptTypes.size(), 0);
+    shown = new Operands(layout.keyTypes.size(), valueColumns, 0);
+  }
+
+  public void close() {
+    values.close();
+    texts.close();
+    if (orderBytes != null) {
+      orderBytes.close();
+    }
+    gone.clear();
+    toldBefore.clear();
+  }
+
+  /** The row that an entry is; null where it is none, where it has gone, and where it is not asked for. */
+  public Found row(long number, byte[] keyBytes, byte[] valueBytes) {
+    if (keyBytes.length % Long.BYTES != 0 || layout.inBuckets != number < 0) {
+      return null;
+    }
+    UnsafeRow key = new UnsafeRow(layout.keyTypes.size());
+    key.pointTo(keyBytes, keyBytes.length);
+    long ts = StoredRow.ts(valueBytes);
+    long task = Grouping.owner(number);
+    if (hasGone(task, key, ts)) {
+      return null;
+    }
+    UnsafeRow value = kept(valueBytes);
+    // A row without a value counts as deleted, as it does for lookups.
+    UnsafeRow row = value == null ? null : values.applyToOld(kept.of(key, value, null, ts));
+    return row == null ? null : found(shown.of(key, row, null, ts), ts, (int) task);
+  }
+
+  private boolean hasGone(long task, UnsafeRow key, long ts) {
+    Gone of = gone.get(task);
+    ToldBefore before = toldBefore.get(task);
+    long told =
+        before == null
+            ? Long.MIN_VALUE
+            : before.before(orderBytes.bytes(keys.of(key, null, null, ts)));
+    return of != null && layout.hasGone(key, ts, of.by(told));
+  }
+
+  private UnsafeRow kept(byte[] bytes) {
+    return layout.heldBack
+        ? held.value(StoredRow.row(bytes, HeldBack.COLUMNS))
+        : StoredRow.row(bytes, layout.keptTypes.size());
+  }
+
+  private Found found(InternalRow row, long ts, int task) {
+    UnsafeRow found = texts.apply(row);
+    boolean isAskedFor = !found.isNullAt(2) && found.getBoolean(2);
+    byte[] key = found.isNullAt(0) ? null : found.getBinary(0);
+    return isAskedFor ? new Found(key, found.getBinary(1), ts, task) : null;
+  }
+
+  @Override
+  public Iterator<Row> call(Iterator<Row> entries) {
+    open(TaskContext.getPartitionId());
+    List<Row> rows = new ArrayList<>();
+    while (entries.hasNext()) {
+      Row entry = entries.next();
+      Found found = row(entry.getLong(0), entry.getAs(1), entry.getAs(2));
+      if (found != null) {
+        rows.add(RowFactory.create(found.key(), found.value(), found.ts(), found.task()));
+      }
+    }
+    close();
+    return rows.iterator();
+  }
+}

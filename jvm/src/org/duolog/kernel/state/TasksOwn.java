@@ -1,0 +1,216 @@
+package org.duolog.kernel.state;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.duolog.kernel.python.ProcessorTask;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.store.window.Told;
+import org.duolog.kernel.store.window.ToldBefore;
+import org.duolog.kernel.topology.InitialEntry;
+
+/**
+ * What stores keep of a task and not of a key, for another number of tasks: each task gets it from those before whose
+ * keys it may have.
+ *
+ * <pre>
+ *   2 -> 4    task 3 from 1             a key's task is its hash modulo the number of tasks,
+ *   4 -> 2    task 1 from 1 and 3       so only those that are equal modulo the greatest common
+ *   2 -> 3    each from 0 and 1         divisor share keys
+ *
+ *   0  stream time, the last number   the greatest     nothing that was let go of comes back, no number comes twice
+ *   1  buckets that may have rows     all of them
+ *   2  how many rows wait             counted anew     of records that wait the next number: behind all of them
+ *   3  {@code IdleTime}               none is idle where one is not; the last end of a window
+ *   0  {@link Told}, behind the time     that of the task that has told least, and
+ *   4  {@link ToldBefore}                what others had told beyond it: so each row is told once
+ * </pre>
+ *
+ * <p>Threads: one at a time.
+ */
+final class TasksOwn {
+  private static final byte TIME = 0;
+  private static final byte BUCKETS = 1;
+  private static final byte COUNTS = 2;
+  private static final byte IDLE = 3;
+  private static final byte TOLD_BEFORE = 4;
+
+  private final InitialState.Kept kept;
+  private final Grouping grouping;
+  private final OtherTasks.Form form;
+  private byte[] ownKey;
+  private final Map<Byte, Map<Integer, byte[]>> parts = new TreeMap<>();
+  private final Map<Long, long[]> counted = new HashMap<>();
+
+  TasksOwn(InitialState.Kept kept, Grouping grouping) {
+    this.kept = kept;
+    this.grouping = grouping;
+    this.form = OtherTasks.Form.of(kept.form());
+  }
+
+  void add(long number, byte[] key, byte[] value) {
+    byte part = key[0];
+    if (form == OtherTasks.Form.SCHEDULES && !ProcessorTask.isSchedules(key)) {
+      return; // The last turn: without it the processors are made anew, as in a new process.
+    }
+    if (form.isOfProcessor()) {
+      ownKey = key;
+      part = TIME;
+    }
+    int task = (int) (Grouping.owner(number) % kept.tasksBefore());
+    parts.computeIfAbsent(part, unused -> new TreeMap<>()).put(task, value);
+  }
+
+  /** Whether rows are to be counted. */
+  boolean counts() {
+    return form == OtherTasks.Form.WINDOWS && parts.containsKey(COUNTS);
+  }
+
+  void count(InitialEntry rows) {
+    ByteBuffer numbers = ByteBuffer.wrap(rows.getValue());
+    long[] of = counted.computeIfAbsent(rows.getGrouping(), unused -> new long[2]);
+    of[0] += numbers.getLong();
+    of[1] += numbers.getLong();
+  }
+
+  List<InitialEntry> entries() {
+    List<InitialEntry> made = new ArrayList<>();
+    for (int task = 0; task < grouping.tasks(); task++) {
+      long owner = grouping.of(kept.subtopology(), task);
+      for (Map.Entry<Byte, Map<Integer, byte[]>> part : parts.entrySet()) {
+        Collection<byte[]> before = of(task, part.getValue()).values();
+        if (!before.isEmpty() && part.getKey() != TOLD_BEFORE) {
+          made.add(entry(owner, part.getKey(), together(part.getKey(), before, owner)));
+        }
+      }
+      if (form == OtherTasks.Form.CLOSING) {
+        ToldBefore told = toldBefore(task);
+        if (!told.isEmpty()) {
+          made.add(entry(owner, TOLD_BEFORE, told.bytes()));
+        }
+      }
+    }
+    return made;
+  }
+
+  private InitialEntry entry(long owner, byte part, byte[] value) {
+    return form.isOfProcessor()
+        ? new InitialEntry(owner, grouping.bucket(owner, 0), kept.becomes(), ownKey, value)
+        : new InitialEntry(owner, owner, kept.becomes(), new byte[] {part}, value);
+  }
+
+  /** Of the tasks before whose keys a task may have now. */
+  private Map<Integer, byte[]> of(int task, Map<Integer, byte[]> before) {
+    int shared = gcd(kept.tasksBefore(), grouping.tasks());
+    Map<Integer, byte[]> found = new TreeMap<>(before);
+    found.keySet().removeIf(other -> other % shared != task % shared);
+    return found;
+  }
+
+  private static int gcd(int one, int other) {
+    return other == 0 ? one : gcd(other, one % other);
+  }
+
+  private byte[] together(byte part, Collection<byte[]> before, long owner) {
+    if (form.isOfProcessor()) {
+      return ProcessorsOwn.together(form, before);
+    }
+    return switch (part) {
+      case TIME -> form == OtherTasks.Form.CLOSING ? closing(before) : longs(greatest(before));
+      case BUCKETS -> buckets(before);
+      case COUNTS -> form == OtherTasks.Form.WAITING
+          ? longs((greatest(before) + 1) * kept.tasksBefore())
+          : longs(counted.getOrDefault(owner, new long[2]));
+      case IDLE -> idle(before);
+      default -> throw new IllegalStateException(
+          "store " + kept.store() + " keeps of a task what nobody knows to move: " + part);
+    };
+  }
+
+  /** Stream time, and how far all of them have told. */
+  private static byte[] closing(Collection<byte[]> times) {
+    long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
+    Told least = Told.least(times.stream().map(TasksOwn::told).toList());
+    ByteBuffer together = ByteBuffer.allocate(Long.BYTES + least.size()).putLong(time);
+    least.write(together);
+    return together.array();
+  }
+
+  /** How far a task has told, behind its stream time. */
+  private static Told told(byte[] time) {
+    return new Told(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
+  }
+
+  /** What some of the tasks before have told beyond the least of them. */
+  private ToldBefore toldBefore(int task) {
+    Map<Integer, Told> told = new TreeMap<>();
+    of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, told(time)));
+    List<ToldBefore> earlier =
+        of(task, parts.getOrDefault(TOLD_BEFORE, Map.of())).values().stream()
+            .map(bytes -> new ToldBefore(ByteBuffer.wrap(bytes)))
+            .toList();
+    return ToldBefore.of(told, earlier, kept.tasksBefore(), Told.least(told.values()));
+  }
+
+  private long greatest(Collection<byte[]> numbers) {
+    long greatest = Long.MIN_VALUE;
+    for (byte[] number : numbers) {
+      if (number.length != Long.BYTES) {
+        throw new IllegalStateException("store " + kept.store() + " has told results of its own tasks");
+      }
+      greatest = Math.max(greatest, ByteBuffer.wrap(number).getLong());
+    }
+    return greatest;
+  }
+
+  /** One behind the other: who reads them puts them in order, whatever their {@code TaskTime.Form}. */
+  private byte[] buckets(Collection<byte[]> before) {
+    int head = form == OtherTasks.Form.EXPIRING ? Long.BYTES : 0;
+    int size = before.stream().mapToInt(each -> each.length - head).sum();
+    ByteBuffer all = ByteBuffer.allocate(head + size);
+    for (byte[] each : before) {
+      ByteBuffer read = ByteBuffer.wrap(each);
+      if (head > 0) {
+        long bucketMs = read.getLong();
+        if (all.position() == 0) {
+          all.putLong(bucketMs);
+        } else if (all.getLong(0) != bucketMs) {
+          throw new IllegalArgumentException(
+              String.format(
+                  "tasks of store %s have their rows in buckets of %d and of %d ms, as its time to"
+                      + " live has changed: they cannot be put together",
+                  kept.store(), all.getLong(0), bucketMs));
+        }
+      }
+      all.put(read);
+    }
+    return all.array();
+  }
+
+  private static byte[] idle(Collection<byte[]> before) {
+    long since = Long.MAX_VALUE;
+    long latest = Long.MIN_VALUE;
+    long end = Long.MIN_VALUE;
+    for (byte[] one : before) {
+      ByteBuffer read = ByteBuffer.wrap(one);
+      long known = read.getLong();
+      since = Math.min(since, known);
+      latest = Math.max(latest, known);
+      end = Math.max(end, read.getLong());
+    }
+    // Below zero no time is meant: a record has come since the last tick, or none is known.
+    return longs(since < 0 ? since : latest, end);
+  }
+
+  private static byte[] longs(long... numbers) {
+    ByteBuffer bytes = ByteBuffer.allocate(numbers.length * Long.BYTES);
+    for (long number : numbers) {
+      bytes.putLong(number);
+    }
+    return bytes.array();
+  }
+}

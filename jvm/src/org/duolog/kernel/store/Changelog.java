@@ -1,0 +1,228 @@
+package org.duolog.kernel.store;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.List;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.streaming.MapState;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.Headers;
+import org.duolog.kernel.spec.Spec;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * The changelogs of a level's stores: each entry that is written to Spark's state goes to the store's topic too.
+ *
+ * <pre>
+ *   partition = task
+ *   key    0, key of the entry                      of the task itself
+ *          1, bucket (8 bytes), key of the entry    of a bucket of the task
+ *   value  that of the entry; null where it was removed
+ *   header duolog.epoch: generation (4 bytes), epoch (8 bytes); all numbers big-endian
+ * </pre>
+ *
+ * <p>Entries are as the stores write them: with a record cache, what is written back. So one form serves every
+ * kind of store, and neither the numbers of sub-topologies nor how Spark hashes is part of it. They leave
+ * as results do, through the same sink.
+ *
+ * <p>A generation is one start of a query on a checkpoint; its epochs are those of Spark's log. Both together say
+ * whether what stands here was committed.
+ *
+ * <p>Threads: one at a time between opens. Source: Kafka Streams ProcessorStateManager; the form is our own.
+ */
+public final class Changelog implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  public static final String EPOCH = "duolog.epoch";
+
+  /** The epoch of what a restore writes: in front of those of its generation. */
+  public static final long BEFORE_ALL = -1;
+
+  /** As MicroBatchExecution tells its tasks. */
+  private static final String EPOCH_OF_TASK = "streaming.sql.batchId";
+
+  private static final byte OF_TASK = 0;
+  private static final byte OF_BUCKET = 1;
+
+  private final HashMap<String, Integer> sinks = new HashMap<>();
+  private final int generation;
+  private transient Scope scope;
+  private transient byte[] headers;
+  private transient long now;
+
+  private Changelog(int generation) {
+    this.generation = generation;
+  }
+
+  /** Null where the spec names no changelog. */
+  public static Changelog of(Spec spec) {
+    Changelog changelog = new Changelog(spec.generation());
+    for (Spec.Output sink : spec.sinks()) {
+      if (sink.store() != null) {
+        changelog.sinks.put(sink.store(), sink.id());
+      }
+    }
+    return changelog.sinks.isEmpty() ? null : changelog;
+  }
+
+  /** The state of a store that has its changes logged. */
+  public MapState<byte[], byte[]> logged(String store, MapState<byte[], byte[]> state) {
+    Integer sink = sinks.get(store);
+    if (sink == null) {
+      throw new IllegalArgumentException("store " + store + " has no changelog");
+    }
+    return new LoggedMap(state, (number, key, value) -> log(sink, number, key, value));
+  }
+
+  /** What follows belongs to the running micro-batch or epoch, and leaves through this scope. */
+  public void open(Scope scope) {
+    this.scope = scope;
+    String epoch = TaskContext.get().getLocalProperty(EPOCH_OF_TASK);
+    headers = header(generation, Long.parseLong(epoch));
+    now = System.currentTimeMillis();
+  }
+
+  private void log(int sink, long number, byte[] key, byte[] value) {
+    scope.emitToSink(entry(sink, scope.taskNumber(), number, key, value, now, headers));
+  }
+
+  /** An entry on its way to its topic; {@code number} is what Spark keeps it under. */
+  public static Envelope entry(
+      int sink, int task, long number, byte[] key, byte[] value, long ts, byte[] headers) {
+    return Envelope.toSink(sink, key(number, key), value, ts, headers, null, null, task);
+  }
+
+  public static byte[] header(int generation, long epoch) {
+    List<Header> one = List.of(new RecordHeader(EPOCH, epoch(generation, epoch)));
+    return Headers.encode(one);
+  }
+
+  /** The value of the header. */
+  public static byte[] epoch(int generation, long epoch) {
+    return ByteBuffer.allocate(Integer.BYTES + Long.BYTES)
+        .putInt(generation)
+        .putLong(epoch)
+        .array();
+  }
+
+  /** The key of an entry in its topic; {@code number} is what Spark keeps it under. */
+  public static byte[] key(long number, byte[] key) {
+    if (number >= 0) {
+      return ByteBuffer.allocate(1 + key.length).put(OF_TASK).put(key).array();
+    }
+    return ByteBuffer.allocate(1 + Long.BYTES + key.length)
+        .put(OF_BUCKET)
+        .putLong(Grouping.placeOfBucket(number))
+        .put(key)
+        .array();
+  }
+
+  /** An entry's place in Spark's state. */
+  public record Place(long number, byte[] key) {
+    public static Place of(byte[] logged, Grouping grouping, long task) {
+      ByteBuffer bytes = ByteBuffer.wrap(logged);
+      boolean ofBucket = bytes.get() == OF_BUCKET;
+      long number = ofBucket ? grouping.bucket(task, bytes.getLong()) : task;
+      byte[] key = new byte[bytes.remaining()];
+      bytes.get(key);
+      return new Place(number, key);
+    }
+  }
+
+  /** What the header of an entry says: in which start of the query, and in which epoch it was written. */
+  private record Epoch(int generation, long number) {
+    /** Returns the epoch of an entry with these headers; null if they have none. */
+    static Epoch of(org.apache.kafka.common.header.Headers headers) {
+      Header header = headers.lastHeader(EPOCH);
+      if (header == null) {
+        return null;
+      }
+      ByteBuffer value = ByteBuffer.wrap(header.value());
+      return new Epoch(value.getInt(), value.getLong());
+    }
+  }
+
+  /** Which epochs were committed, by generation: up to these. Threads: one at a time. */
+  public static final class Committed implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    private final HashMap<Integer, Long> lasts = new HashMap<>();
+
+    /** The generation that was told last. */
+    private int newest = Integer.MIN_VALUE;
+
+    private int generation = Integer.MIN_VALUE;
+    private Long last;
+
+    public Committed(List<List<Long>> generations) {
+      generations.forEach(
+          of -> {
+            lasts.put(of.get(0).intValue(), of.get(1));
+            newest = of.get(0).intValue();
+          });
+    }
+
+    /** To be asked of the entries of one partition, from its begin and in their order. */
+    InOrder inOrder() {
+      return new InOrder();
+    }
+
+    /** Threads: as what it is of. */
+    final class InOrder {
+      private int latest = Integer.MIN_VALUE;
+
+      /** The first epoch of the newest generation, where no commit of it was told. */
+      private long firstUntold = BEFORE_ALL;
+
+      /**
+       * Whether the entry with these headers is of an epoch that cannot have begun by what was told: of the one before it
+       * a commit was told, and that is lost. At most one epoch is not told, or was not committed.
+       */
+      boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
+        Epoch epoch = Epoch.of(headers);
+        if (epoch == null || epoch.number == BEFORE_ALL || epoch.generation < newest) {
+          return false;
+        }
+        // Each start reports its generation before it writes.
+        if (epoch.generation > newest) {
+          return true;
+        }
+        long at = epoch.number;
+        long told = lasts.get(newest);
+        // Its first epoch has the number that Spark's log has come to.
+        firstUntold = firstUntold == BEFORE_ALL ? at : firstUntold;
+        return at > (told == BEFORE_ALL ? firstUntold : told + 1);
+      }
+
+      /**
+       * Whether the entry with these headers was committed; one without an epoch was not.
+       *
+       * <p>What a restore has mended is of no epoch that a commit has told of, and counts. But one that was held up may write it
+       * when others have gone on long since: then it is behind what is of a later start, and old.
+       */
+      boolean has(org.apache.kafka.common.header.Headers headers) {
+        Epoch epoch = Epoch.of(headers);
+        if (epoch == null) {
+          return false;
+        }
+        if (epoch.generation != generation) { // The entries of a generation are next to each other.
+          generation = epoch.generation;
+          last = lasts.get(generation);
+        }
+        latest = Math.max(latest, generation);
+        return last != null
+            && epoch.number <= last
+            && (epoch.number != BEFORE_ALL || generation == latest);
+      }
+    }
+  }
+
+  /** Takes note of a change; a null value is a removal. */
+  interface Note {
+    void of(long number, byte[] key, byte[] value);
+  }
+}

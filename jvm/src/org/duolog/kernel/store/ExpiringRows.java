@@ -1,0 +1,167 @@
+package org.duolog.kernel.store;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.StoredRow;
+
+/**
+ * Rows by key that go when they were not updated for a time.
+ *
+ * <pre>
+ *   key bytes          ->  {@link StoredRow}
+ *   (bucket), key      ->  nothing: the row is to be looked at when the bucket has expired
+ *   0; 1               ->  {@link TaskTime}; how long a bucket is stands before the buckets
+ * </pre>
+ *
+ * <p>A row is there as long as its timestamp is less than the time to live behind stream time: whether
+ * it was deleted already makes no difference. Each row has a place in a bucket of time that is not behind its
+ * own, so that an update writes the row alone; a bucket that has expired is emptied, its rows deleted
+ * or, where they were updated since, put into their own. That is done at the end of a micro-batch, in
+ * real time for a few rows with each record. The time to live may change: how long a bucket is was
+ * decided when the first one was made.
+ *
+ * <p>Threads: one at a time.
+ */
+public final class ExpiringRows implements StateRows {
+  private static final long serialVersionUID = 1L;
+  private static final byte[] NOTHING = {0};
+  private static final int BUCKETS_PER_LIFE = 8;
+  private static final int EXPIRED_PER_RECORD = 64;
+
+  private final long ttlMs;
+  private final BucketStore index;
+  private transient MapState<byte[], byte[]> state;
+  private transient boolean writeThrough;
+  private transient Map<Long, Task> tasks;
+  private transient Task task;
+
+  public ExpiringRows(String name, int keyColumns, Grouping grouping, long ttlMs) {
+    this.ttlMs = ttlMs;
+    this.index = new BucketStore(name, keyColumns, 0, grouping);
+  }
+
+  @Override
+  public void attach(MapState<byte[], byte[]> state) {
+    this.state = state;
+    index.attach(state);
+  }
+
+  @Override
+  public void open(boolean writeThrough, boolean cached, Runnable unused) {
+    this.writeThrough = writeThrough;
+    tasks = new HashMap<>();
+  }
+
+  @Override
+  public void select(long grouping) {
+    index.select(grouping);
+    task = tasks.computeIfAbsent(grouping, unused -> load());
+  }
+
+  @Override
+  public void seen(long ts) {
+    task.time.observe(ts);
+    if (writeThrough) {
+      expire(EXPIRED_PER_RECORD);
+      task.time.write();
+    }
+  }
+
+  /** It has its time by its row, and not by its key. */
+  @Override
+  public boolean isOver(UnsafeRow key) {
+    return false;
+  }
+
+  @Override
+  public boolean hasGone(long ts) {
+    return task.time.time() - ts >= ttlMs;
+  }
+
+  @Override
+  public byte[] get(UnsafeRow key) {
+    byte[] row = state.getValue(key.getBytes());
+    if (row == null) {
+      task.absent.add(key);
+      return null;
+    }
+    return hasGone(StoredRow.ts(row)) ? null : row;
+  }
+
+  @Override
+  public void put(UnsafeRow key, byte[] row) {
+    long ts = StoredRow.ts(row);
+    if (hasGone(ts)) {
+      remove(key);
+      return;
+    }
+    state.updateValue(key.getBytes(), row);
+    if (task.absent.remove(key)) {
+      place(key, ts);
+      if (writeThrough) {
+        task.time.write();
+      }
+    }
+  }
+
+  @Override
+  public void remove(UnsafeRow key) {
+    state.removeKey(key.getBytes());
+    task.absent.add(key);
+  }
+
+  @Override
+  public void flush() {
+    expire(Integer.MAX_VALUE);
+    task.absent.clear();
+    task.time.write();
+  }
+
+  /** Has the row of a key looked at when the bucket of this time has expired. */
+  private void place(UnsafeRow key, long ts) {
+    long bucket = task.time.bucket(ts);
+    index.putBytes(bucket, key, NOTHING);
+    task.time.add(bucket);
+  }
+
+  /** Looks at up to so many rows of buckets that have expired. */
+  private void expire(int rowsMax) {
+    task.time.expire(rowsMax, this::hasExpired, index::keys, this::lookAt);
+  }
+
+  private boolean hasExpired(long bucket) {
+    return hasGone(task.time.end(bucket) - 1);
+  }
+
+  private void lookAt(long bucket, UnsafeRow key) {
+    byte[] row = state.getValue(key.getBytes());
+    index.delete(bucket, key);
+    if (row != null && hasGone(StoredRow.ts(row))) {
+      remove(key);
+    } else if (row != null) {
+      place(key, StoredRow.ts(row));
+    }
+  }
+
+  private Task load() {
+    long bucketMs = Math.max(1, ttlMs / BUCKETS_PER_LIFE);
+    return new Task(new TaskTime(state, bucketMs, TaskTime.Form.EACH_BEHIND_LENGTH));
+  }
+
+  /** What is known of a task; what differs from the state is written with a record, or at the end. */
+  private static final class Task {
+    final TaskTime time;
+
+    /** Keys that have no row in the state, as far as they were asked for: the next one needs a place. */
+    final Set<UnsafeRow> absent = new HashSet<>();
+
+    Task(TaskTime time) {
+      this.time = time;
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package org.duolog.kernel.store;
+
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.task.Scope;
+
+/**
+ * The number of the newest left row of each key, as far as it is known where answers come back.
+ *
+ * <pre>  key  ->  number          of rows that are there
+ * </pre>
+ *
+ * <p>Rows are announced in the order of their numbers, as all that this task joins come from one task. An
+ * answer may be ahead of the announcement of the row that asked, or behind that of a newer row: then it
+ * is stale. A key that is not kept was deleted if its number was announced, and else is still to be announced; so
+ * nothing must be remembered of deleted rows. Threads: one at a time.
+ */
+public final class Newest implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final KeyValueStore store;
+  private transient Scope scope;
+  private transient Map<Long, Long> announced;
+
+  public Newest(KeyValueStore store) {
+    this.store = store;
+  }
+
+  /** A row for one number. */
+  public static UnsafeRow row() {
+    int size = UnsafeRow.calculateBitSetWidthInBytes(1) + Long.BYTES;
+    return UnsafeRow.createFromByteArray(size, 1);
+  }
+
+  public KeyValueStore store() {
+    return store;
+  }
+
+  public void open(Scope scope) {
+    this.scope = scope;
+    announced = new HashMap<>();
+  }
+
+  /** The newest row of a key has this number, and can be joined or not. */
+  public void announce(UnsafeRow key, long number, boolean there) {
+    announced.put(scope.taskGrouping(), number);
+    KeyValueStore.Entry known = store.lookup(key);
+    if (known.row == null || known.row.getLong(0) <= number) {
+      if (there) {
+        put(known, number);
+      } else if (known.row != null) {
+        store.delete(known);
+      }
+    }
+  }
+
+  /** Whether an answer to the row of this number still counts; {@code gone}: it says that there is no row. */
+  public boolean accepts(UnsafeRow key, long number, boolean gone) {
+    KeyValueStore.Entry known = store.lookup(key);
+    long last = announced.getOrDefault(scope.taskGrouping(), 0L);
+    boolean stale =
+        known.row == null ? !gone && number <= last : number < known.row.getLong(0);
+    if (!stale && number > last) {
+      put(known, number);
+    }
+    return !stale;
+  }
+
+  private void put(KeyValueStore.Entry entry, long number) {
+    UnsafeRow row = row();
+    row.setLong(0, number);
+    store.put(entry, row, 0);
+  }
+}

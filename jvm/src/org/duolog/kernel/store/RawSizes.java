@@ -1,0 +1,107 @@
+package org.duolog.kernel.store;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.execution.streaming.state.RocksDB;
+import org.apache.spark.sql.execution.streaming.state.RocksDBKeyStateEncoder;
+import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
+import org.rocksdb.ReadOptions;
+import org.rocksdb.RocksIterator;
+import scala.Product;
+
+/**
+ * The sizes of a store's entries, by the bytes that RocksDB has, from wherever one was left.
+ *
+ * <pre>
+ *   key   column family: 2 bytes | what Spark writes before a prefix | row(row(group: BIGINT)) | the rest
+ *                                                                                  └ its last 8 bytes
+ * </pre>
+ *
+ * <p>Spark's own scan begins at the first entry, and makes rows of all: ten times the work. Whoever calls has the store to
+ * write. Threads: one at a time. Source: Spark's {@code RocksDB}, {@code PrefixKeyScanStateEncoder}.
+ */
+final class RawSizes {
+  private static final int LOOK_AT_CLOCK_EVERY = 64;
+  private static final int FAMILY_BYTES = 2;
+  private static final int KEY_BYTES_MAX = 256;
+  private static final Field DB = BytesMap.field(RocksDB.class, "db");
+  private static final Field ENCODERS =
+      BytesMap.field(RocksDBStateStoreProvider.class, "keyValueEncoderMap");
+  private static final Method WITH_FAMILY = withFamily();
+  private static final VarHandle LONG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+  private RawSizes() {}
+
+  /** Takes an entry: what Spark keeps it under, and the bytes of its key and its value. */
+  interface Visitor {
+    void visit(long number, long bytes);
+  }
+
+  /**
+   * Visits entries behind a cursor, null for the first one, until a time by {@link System#nanoTime}.
+   *
+   * @param anyGroup a prefix as Spark has it as a row, of whatever group
+   * @return the key that was seen last; null where it was the last one
+   */
+  static byte[] visit(
+      RocksDBStateStoreProvider provider,
+      String store,
+      UnsafeRow anyGroup,
+      byte[] cursor,
+      long untilNs,
+      Visitor visitor) {
+    RocksDB rocksDb = provider.rocksDB();
+    byte[] family = withFamily(rocksDb, store);
+    var encoders = (Map<?, ?>) BytesMap.value(ENCODERS, provider);
+    var encoder = (RocksDBKeyStateEncoder) ((Product) encoders.get(store)).productElement(0);
+    // The number stands last in a prefix.
+    int numberAt = FAMILY_BYTES + encoder.encodePrefixKey(anyGroup).length - Long.BYTES;
+    byte[] head = new byte[KEY_BYTES_MAX];
+    byte[] nothing = new byte[1];
+    try (ReadOptions options = new ReadOptions().setFillCache(false);
+        RocksIterator entries = ((org.rocksdb.RocksDB) BytesMap.value(DB, rocksDb)).newIterator(options)) {
+      entries.seek(cursor == null ? family : cursor);
+      if (cursor != null && entries.isValid() && Arrays.equals(entries.key(), cursor)) {
+        entries.next();
+      }
+      for (int seen = 1; entries.isValid(); seen++, entries.next()) {
+        int keyBytes = entries.key(head);
+        if (!Arrays.equals(head, 0, FAMILY_BYTES, family, 0, FAMILY_BYTES)) {
+          return null;
+        }
+        visitor.visit(
+            (long) LONG.get(head, numberAt), (long) keyBytes - FAMILY_BYTES + entries.value(nothing));
+        if (seen % LOOK_AT_CLOCK_EVERY == 0 && System.nanoTime() >= untilNs) {
+          return entries.key();
+        }
+      }
+      return null;
+    }
+  }
+
+  private static Method withFamily() {
+    try {
+      Method found = RocksDB.class.getDeclaredMethod("encodeStateRowWithPrefix", byte[].class, String.class);
+      found.setAccessible(true);
+      return found;
+    } catch (NoSuchMethodException e) {
+      throw new IllegalStateException("another Spark: its RocksDB has no column families", e);
+    }
+  }
+
+  private static byte[] withFamily(RocksDB rocksDb, String store) {
+    try {
+      return (byte[]) WITH_FAMILY.invoke(rocksDb, new byte[0], store);
+    } catch (IllegalAccessException | InvocationTargetException e) {
+      throw new IllegalStateException("another Spark: " + WITH_FAMILY, e);
+    }
+  }
+}

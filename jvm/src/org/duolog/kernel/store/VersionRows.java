@@ -1,0 +1,280 @@
+package org.duolog.kernel.store;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.streaming.MapState;
+import org.apache.spark.unsafe.Platform;
+import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.StoredRow;
+
+/**
+ * The rows of a versioned table: the latest of each key, and those before it for a while.
+ *
+ * <pre>
+ *   key bytes                          ->  {@link StoredRow} of the latest version
+ *   key bytes ++ 0                     ->  since when the key is deleted, if it is; 8 bytes, big-endian
+ *   (task, bucket), (key, valid to)    ->  {@link StoredRow} of a version before: its row, and since when
+ *                                          it was valid; of a deletion one byte instead of the row
+ *   task, 0; task, 1                   ->  {@link TaskTime}: a bucket is one of "valid to"
+ * </pre>
+ *
+ * <p>A version is valid from its timestamp until that of the next one, so the one before a version is
+ * found where the latter begins, with one read. A version that ends where it begins says nothing; it
+ * stands behind a deletion of what was not there, which is to expire too. What ended before stream
+ * time less the history goes: buckets are emptied at the end of a micro-batch, or in real time a few
+ * rows with each record.
+ *
+ * <p>Threads: one at a time. Source: Kafka Streams RocksDBVersionedStore, whose segments hold a list of
+ * versions for each key.
+ */
+public final class VersionRows implements StateRows {
+  private static final long serialVersionUID = 1L;
+  private static final int EXPIRED_PER_RECORD = 64;
+  private static final byte[] DELETION = {0};
+
+  private final BucketStore versions;
+  private final int rowColumns;
+  private final long historyMs;
+  private final long bucketMs;
+  private transient MapState<byte[], byte[]> state;
+  private transient boolean writeThrough;
+  private transient Map<Long, TaskTime> times;
+  private transient TaskTime taskTime;
+  private transient UnsafeRowWriter keyWriter;
+  private transient long foundTs;
+
+  public VersionRows(
+      String name, int rowColumns, Grouping grouping, long historyMs, long bucketMs) {
+    this.versions = new BucketStore(name, 2, 0, grouping);
+    this.rowColumns = rowColumns;
+    this.historyMs = historyMs;
+    this.bucketMs = bucketMs;
+  }
+
+  @Override
+  public void attach(MapState<byte[], byte[]> state) {
+    this.state = state;
+    versions.attach(state);
+  }
+
+  @Override
+  public void open(boolean writeThrough, boolean cached, Runnable write) {
+    this.writeThrough = writeThrough;
+    times = new HashMap<>();
+    keyWriter = new UnsafeRowWriter(2);
+  }
+
+  @Override
+  public void select(long grouping) {
+    versions.select(grouping);
+    taskTime = times.computeIfAbsent(grouping, unused -> load());
+  }
+
+  @Override
+  public byte[] get(UnsafeRow key) {
+    return state.getValue(key.getBytes());
+  }
+
+  @Override
+  public void put(UnsafeRow key, byte[] row) {
+    state.updateValue(key.getBytes(), row);
+  }
+
+  @Override
+  public void remove(UnsafeRow key) {
+    state.removeKey(key.getBytes());
+  }
+
+  @Override
+  public boolean isOver(UnsafeRow key) {
+    return false; // The latest row stays, however old it is.
+  }
+
+  @Override
+  public void flush() {
+    expire(Integer.MAX_VALUE);
+    taskTime.write();
+  }
+
+  /** Whether a version of this time is beyond the history. If not, stream time moves on to it. */
+  public boolean isExpired(long ts) {
+    if (isOlder(ts)) {
+      return true;
+    }
+    taskTime.observe(ts);
+    return false;
+  }
+
+  /** Whether a time is before the history. */
+  boolean isOlder(long time) {
+    return time < oldest();
+  }
+
+  /**
+   * Adds a version to those before the latest, or moves the latest there: then it is to be updated.
+   *
+   * @param latest the key's entry, not updated yet
+   * @param row null is a deletion
+   * @return whether the new version is the latest
+   */
+  public boolean add(KeyValueStore.Entry latest, UnsafeRow row, long ts) {
+    byte[] key = latest.key.getBytes();
+    Long deletedAt = latest.row == null ? deletedAt(key) : null;
+    Long from = latest.row == null ? deletedAt : Long.valueOf(latest.ts);
+    boolean isLatest = from == null || ts >= from;
+    if (!isLatest) {
+      insert(key, from, row, ts);
+    } else {
+      if (from != null && ts > from) {
+        save(key, ts, latest.row, from);
+      }
+      setDeleted(key, deletedAt, row == null ? ts : null);
+    }
+    if (writeThrough) {
+      expire(EXPIRED_PER_RECORD);
+      taskTime.write();
+    }
+    return isLatest;
+  }
+
+  /**
+   * The row that a key had at a time, or null; what is older than the history is not known, but for
+   * the latest version.
+   */
+  UnsafeRow at(KeyValueStore.Entry latest, long time) {
+    if (latest.row != null && latest.ts <= time) {
+      foundTs = latest.ts;
+      return latest.row;
+    }
+    byte[] key = latest.key.getBytes();
+    Long to = latest.row == null ? deletedAt(key) : Long.valueOf(latest.ts);
+    if (to == null || to <= time || isOlder(time)) {
+      return null;
+    }
+    byte[] version = version(key, to);
+    while (version != null && StoredRow.ts(version) > time) {
+      to = previous(version, to);
+      version = to == null ? null : version(key, to);
+    }
+    if (version == null || isDeletion(version)) {
+      return null;
+    }
+    foundTs = StoredRow.ts(version);
+    return StoredRow.row(version, rowColumns);
+  }
+
+  /** The timestamp of the row that {@link #at} has found. */
+  long foundTs() {
+    return foundTs;
+  }
+
+  private long oldest() {
+    return taskTime.time() - historyMs;
+  }
+
+  /** Adds a version that ends where a later one begins. */
+  private void insert(byte[] key, long nextFrom, UnsafeRow row, long ts) {
+    Long to = nextFrom;
+    byte[] version = version(key, to);
+    for (Long before; version != null && StoredRow.ts(version) > ts; ) {
+      before = previous(version, to);
+      if (before == null) {
+        break;
+      }
+      to = before;
+      version = version(key, to);
+    }
+    if (version != null && StoredRow.ts(version) < ts) {
+      put(key, ts, version);
+    }
+    save(key, to, row, ts);
+  }
+
+  /** Where the version before this one ends; null where nothing is before it. */
+  private static Long previous(byte[] version, long to) {
+    long from = StoredRow.ts(version);
+    return from == to ? null : from;
+  }
+
+  private void setDeleted(byte[] key, Long before, Long now) {
+    byte[] place = deletionKey(key);
+    if (now != null) {
+      state.updateValue(place, ByteBuffer.allocate(Long.BYTES).putLong(now).array());
+      if (version(key, now) == null) {
+        save(key, now, null, now);
+      }
+    } else if (before != null) {
+      state.removeKey(place);
+    }
+  }
+
+  private Long deletedAt(byte[] key) {
+    byte[] since = state.getValue(deletionKey(key));
+    return since == null ? null : ByteBuffer.wrap(since).getLong();
+  }
+
+  /** One byte longer than a key, whose length is a multiple of eight. */
+  private static byte[] deletionKey(byte[] key) {
+    return Arrays.copyOf(key, key.length + 1);
+  }
+
+  private byte[] version(byte[] key, long to) {
+    return versions.bytes(taskTime.bucket(to), versionKey(key, to));
+  }
+
+  private void save(byte[] key, long to, UnsafeRow row, long from) {
+    put(key, to, row == null ? deletion(from) : StoredRow.encode(row, from));
+  }
+
+  private void put(byte[] key, long to, byte[] version) {
+    long bucket = taskTime.bucket(to);
+    taskTime.add(bucket);
+    versions.putBytes(bucket, versionKey(key, to), version);
+  }
+
+  private UnsafeRow versionKey(byte[] key, long to) {
+    keyWriter.reset();
+    keyWriter.zeroOutNullBytes();
+    keyWriter.write(0, key);
+    keyWriter.write(1, to);
+    return keyWriter.getRow();
+  }
+
+  private static byte[] deletion(long from) {
+    byte[] bytes = Arrays.copyOf(DELETION, DELETION.length + Long.BYTES);
+    Platform.putLong(
+        bytes, Platform.BYTE_ARRAY_OFFSET + DELETION.length, Long.reverseBytes(from));
+    return bytes;
+  }
+
+  /** A row has a length that is a multiple of eight. */
+  private static boolean isDeletion(byte[] version) {
+    return version.length == DELETION.length + Long.BYTES;
+  }
+
+  private TaskTime load() {
+    return new TaskTime(state, bucketMs, TaskTime.Form.EACH);
+  }
+
+  /** Deletes up to so many versions that ended before the history. */
+  private void expire(int rowsMax) {
+    taskTime.expire(rowsMax, bucket -> taskTime.end(bucket) <= oldest(), versions::keys, this::forget);
+  }
+
+  private void forget(long bucket, UnsafeRow versionKey) {
+    byte[] key = versionKey.getBinary(0);
+    long to = versionKey.getLong(1);
+    // Buckets far apart may share a place.
+    if (taskTime.bucket(to) == bucket) {
+      versions.delete(bucket, versionKey);
+      Long deletedAt = deletedAt(key);
+      if (deletedAt != null && deletedAt == to) {
+        state.removeKey(deletionKey(key));
+      }
+    }
+  }
+}

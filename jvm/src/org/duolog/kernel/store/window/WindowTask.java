@@ -1,0 +1,154 @@
+package org.duolog.kernel.store.window;
+
+import java.nio.ByteBuffer;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+
+/**
+ * What is known of a task whose rows lie by the windows that they are of; what differs from the state is
+ * written with a record, or at the end.
+ *
+ * <pre>
+ *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link Told}, if rows stay
+ *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
+ *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
+ *   task, 3  ->  {@link IdleTime}, where windows close when nothing comes
+ *   task, 4  ->  {@link ToldBefore}, behind {@code duolog repartition}, if rows stay
+ * </pre>
+ */
+final class WindowTask {
+  static final long NO_TIME = -1;
+  private static final byte[] TIME = {0};
+  private static final byte[] BUCKETS = {1};
+  private static final byte[] COUNTS = {2};
+  private static final byte[] TOLD_BEFORE = {4};
+
+  final TreeSet<Long> buckets = new TreeSet<>();
+  final WindowIndex index;
+  final DueOrder due;
+
+  /** Since when no record has come; null where nobody asks. */
+  final IdleTime idle;
+
+  /** How far rows have left that stay. */
+  final Told told;
+
+  /** How far rows had been told in other tasks. */
+  final ToldBefore toldBefore;
+
+  /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
+  final Set<Long> emptied = new HashSet<>();
+
+  long streamTime = NO_TIME;
+
+  /** Up to which end rows of windows are let go: now, and at the micro-batch's start. */
+  long over = Long.MIN_VALUE;
+
+  long overAtFirst = Long.MIN_VALUE;
+
+  /** No bucket before it has a row that has not left, where rows stay. */
+  long firstUntold = Long.MIN_VALUE;
+
+  long rows;
+  long bytes;
+  boolean moved;
+  boolean changed;
+  boolean counted;
+
+  /** What is left of the scan of the first bucket; null before it. */
+  Iterator<UnsafeRow> expiring;
+
+  private final boolean stay;
+  private boolean toldBeforeChanged;
+
+  /** @param stay whether rows stay when they have left */
+  WindowTask(
+      MapState<byte[], byte[]> state,
+      boolean stay,
+      boolean closesIdle,
+      WindowIndex index,
+      DueOrder due) {
+    this.stay = stay;
+    this.idle = closesIdle ? new IdleTime(state) : null;
+    this.index = index;
+    this.due = due;
+    ByteBuffer time = read(state, TIME);
+    if (time.hasRemaining()) {
+      streamTime = time.getLong();
+    }
+    told = new Told(time);
+    toldBefore = new ToldBefore(read(state, TOLD_BEFORE));
+    for (ByteBuffer left = read(state, BUCKETS); left.hasRemaining(); ) {
+      buckets.add(left.getLong());
+    }
+    ByteBuffer counts = read(state, COUNTS);
+    if (counts.hasRemaining()) {
+      rows = counts.getLong();
+      bytes = counts.getLong();
+    }
+  }
+
+  private static ByteBuffer read(MapState<byte[], byte[]> state, byte[] part) {
+    byte[] known = state.getValue(part);
+    return ByteBuffer.wrap(known == null ? new byte[0] : known);
+  }
+
+  /**
+   * A grace period that has grown has opened windows again. The cut is kept beside a stream time that moves on: by that
+   * one, the next start would cut less.
+   */
+  void openFrom(long end) {
+    told.openFrom(end);
+    toldBeforeChanged |= toldBefore.openFrom(end);
+  }
+
+  /** The next record is seen. */
+  void next() {
+    told.next();
+    if (!toldBefore.isEmpty()) {
+      toldBeforeChanged |= toldBefore.forget(told);
+    }
+  }
+
+  void write(MapState<byte[], byte[]> state) {
+    if (moved || (stay && told.isChanged())) {
+      ByteBuffer time = ByteBuffer.allocate(Long.BYTES + (stay ? told.size() : 0));
+      time.putLong(streamTime);
+      if (stay) {
+        told.write(time);
+      }
+      state.updateValue(TIME, time.array());
+      moved = false;
+    }
+    if (changed) {
+      ByteBuffer known = ByteBuffer.allocate(buckets.size() * Long.BYTES);
+      buckets.forEach(known::putLong);
+      state.updateValue(BUCKETS, known.array());
+      changed = false;
+    }
+    if (toldBeforeChanged) {
+      writeToldBefore(state);
+      toldBeforeChanged = false;
+    }
+    if (idle != null) {
+      idle.write(state);
+    }
+    if (counted) {
+      ByteBuffer counts = ByteBuffer.allocate(2 * Long.BYTES);
+      state.updateValue(COUNTS, counts.putLong(rows).putLong(bytes).array());
+      counted = false;
+    }
+  }
+
+  private void writeToldBefore(MapState<byte[], byte[]> state) {
+    if (toldBefore.isEmpty()) {
+      state.removeKey(TOLD_BEFORE);
+    } else {
+      state.updateValue(TOLD_BEFORE, toldBefore.bytes());
+    }
+  }
+}

@@ -1,0 +1,155 @@
+package org.duolog.kernel.task;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.function.IntPredicate;
+import java.util.function.IntUnaryOperator;
+import org.duolog.kernel.record.Envelope;
+import scala.collection.AbstractIterator;
+import scala.collection.BufferedIterator;
+
+/**
+ * The records of one task in one micro-batch, in Kafka Streams' order.
+ *
+ * <p>One queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is
+ * the head with the smallest timestamp; ties go to the smaller queue, then source. Rows of global
+ * tables go before all others, whatever their timestamp. So a slow input waits for none and
+ * overtakes none, whatever the shuffle did: Spark hands over one source partition after the other,
+ * and a sort that spills breaks even the order within one.
+ *
+ * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka
+ * Streams PartitionGroup.
+ */
+public final class Merge extends AbstractIterator<Envelope> {
+  private static final Comparator<Queue> BY_HEAD = Merge::compareHeads;
+
+  private final PriorityQueue<Queue> others = new PriorityQueue<>(BY_HEAD);
+  private Queue current;
+
+  /**
+   * The records of a task in their order.
+   *
+   * @param queueOf the queue of an edge
+   * @param goesFirst whether what comes over an edge goes before all else
+   */
+  public static scala.collection.Iterator<Envelope> of(
+      scala.collection.Iterator<Envelope> records,
+      IntUnaryOperator queueOf,
+      IntPredicate goesFirst) {
+    BufferedIterator<Envelope> ahead = records.buffered();
+    return ahead.hasNext() && ahead.head().isMerged()
+        ? ahead
+        : new Merge(ahead, queueOf, goesFirst);
+  }
+
+  private Merge(
+      scala.collection.Iterator<Envelope> records,
+      IntUnaryOperator queueOf,
+      IntPredicate goesFirst) {
+    Map<Long, Queue> queues = new HashMap<>();
+    Queue last = null;
+    long lastId = 0;
+    while (records.hasNext()) {
+      Envelope record = records.next();
+      int rank = queueOf.applyAsInt(record.edge());
+      long id = (long) rank << 32 | record.source() & 0xFFFFFFFFL;
+      if (last == null || id != lastId) {
+        boolean first = goesFirst.test(record.edge());
+        last = queues.computeIfAbsent(id, unused -> new Queue(rank, first));
+        lastId = id;
+      }
+      last.add(record);
+    }
+    for (Queue queue : queues.values()) {
+      queue.start();
+      others.add(queue);
+    }
+    current = others.poll();
+  }
+
+  @Override
+  public boolean hasNext() {
+    return current != null;
+  }
+
+  @Override
+  public Envelope next() {
+    Envelope record = current.take();
+    if (!current.hasHead()) {
+      current = others.poll();
+    } else if (!others.isEmpty() && BY_HEAD.compare(current, others.peek()) > 0) {
+      others.add(current);
+      current = others.poll();
+    }
+    return record;
+  }
+
+  private static int compareHeads(Queue left, Queue right) {
+    if (left.first != right.first) {
+      return left.first ? -1 : 1;
+    }
+    return compare(left.head(), left.rank, right.head(), right.rank);
+  }
+
+  /** Which of two queues' heads goes first, by the ranks of their queues. */
+  static int compare(Envelope a, int rankOfA, Envelope b, int rankOfB) {
+    int order = Long.compare(a.ts(), b.ts());
+    if (order == 0) {
+      order = Integer.compare(rankOfA, rankOfB);
+    }
+    return order == 0 ? Integer.compare(a.source(), b.source()) : order;
+  }
+
+  private static final class Queue {
+    private static final Comparator<Envelope> IN_QUEUE =
+        Comparator.comparingLong(Envelope::position)
+            .thenComparingInt(Envelope::turn)
+            .thenComparingInt(Envelope::edge);
+
+    private final int rank;
+    private final boolean first;
+    private final List<Envelope> waiting = new ArrayList<>();
+    private Envelope last;
+    private boolean sorted = true;
+    private Iterator<Envelope> rest;
+    private Envelope head;
+
+    Queue(int rank, boolean first) {
+      this.rank = rank;
+      this.first = first;
+    }
+
+    void add(Envelope record) {
+      sorted &= last == null || IN_QUEUE.compare(last, record) <= 0;
+      last = record;
+      waiting.add(record);
+    }
+
+    void start() {
+      if (!sorted) {
+        waiting.sort(IN_QUEUE);
+      }
+      rest = waiting.iterator();
+      take();
+    }
+
+    boolean hasHead() {
+      return head != null;
+    }
+
+    Envelope head() {
+      return head;
+    }
+
+    Envelope take() {
+      Envelope taken = head;
+      head = rest.hasNext() ? rest.next() : null;
+      return taken;
+    }
+  }
+}

@@ -1,0 +1,234 @@
+package org.duolog.kernel.task;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.spark.TaskContext;
+import org.duolog.kernel.metrics.Metrics;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * In real time, lets a stream's record wait for the rows of tables that were written before it.
+ *
+ * <p>Tasks read each topic at their own pace, so a record would overtake thousands of rows that were
+ * there long before it. What the broker has is asked for once for all records that it has, and the
+ * stream goes on when tables were read up to there and their rows have come to their stores.
+ *
+ * <p>Where all tasks of an application run in this JVM, which {@link #open} says. At the end of an
+ * epoch, where tables are not read on before the stream's task has ended too, nobody waits. Threads:
+ * any. Source: Kafka Streams waits for what the broker has of each input (KIP-695).
+ */
+public final class TableGate {
+  private static final Logger LOGGER = LoggerFactory.getLogger(TableGate.class);
+  private static final Map<String, TableGate> OPEN = new ConcurrentHashMap<>();
+  private static final long GLANCE_NS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(10);
+  private static final long NAP_NS = TimeUnit.MICROSECONDS.toNanos(100);
+  private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+  private final String applicationId;
+  private final Set<String> tables;
+  private final Consumer<byte[], byte[]> consumer;
+  private final Collection<TopicPartition> partitions = new ArrayList<>();
+  private final Map<TopicPartition, Long> starts;
+  private final Map<TopicPartition, Long> cleared = new ConcurrentHashMap<>();
+  private final Map<TopicPartition, Long> settled = new ConcurrentHashMap<>();
+  private final LongAdder sent = new LongAdder();
+  private final LongAdder arrived = new LongAdder();
+  private final LongAdder ended = new LongAdder();
+  private volatile Ends last = new Ends(System.nanoTime(), Map.of());
+
+  private TableGate(
+      String applicationId,
+      Collection<String> tables,
+      Collection<String> streams,
+      String starts,
+      Consumer<byte[], byte[]> consumer) {
+    this.applicationId = applicationId;
+    this.starts = SourceOffsets.read(starts);
+    this.tables = Set.copyOf(tables);
+    this.consumer = consumer;
+    for (Collection<String> topics : List.of(streams, tables)) {
+      for (String topic : topics) {
+        consumer
+            .partitionsFor(topic, TIMEOUT)
+            .forEach(info -> partitions.add(new TopicPartition(topic, info.partition())));
+      }
+    }
+  }
+
+  /**
+   * Opens the gate of an application whose tasks all run in this JVM, instead of an earlier one.
+   *
+   * @param starts where the query begins to read, as Spark writes offsets
+   */
+  public static void open(
+      String applicationId,
+      List<String> tables,
+      List<String> streams,
+      String starts,
+      Map<String, String> config) {
+    Map<String, Object> own = new HashMap<>(config);
+    own.put("enable.auto.commit", "false");
+    open(
+        applicationId,
+        tables,
+        streams,
+        starts,
+        new KafkaConsumer<>(own, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+  }
+
+  /** Does so with a consumer of its own. */
+  static void open(
+      String applicationId,
+      List<String> tables,
+      List<String> streams,
+      String starts,
+      Consumer<byte[], byte[]> consumer) {
+    close(applicationId);
+    OPEN.put(applicationId, new TableGate(applicationId, tables, streams, starts, consumer));
+  }
+
+  /** Forgets the gate; who waits goes on. */
+  public static void close(String applicationId) {
+    TableGate gate = OPEN.remove(applicationId);
+    if (gate != null) {
+      synchronized (gate) {
+        gate.consumer.close(Duration.ZERO);
+      }
+    }
+  }
+
+  /** The gate, or null where nothing waits. */
+  public static TableGate of(String applicationId) {
+    return OPEN.get(applicationId);
+  }
+
+  public boolean isTable(String topic) {
+    return tables.contains(topic);
+  }
+
+  /** A row of a table is on its way to a store. */
+  public void sent() {
+    sent.increment();
+  }
+
+  /** A row of a table has come to a store. */
+  public void arrived() {
+    arrived.increment();
+  }
+
+  /** A task has read a table to the end of its epoch: what comes now is of the next one. */
+  public void ended() {
+    ended.increment();
+  }
+
+  /** How many have so far; a task that reads a stream asks at its start. */
+  public long endedSoFar() {
+    return ended.sum();
+  }
+
+  /** Waits before the record of a stream at {@code offset} goes on, while all tables are read. */
+  public void pass(String topic, int number, long offset, long endedAtStart) {
+    TopicPartition partition = new TopicPartition(topic, number);
+    if (offset < cleared.getOrDefault(partition, 0L)) {
+      return;
+    }
+    try {
+      Ends ends = endsSeenAfter(System.nanoTime());
+      for (TopicPartition other : ends.offsets.keySet()) {
+        if (tables.contains(other.topic())) {
+          awaitRead(other, ends.offsets.get(other), endedAtStart);
+        }
+      }
+      advances(arrived::sum, sent.sum(), PATIENCE_NS, endedAtStart);
+      cleared.put(partition, Math.max(offset + 1, ends.offsets.getOrDefault(partition, 0L)));
+    } catch (KafkaException | IllegalStateException e) { // No broker answers, or the gate is closed.
+      LOGGER.debug("{}: {} does not wait for tables: {}", applicationId, partition, e.toString());
+    }
+  }
+
+  private Ends endsSeenAfter(long time) {
+    synchronized (this) {
+      if (last.askedAt - time < 0) {
+        long now = System.nanoTime();
+        last = new Ends(now, consumer.endOffsets(partitions, TIMEOUT));
+      }
+      return last;
+    }
+  }
+
+  private void awaitRead(TopicPartition table, long end, long endedAtStart) {
+    AtomicLong position = Metrics.of(applicationId).position(table.topic(), table.partition());
+    long start = starts.getOrDefault(table, 0L);
+    if (Math.max(position.get(), start) >= end || settled.getOrDefault(table, 0L) >= end) {
+      return;
+    }
+    if (!advances(position::get, end, GLANCE_NS, endedAtStart)
+        && !holdsRecord(table, Math.max(position.get(), start), end)) {
+      settled.put(table, end);
+    } else if (!advances(position::get, end, PATIENCE_NS, endedAtStart)) {
+      LOGGER.warn("{}: {} is not read on: no stream waits for it", applicationId, table);
+      settled.put(table, end);
+    }
+  }
+
+  /** Waits until a number is as large as {@code wanted}; false where it has stood too long. */
+  private boolean advances(
+      LongSupplier number, long wanted, long patience, long endedAtStart) {
+    long since = System.nanoTime();
+    long seen = number.getAsLong();
+    while (seen < wanted && ended.sum() == endedAtStart && !isOver()) {
+      if (System.nanoTime() - since > patience) {
+        return false;
+      }
+      LockSupport.parkNanos(NAP_NS);
+      long now = number.getAsLong();
+      if (now != seen) {
+        seen = now;
+        since = System.nanoTime();
+      }
+    }
+    return true;
+  }
+
+  /** Whether there is a record from {@code start} on: the end of a transaction is none. */
+  private synchronized boolean holdsRecord(TopicPartition table, long start, long end) {
+    consumer.assign(List.of(table));
+    consumer.seek(table, start);
+    long until = System.nanoTime() + TIMEOUT.toNanos();
+    while (consumer.position(table) < end && System.nanoTime() < until) {
+      for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(20))) {
+        return record.offset() < end;
+      }
+    }
+    return consumer.position(table) < end;
+  }
+
+  private boolean isOver() {
+    TaskContext task = TaskContext.get();
+    return Thread.currentThread().isInterrupted()
+        || (task != null && task.isInterrupted())
+        || OPEN.get(applicationId) != this;
+  }
+
+  /** Where partitions ended, and when that was asked. */
+  private record Ends(long askedAt, Map<TopicPartition, Long> offsets) {}
+}

@@ -1,0 +1,252 @@
+package org.duolog.kernel.topology;
+
+import java.io.Serializable;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.duolog.kernel.node.IdleNode;
+import org.duolog.kernel.node.ProcessNode;
+import org.duolog.kernel.node.PunctuateNode;
+import org.duolog.kernel.python.ProcessorTask;
+import org.duolog.kernel.record.Change;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.Store;
+
+/**
+ * The nodes between cuts, their stores, and the edges that lead in.
+ *
+ * <p>Threads: one at a time between open and close.
+ */
+final class SubTopology implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  /** By edge; null where an edge leads elsewhere. */
+  private final Input[] inputs;
+
+  private final Node[] nodes;
+  private final Store[] stores;
+  private final ProcessNode[] processors;
+  private transient Scope.Task counted;
+  private transient ProcessorTask ofTask;
+  private transient boolean moved;
+
+  /**
+   * Nodes come parents first, and so do the stores that they fill.
+   *
+   * @param flushed names of stores, in the order in which they hand on what they held back; what is
+   *     not named comes behind these
+   */
+  SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<String> flushed) {
+    int edges = inputs.keySet().stream().mapToInt(edge -> edge + 1).max().orElse(0);
+    this.inputs = new Input[edges];
+    inputs.forEach((edge, input) -> this.inputs[edge] = input);
+    this.nodes = nodes.toArray(Node[]::new);
+    this.processors =
+        nodes.stream()
+            .filter(ProcessNode.class::isInstance)
+            .map(ProcessNode.class::cast)
+            .toArray(ProcessNode[]::new);
+    this.stores =
+        nodes.stream()
+            .flatMap(node -> node.stores().stream())
+            .sorted(Comparator.comparingInt(store -> place(store.name(), flushed)))
+            .toArray(Store[]::new);
+  }
+
+  private static int place(String store, List<String> flushed) {
+    int place = flushed.indexOf(store);
+    return place < 0 ? flushed.size() : place;
+  }
+
+  Store[] stores() {
+    return stores;
+  }
+
+  boolean hasProcessors() {
+    return processors.length > 0;
+  }
+
+  Node[] nodes() {
+    return nodes;
+  }
+
+  void open(Scope scope, int partition) {
+    for (Store store : stores) {
+      store.open(scope);
+    }
+    for (Node node : nodes) {
+      node.open(scope, partition);
+    }
+    for (Input input : inputs) {
+      if (input != null) {
+        input.open(scope);
+      }
+    }
+  }
+
+  /** What follows belongs to this task, which has these processors; null where it has none. */
+  void select(Scope.Task task, ProcessorTask ofTask) {
+    if (counted != task) {
+      counted = task;
+      task.counted(nodes);
+    }
+    select(task.grouping);
+    this.ofTask = ofTask;
+    for (ProcessNode processor : processors) {
+      processor.select(ofTask);
+    }
+  }
+
+  private void select(long grouping) {
+    for (Store store : stores) {
+      store.select(grouping);
+    }
+  }
+
+  /** The queue of an edge: edges from one source, or from one sub-topology, are one queue. */
+  int queue(int edge) {
+    return inputs[edge].queue;
+  }
+
+  /** Whether an edge brings rows of a global table, which go before all other records. */
+  boolean goesFirst(int edge) {
+    return inputs[edge].goesFirst;
+  }
+
+  void process(Envelope record) {
+    Input input = inputs[record.edge()];
+    if (processors.length > 0 && !input.isTick() && !input.goesFirst) {
+      ofTask.observe(record.ts());
+      moved = true;
+    }
+    input.process(record);
+  }
+
+  /**
+   * A record is done: calls a processor that is due by stream time, of several the one that was due first. Returns
+   * whether one was.
+   */
+  boolean punctuate() {
+    if (!moved) {
+      return false;
+    }
+    ProcessNode first = null;
+    for (ProcessNode processor : processors) {
+      if (processor.isDue()
+          && (first == null || processor.nextStreamTime() < first.nextStreamTime())) {
+        first = processor;
+      }
+    }
+    if (first != null) {
+      first.punctuate();
+      return true;
+    }
+    moved = false;
+    for (ProcessNode processor : processors) {
+      processor.settleAtOnce();
+    }
+    return false;
+  }
+
+  /** Whether a processor has told meanwhile that it is due. */
+  boolean hasDue() {
+    for (ProcessNode processor : processors) {
+      moved |= processor.isDue();
+    }
+    return moved;
+  }
+
+  /**
+   * Ends a task's micro-batch, by a step: what a store held back goes on to the stores behind it. Each
+   * step waits for what the one before has left for later.
+   *
+   * @return whether there are more steps
+   */
+  boolean finish(int step) {
+    if (step < stores.length) {
+      stores[step].handOn();
+      return true;
+    }
+    for (ProcessNode processor : processors) {
+      processor.settle();
+    }
+    for (Store store : stores) {
+      store.flush();
+    }
+    return false;
+  }
+
+  void close() {
+    for (Node node : nodes) {
+      node.close();
+    }
+  }
+
+  /** An edge's way in: points rows at an envelope's bytes. */
+  static final class Input implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    private final int queue;
+    private final int keyColumns;
+    private final int valueColumns;
+    private final boolean feedsTable;
+    private final boolean goesFirst;
+    private final Node node;
+    private transient Scope scope;
+    private transient UnsafeRow key;
+    private transient UnsafeRow value;
+    private transient UnsafeRow old;
+    private transient Change change;
+
+    /**
+     * @param feedsTable whether it brings what a table's topic holds
+     * @param goesFirst whether that is a global table
+     */
+    Input(
+        int queue,
+        int keyColumns,
+        int valueColumns,
+        boolean feedsTable,
+        boolean goesFirst,
+        Node node) {
+      this.queue = queue;
+      this.keyColumns = keyColumns;
+      this.valueColumns = valueColumns;
+      this.feedsTable = feedsTable;
+      this.goesFirst = goesFirst;
+      this.node = node;
+    }
+
+    /** Whether it brings the time by the wall clock. */
+    boolean isTick() {
+      return node instanceof PunctuateNode || node instanceof IdleNode;
+    }
+
+    private void open(Scope scope) {
+      this.scope = scope;
+      key = new UnsafeRow(keyColumns);
+      value = new UnsafeRow(valueColumns);
+      old = new UnsafeRow(valueColumns);
+      change = new Change();
+    }
+
+    private void process(Envelope record) {
+      scope.origin = record.origin();
+      scope.run(
+          node,
+          change.set(
+              record.keyAt(key),
+              record.valueAt(value),
+              record.oldAt(old),
+              record.ts(),
+              record.oldTs(),
+              record.headers()));
+      if (feedsTable && scope.gate != null) {
+        scope.gate.arrived();
+      }
+    }
+  }
+}

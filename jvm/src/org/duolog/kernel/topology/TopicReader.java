@@ -1,0 +1,203 @@
+package org.duolog.kernel.topology;
+
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.util.TaskCompletionListener;
+import org.duolog.kernel.metrics.Metrics;
+import org.duolog.kernel.metrics.TaskCounts;
+import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.IdleTicks;
+import org.duolog.kernel.record.SourceRecord;
+import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.TableGate;
+
+/**
+ * A topic's way in: each record goes through all sources that read the topic, tables first.
+ *
+ * <p>So a topic that is read as a stream and as a table is read once, and in each mode a record finds
+ * the row that it brings, as if the table stood before the stream at its timestamp.
+ *
+ * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
+ */
+public final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope> {
+  private static final long serialVersionUID = 1L;
+  private static final int COUNTED_AT_ONCE = 256;
+  private static final int NO_PARTITION = -1;
+
+  private final String applicationId;
+  private final String run;
+  private final String topic;
+  private final boolean realTime;
+  private final Ingress[] ingresses;
+
+  /** @param run what is counted belongs to it, as {@link Metrics} names it */
+  TopicReader(
+      String applicationId,
+      String run,
+      String topic,
+      boolean realTime,
+      List<Ingress> ingresses) {
+    this.applicationId = applicationId;
+    this.run = run;
+    this.topic = topic;
+    this.realTime = realTime;
+    this.ingresses =
+        ingresses.stream()
+            .sorted(Comparator.comparing(ingress -> !ingress.isTable()))
+            .toArray(Ingress[]::new);
+  }
+
+  public String topic() {
+    return topic;
+  }
+
+  @Override
+  public Iterator<Envelope> call(Iterator<SourceRecord> records) {
+    TableGate gate = gate();
+    return call(records, null, gate, gate == null ? 0 : gate.endedSoFar());
+  }
+
+  /** What records of streams wait at; null where they do not. */
+  TableGate gate() {
+    return realTime ? TableGate.of(applicationId) : null;
+  }
+
+  /** The same, for a task that began when so many had ended. */
+  Iterator<Envelope> call(
+      Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
+    Run run = new Run(records, direct, gate, endedAtStart);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      TaskCompletionListener closing = ended -> run.close();
+      context.addTaskCompletionListener(closing);
+    }
+    return run;
+  }
+
+  private final class Run implements Iterator<Envelope> {
+    private final Iterator<SourceRecord> records;
+    private final Ingress.Run[] runs = new Ingress.Run[ingresses.length];
+    private final Metrics metrics = Metrics.of(run);
+    private int partition = NO_PARTITION;
+    private AtomicLong position;
+    private TaskCounts counts;
+    private final TableGate gate;
+    private final long endedAtStart;
+    private long recordsIn;
+    private long bytesIn;
+    private boolean closed;
+
+    Run(Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
+      this.records = records;
+      this.gate = gate;
+      this.endedAtStart = endedAtStart;
+      for (int i = 0; i < runs.length; i++) {
+        runs[i] = ingresses[i].open(direct);
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (waiting() == null && records.hasNext()) {
+        process(records.next());
+      }
+      if (waiting() == null) {
+        for (Ingress.Run run : runs) {
+          run.finish();
+        }
+      }
+      if (waiting() == null) {
+        close();
+        return false;
+      }
+      return true;
+    }
+
+    @Override
+    public Envelope next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
+      return waiting().outputs().poll();
+    }
+
+    /** The first source whose output has not left. */
+    private Ingress.Run waiting() {
+      for (Ingress.Run run : runs) {
+        if (!run.outputs().isEmpty()) {
+          return run;
+        }
+      }
+      return null;
+    }
+
+    /** The records of a Spark task are one partition's, as a rule. */
+    private void enter(int next) {
+      partition = next;
+      position = metrics.position(topic, partition);
+      boolean isOurs = topic.equals(IdleTicks.TOPIC);
+      counts = isOurs ? new TaskCounts() : metrics.task(topic + "-" + partition);
+      for (Ingress.Run run : runs) {
+        run.count(counts);
+      }
+    }
+
+    private void process(SourceRecord record) {
+      if (record.getOffset() == SourceRecord.NO_OFFSET) {
+        for (Ingress.Run run : runs) {
+          run.wake();
+        }
+        return;
+      }
+      if (record.getPartition() != partition) {
+        enter(record.getPartition());
+      }
+      counts.observe(record.getTs());
+      if (!topic.equals(IdleTicks.TOPIC)) {
+        recordsIn++;
+        bytesIn += length(record.getKey()) + length(record.getValue());
+        if (realTime || recordsIn == COUNTED_AT_ONCE) {
+          count();
+        }
+      }
+      if (gate != null && !gate.isTable(topic)) {
+        gate.pass(topic, record.getPartition(), record.getOffset(), endedAtStart);
+      }
+      for (int i = 0; i < runs.length; i++) {
+        runs[i].process(record);
+        if (gate != null && ingresses[i].isTable()) {
+          runs[i].outputs().stream().filter(row -> !row.isForSink()).forEach(row -> gate.sent());
+        }
+      }
+      position.lazySet(record.getOffset() + 1);
+    }
+
+    private void count() {
+      metrics.recordsIn.add(recordsIn);
+      metrics.bytesIn.add(bytesIn);
+      recordsIn = 0;
+      bytesIn = 0;
+    }
+
+    /** May be called twice: where the input ends, and where the task does. */
+    private void close() {
+      count();
+      for (Ingress.Run run : runs) {
+        run.close();
+      }
+      if (!closed && gate != null && gate.isTable(topic)) {
+        gate.ended();
+      }
+      closed = true;
+    }
+
+    private static int length(byte[] bytes) {
+      return bytes == null ? 0 : bytes.length;
+    }
+  }
+}
