@@ -110,7 +110,7 @@ class Broker:
         self.connections_to_flush: list[Flushable] = []
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
-        """What clients of the first listener are told; see `Connection.advertised`."""
+        """The address that clients of the first listener receive; see `Connection.advertised`."""
         self.groups = GroupCoordinatorService(self)
         self.transactions = TransactionCoordinatorService(self)
         log_manager.use_beside(self._background.run)
@@ -123,7 +123,7 @@ class Broker:
 
     @property
     def coordinators_loaded(self) -> bool:
-        """Whether groups and transactions have read their logs."""
+        """True once groups and transactions have read their logs."""
         return not (self.groups.loading or self.transactions.loading)
 
     @property

@@ -39,7 +39,7 @@ def _nothing() -> Iterable[None]:
 
 
 class Change(NamedTuple):
-    """What `prepare` has found to be allowed."""
+    """A change that `prepare` has validated."""
 
     write: Callable[[], None]
     """Puts it on the disk. It is durable when `settle` has returned, too."""

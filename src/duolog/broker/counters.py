@@ -1,4 +1,4 @@
-"""What is counted while requests are served.
+"""Counters that are updated while requests are served.
 
 Everything that a scrape can derive is not counted at all: records come from offsets, bytes from
 sizes. What is counted is counted once for many requests where requests come in bursts.

@@ -39,7 +39,9 @@ _SIGNALLED: Final = 128
 """A shell adds it to the number of the signal that ended a process."""
 
 _SWITCH_S: Final = 0.0005
-"""Who decodes beside the loop gives way to it after so long; Python's 5 ms are felt by clients."""
+"""Switch interval of Python's threads: a thread that decodes next to the event loop yields to it
+after this time. Clients notice Python's default of 5 ms.
+"""
 _COLLECT_AFTER: Final = 10_000
 """Requests make no cycles; a collection at every 700 objects would cost a tenth of the time. One of
 10,000 takes 2 ms, and of 50,000 up to 10 ms in which nobody is served."""
@@ -53,7 +55,7 @@ at them again. For the others, to look at all of them is left to some 30 million
 
 @dataclass(frozen=True, slots=True)
 class BrokerOptions:
-    """What the command line gives."""
+    """The options given on the command line."""
 
     data_dir: Path
     listen: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the two kinds of groups have in common: an id, offsets, and an end.
+"""The base of both kinds of groups: an id, offsets, and deletion.
 
 A group id belongs to one group, of the classic or of the new protocol. Whoever commits, fetches or
 deletes offsets, lists groups or deletes one does not ask which kind it is.

@@ -1,4 +1,4 @@
-"""What the coordinator reads of a consumer's subscription: the topics, nothing else.
+"""Parse the topics of a consumer's subscription, and nothing else.
 
     int16 version · int32 count · count times (int16 length, topic) · what later versions add
 

@@ -1,4 +1,4 @@
-"""What the group coordinator refuses, with the numbers that Kafka's clients know.
+"""Errors of the group coordinator, with Kafka's error codes.
 
 Source: Kafka `org.apache.kafka.common.protocol.Errors`.
 """

@@ -38,7 +38,7 @@ from duolog.coordinator.step import Step
 
 
 class GroupState(Enum):
-    """Where a group stands, under the names that administrators see."""
+    """The state of a group, under the names that administrators see."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

@@ -92,6 +92,6 @@ class Member:
 
     @property
     def session_deadline_ms(self) -> int | None:
-        """When the session ends; None while a parked request stands for the member's life."""
+        """The end of the session; None while a pending request keeps the member alive."""
         waiting = self.joining is not None or self.syncing is not None
         return None if waiting and not self.fresh else self.deadline_ms

@@ -1,4 +1,4 @@
-"""What goes into the coordinator and what comes out, free of API versions.
+"""Inputs and outputs of the coordinator, independent of API versions.
 
 `ReplyTo` is whatever the caller wants to find its requester by. The coordinator only keeps it while
 a request is parked, and hands it back with the reply.
@@ -61,7 +61,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """What the leader is told about each member."""
+    """The information about each member that the leader receives."""
 
     member_id: str
     instance_id: str | None
@@ -122,14 +122,14 @@ class HeartbeatRequest:
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves; an empty member id with an instance id is an administrator's removal."""
+    """A member to remove; an empty member id with an instance id is a removal by an administrator."""
 
     member_id: str
     instance_id: str | None = None
 
 
 class LeftMember(NamedTuple):
-    """What became of one `LeavingMember`."""
+    """The result for one `LeavingMember`."""
 
     member_id: str
     instance_id: str | None
@@ -146,7 +146,7 @@ class CommittedOffset(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Who writes in a transaction."""
+    """The producer of a transactional offset commit."""
 
     producer_id: int
     producer_epoch: int
@@ -194,7 +194,7 @@ class OffsetsReply:
 
 @dataclass(frozen=True, slots=True)
 class DeletedReply:
-    """What became of a group that was to be deleted."""
+    """The result of deleting a group."""
 
     error_code: int = NONE
 
@@ -245,7 +245,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class Outcome:
-    """What follows from a request or from the passing of time.
+    """The effects of a request or of a timer.
 
     `replies` leave at once. `records` are appended, replayed when durable, and only then
     `deferred` leave. With a `producer` the records are part of its transaction. `when_staged` changes

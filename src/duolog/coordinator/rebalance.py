@@ -1,4 +1,4 @@
-"""How a group moves from one generation to the next.
+"""Move a group from one generation to the next.
 
     prepare ──▶ members join ──▶ complete_join ──▶ members sync ──▶ the log accepts ──▶ release
 

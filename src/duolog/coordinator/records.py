@@ -34,11 +34,11 @@ TEXT_BYTES_MAX: Final = 2**15 - 1
 """The longest string that a record holds; requests of flexible versions can bring longer ones."""
 
 NO_TOPIC_ID: Final = UUID(int=0)
-"""Of an offset whose record does not say: it counts for any topic of its name."""
+"""The topic id of an offset record without one: the offset counts for any topic of its name."""
 
 _TWO_INT16: Final = Struct(">hh")
 _USUAL_HEAD: Final = Struct(">hqiB")
-"""Of a committed offset: version, offset, leader epoch, bytes of the metadata + 1."""
+"""The encoding of a committed offset: version, offset, leader epoch, length of the metadata + 1."""
 
 _TOPIC_ID_TAG: Final = b"\x01\x00\x10"
 """One tagged field, number 0, of 16 bytes."""

@@ -7,7 +7,7 @@ from duolog.core.units import DAY_MS, MINUTE_MS, SECOND_MS
 
 
 class MigrationPolicy(Enum):
-    """Which way a group with members may change its protocol, under Kafka's names."""
+    """The allowed protocol migrations of a group with members, under Kafka's names."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"

@@ -1,4 +1,4 @@
-"""What one step of a group is given, and what comes out of it."""
+"""The inputs and outputs of one step of a group."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from duolog.coordinator.settings import GroupSettings
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a group needs besides the group; its results go into `outcome`."""
+    """The inputs of one step of a group, besides the group itself; results are added to `outcome`."""
 
     settings: GroupSettings
     now: Moment

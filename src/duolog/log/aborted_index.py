@@ -1,4 +1,4 @@
-"""Which transactions were aborted in a segment: the `.txnindex` file beside it.
+"""The aborted transactions of a segment: its `.txnindex` file.
 
 An entry stands in the segment that holds the marker, so the index of a segment may name records
 of an earlier one. Entries rise by the offset of their marker.
@@ -28,7 +28,7 @@ ABORTED_ENTRY_BYTES: Final = _ENTRY.size
 
 
 class AbortedTransaction(NamedTuple):
-    """What a fetch answer tells of an aborted transaction."""
+    """The fields of an aborted transaction in a Fetch response."""
 
     producer_id: int
     first_offset: int

@@ -1,4 +1,4 @@
-"""How far the log of a partition is compacted: the file `cleaner-checkpoint`, as text.
+"""The progress of compaction in a partition's log: the text file `cleaner-checkpoint`.
 
     clean_offset 1200        the next run begins here
     holes_below 1500         batches below this offset may not join each other any more
@@ -19,7 +19,7 @@ CHECKPOINT_FILE_NAME: Final = "cleaner-checkpoint"
 
 
 class CleanerCheckpoint(NamedTuple):
-    """What is known of a log's compaction; both are offsets."""
+    """The compaction progress of a log; both values are offsets."""
 
     clean_offset: int = 0
     holes_below: int = 0

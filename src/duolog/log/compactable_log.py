@@ -58,7 +58,7 @@ class CompactableLog(ReadableLog):
         self._health = health
         self.directory = directory
         self.checkpoint = recovered.checkpoint
-        """How far it is compacted."""
+        """The compaction progress."""
         self._start_pending = False
         self.run_beside: Callable[[Callable[[], None]], None] = _at_once
         self._unsynced = Unsynced(

@@ -373,12 +373,12 @@ BROKER_LOG_SETTINGS: Final = (
 """Rows for the broker's own settings; `LogManager` reads the values under these names."""
 
 BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS if row.broker_name}
-"""From the name of a topic setting to that of the broker setting with its default, if it has one."""
+"""A map from the name of a topic setting to the broker setting with its default, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What one partition log needs to know, with units."""
+    """The settings of one partition log, with units."""
 
     segment_bytes_max: int = GIB
     segment_ms: int = 7 * DAY_MS

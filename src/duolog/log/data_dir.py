@@ -1,4 +1,4 @@
-"""What a data directory says about itself, and who may use it.
+"""The identity of a data directory, and the lock for its exclusive use.
 
 .lock             held by the broker that runs
 meta.properties   format, cluster id, node id
@@ -27,7 +27,7 @@ FORMAT_VERSION: Final = 2
 _LOCK: Final = ".lock"
 _META: Final = "meta.properties"
 _PLAIN_META: Final = b"format.version=1\n"
-"""How the file begins in a directory of the first format."""
+"""The start of the file in a directory of the first format."""
 _LEADER_EPOCH: Final = "leader-epoch"
 _CLEAN_SHUTDOWN: Final = "clean-shutdown"
 

@@ -1,4 +1,4 @@
-"""What the log can refuse, and what it can find broken.
+"""Errors of the log: refused requests and detected damage.
 
 LogError
 ├─ CorruptLog            bytes that were acknowledged are gone or changed
@@ -148,7 +148,9 @@ _FORGOTTEN: Final = {
     "__consumer_offsets": "all groups and their committed offsets",
     "__transaction_state": "all transactional ids, and leaves transactions that are open to be aborted by hand",
 }
-"""What is lost with a topic of the broker's own: it does not start without such a topic, so nobody can delete it."""
+"""The consequence of deleting an internal topic. The broker does not start without it, so no client
+can delete it.
+"""
 
 
 class _Refused(KafkaError):

@@ -35,11 +35,11 @@ logger = logging.getLogger(__name__)
 Durability = Literal["fsync", "os"]
 
 JOURNAL_FILES_MIN: Final = 8
-"""From this many dirty segments on, the journal is cheaper than a sync for each."""
+"""From this many dirty segments on, the journal costs less than one sync per segment."""
 JOURNAL_BYTES_PER_FILE_MAX: Final = 64 * 1024
 """Above this mean, writing the bytes twice costs more than the syncs that it saves."""
 IDLE_SECONDS: Final = 0.5
-"""When nothing came for so long, the segments behind the journal are synced."""
+"""After this idle time, the segments covered by the journal are synced."""
 POINT_PAUSE_SECONDS: Final = 5.0
 """So long a log is left alone whose recovery point could not be taken."""
 
@@ -90,7 +90,7 @@ class GroupCommit:
         self._ticket = 0
         self.completed_ticket = 0
         self.commit_times = Histogram(TIMES_S)
-        """How long the syncs took, in seconds; written by the thread."""
+        """Duration of the syncs in seconds; the thread writes it."""
         self._retry_points_at: dict[PartitionLog, float] = {}
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="group-commit", daemon=True)

@@ -1,4 +1,4 @@
-"""Whether the log directory may still be written.
+"""The state of the log directory: writable or offline.
 
 One object is shared by all logs of a data directory and by the group commit. The first failed
 write or sync takes the directory offline for good: after a failed fsync the kernel may have

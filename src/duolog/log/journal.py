@@ -37,7 +37,7 @@ FILES_OPEN_MAX: Final = 1024
 _DIRECTORY: Final = "journal"
 _SUFFIX: Final = ".journal"
 _KEPT: Final = f"{0:010d}{_SUFFIX}"
-"""What a start could not write back; those that are written begin with 1."""
+"""The file of entries that a start could not write back; journals are numbered from 1."""
 _CRC: Final = Struct(">I")
 _FRAME: Final = Struct(">HqI")
 
@@ -69,7 +69,7 @@ class Journal:
 
     @property
     def busy(self) -> bool:
-        """Whether segments wait for their own sync."""
+        """True if segments wait for their own sync."""
         return self._file is not None or self._old_path is not None
 
     def commit(self, work: Sequence[SyncWork]) -> None:

@@ -1,4 +1,4 @@
-"""From leader epoch to the offset at which it began: the leader-epoch file of a partition.
+"""The leader-epoch file of a partition: the start offset of each leader epoch.
 
 The file's content is text, Kafka's own form: a version, a count, then `epoch start_offset` on each
 line; see `checked_file` for what stands before it. It may lag behind the log after a crash:

@@ -58,7 +58,7 @@ class LogManager:
         self._settings = settings
         self._logs: dict[tuple[str, int], PartitionLog] = {}
         self.refused: dict[tuple[str, int], PartitionRefused] = {}
-        """Why a partition is not served, by topic and partition."""
+        """The reason why a partition is not served, by topic and partition."""
         self._run_beside: Callable[[Callable[[], None]], None] | None = None
         self.health = DirHealth()
         node_id = settings.get("node.id", 0)
@@ -86,7 +86,7 @@ class LogManager:
 
     @property
     def spare_descriptors(self) -> SpareDescriptors:
-        """What is kept for logs when clients have all other descriptors of the process."""
+        """File descriptors reserved for logs when clients use all others of the process."""
         return self._disk.open_files.spare
 
     @property
@@ -101,7 +101,7 @@ class LogManager:
 
     @property
     def started_clean(self) -> bool:
-        """Whether the last broker here was stopped in order."""
+        """True if the last broker here shut down cleanly."""
         return self._data_dir.clean
 
     def group_commit(
@@ -279,7 +279,7 @@ class LogManager:
 
     @property
     def knows_producers(self) -> bool:
-        """Whether a log has records of a producer with an id that it still remembers."""
+        """Return True if a log has records of a producer with an id that it still remembers."""
         return any(log.knows_producers for log in self._logs.values())
 
     def logs(self) -> list[PartitionLog]:

@@ -1,4 +1,4 @@
-"""How many segment files are open at a time.
+"""Limit the number of open segment files.
 
 A broker of ten thousand partitions has more segments than a process may have descriptors. Segments
 report the file that they open here; when there are too many, the one that was opened first lets go

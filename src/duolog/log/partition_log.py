@@ -58,7 +58,7 @@ _patch: Final = Struct(">qii").pack_into
 
 
 class Appended(NamedTuple):
-    """Where a batch stands now, or stood already if it is a duplicate."""
+    """The position of a batch, or of the original if the batch is a duplicate."""
 
     base_offset: int
     last_offset: int

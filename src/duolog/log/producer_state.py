@@ -1,4 +1,4 @@
-"""What a partition remembers of idempotent producers, so that a retry is not written twice.
+"""The state that a partition keeps of idempotent producers, so that a retry is not written twice.
 
 For each producer id: its epoch and the last five batches. A batch equal to one of the five is a
 duplicate and gets the first one's offset; a gap in the sequence is refused. A producer that is
@@ -52,7 +52,7 @@ _OPEN: Final = Struct(">qq")
 
 
 class KeptBatch(NamedTuple):
-    """What is kept of a batch: enough to know it again and to answer for it."""
+    """The part of a batch that is kept: enough to recognize a duplicate and to acknowledge it."""
 
     base_sequence: int
     last_sequence: int

@@ -1,4 +1,4 @@
-"""What readers see of a partition: offsets, slices of files, places found by time or by epoch.
+"""The reader's side of a partition: offsets, file slices, lookups by time or by epoch.
 
     log start ........ last stable offset ........ high watermark ........ log end
     |  read_committed sees this      |   read_uncommitted this  |  not durable yet

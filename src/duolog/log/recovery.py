@@ -1,4 +1,4 @@
-"""From the files of a partition to the state that its log begins with.
+"""Recover the state of a log from the files of a partition.
 
 Everything before the recovery point is taken as it is. What follows is read batch by batch, and
 the log ends before the first one that is not whole: cut off, with a wrong checksum, or not at
@@ -58,7 +58,7 @@ _CHUNK_BYTES: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Recovered:
-    """What a `PartitionLog` begins with."""
+    """The initial state of a `PartitionLog`."""
 
     segments: list[Segment]
     log_start_offset: int = 0

@@ -1,4 +1,4 @@
-"""What all partitions together would read again after a crash, kept within a bound.
+"""Bound the amount of data that all partitions together would read again after a crash.
 
 One partition sets a recovery point after every `log.recovery.point.bytes`. A thousand partitions
 that each stay below would still have a start read all of them; so when their sum is too large,

@@ -1,4 +1,4 @@
-"""How far a partition log is known to be whole on disk, so that a start reads only what follows.
+"""The recovery point of a partition log: a start reads only what follows it.
 
 The file `recovery-point`, see `checked_file`: segment base offset i64 · position i64 · next offset
 i64 · the snapshot of the idempotent producers as of that offset. Everything before the point is

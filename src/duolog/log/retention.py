@@ -1,4 +1,4 @@
-"""Which segments are too old, or too many.
+"""Find the segments that exceed the retention time or size.
 
 Source: Kafka `UnifiedLog.deleteOldSegments`.
 """

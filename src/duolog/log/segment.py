@@ -41,7 +41,7 @@ _PLACE: Final = Struct(">qi11xi8xq")
 
 
 class Place(NamedTuple):
-    """Where a batch stands in its segment."""
+    """The position of a batch in its segment."""
 
     position: int
     size_bytes: int
@@ -87,7 +87,9 @@ class Segment:
         self._indexes = None if size_bytes else (OffsetIndex(), TimeIndex())
         self._end_checked = not size_bytes
         self._from_disk = (0, 0)
-        """How many entries of both indexes came from the disk: those are held against batches."""
+        """Number of entries of both indexes that came from disk: those are verified against
+        batches.
+        """
         self._checked: set[int] = set()
         """Entries of the offset index that were seen to be right."""
         self.directory = directory

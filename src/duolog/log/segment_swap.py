@@ -40,7 +40,7 @@ _OFFSET: Final = Struct(">q")
 
 
 class Swap(NamedTuple):
-    """Which segments go, and whether the new one, named as the first, has aborted transactions."""
+    """The segments to replace, and whether the new one has aborted transactions."""
 
     base_offsets: tuple[int, ...]
     aborted: bool

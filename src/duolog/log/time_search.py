@@ -40,7 +40,7 @@ class Look:
 
     @property
     def short(self) -> bool:
-        """Whether it has few bytes, and is no larger than it seems."""
+        """True if the batch is small, and not larger than its header claims."""
         return len(self.batch) <= _SHORT_BYTES and not read_header(self.batch).compression
 
     def __call__(self) -> TimestampOffset | None:

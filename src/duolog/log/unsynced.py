@@ -1,4 +1,4 @@
-"""What a log has written, and what no group commit and no recovery point covers yet.
+"""Data that a log has written and that no group commit and no recovery point covers yet.
 
     written ──take_work──▶ group commit: durable, acknowledged
        └─────take_for_point──▶ recovery point: a start need not read it again

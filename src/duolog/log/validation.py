@@ -1,4 +1,4 @@
-"""Why a batch is refused: the slow path of `PartitionLog.append`, once its fast check failed.
+"""Find the reason why a batch is refused: the slow path of `PartitionLog.append`.
 
 Source: Kafka `LogValidator`, `ProduceRequest.validateRecords`.
 """

@@ -1,4 +1,4 @@
-"""What a handler gets: a request's context, or a connection, of the broker with all that it has."""
+"""The context that a handler receives: request and connection contexts for the whole broker."""
 
 from typing import TYPE_CHECKING, TypeAlias
 

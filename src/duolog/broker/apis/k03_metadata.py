@@ -57,7 +57,7 @@ _TOPICS_A_PIECE = 500
 
 
 class _Form(NamedTuple):
-    """What the bytes of a topic depend on, besides the topic."""
+    """The inputs, other than the topic itself, that determine the encoded bytes of a topic."""
 
     version: int
     operations: bool
@@ -92,7 +92,7 @@ class _Metadata:
         self._came_at = self._broker.clock.monotonic()
         self._waiting = InFlightRequest()
         self._failed: dict[str, Exception] = {}
-        """What spoke against topics that were to be made."""
+        """The errors of topics that could not be created."""
         connection.begin(self._waiting)
 
     def serve(self, request: MetadataRequest) -> None:

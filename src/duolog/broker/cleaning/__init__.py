@@ -1,4 +1,4 @@
-"""What goes over logs beside traffic: compaction, retention, recovery points.
+"""Background work on logs: compaction, retention, recovery points.
 
 Start reading at `cleaner`. Kafka: `LogCleaner`, `LogManager`.
 """

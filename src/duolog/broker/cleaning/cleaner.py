@@ -51,7 +51,7 @@ FAILURES_MAX: Final = 2
 
 
 class Process(Protocol):
-    """Who does jobs: `CleanerProcess`, or what a test has in its place."""
+    """The interface that runs jobs: `CleanerProcess`, or a test double."""
 
     @property
     def pid(self) -> int | None: ...

@@ -1,4 +1,4 @@
-"""What compaction and retention need of the broker."""
+"""The interfaces that compaction and retention need of the broker."""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.1
-"""How often a wait for a recovery point looks whether the disk has failed."""
+"""Interval at which a wait for a recovery point checks for a failed disk."""
 
 
 class Retention:
-    """What a broker deletes by itself."""
+    """Deletes the segments that retention allows to delete."""
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker

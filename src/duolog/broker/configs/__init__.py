@@ -1,4 +1,4 @@
-"""What can be configured while the broker runs: topics, brokers, groups, clients' metrics, loggers.
+"""Configs that can change at run time: topics, brokers, groups, client metrics, loggers.
 
     rows        a setting as clients read it: value, source, synonyms, type
     editing     the operations set, delete, append and subtract on what is set

@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: each resource is changed, or not."""
+"""Code shared by AlterConfigs and IncrementalAlterConfigs: each resource succeeds or fails alone."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which metrics clients are asked to push: kept, and without effect, for none are collected here.
+"""Client metrics subscriptions: stored without effect, because none are collected.
 
 Source: Kafka `ClientMetricsConfigs`, KIP-714.
 """

@@ -28,7 +28,7 @@ SUBJECT: Final = "/quotas"
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
 EXACT, DEFAULT, ANY = 0, 1, 2
-"""How a component of a filter matches the name of an entity."""
+"""The way in which a filter component matches an entity name."""
 
 _INT64_MAX: Final = 2**63 - 1
 _INT32_MAX: Final = 2**31 - 1

@@ -1,4 +1,4 @@
-"""What is set at run time for resources other than topics, on the disk.
+"""Store dynamic configs of resources other than topics on disk.
 
 On disk: `dynamic-configs` in the data directory, JSON: {kind: {name: {config: value}}}; the kinds are
 Kafka's numbers of resource types. A change replaces the file whole, so a crash leaves the old content

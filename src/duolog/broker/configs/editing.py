@@ -1,4 +1,4 @@
-"""What is set for a resource after operations on it.
+"""Compute the configs of a resource after a list of operations.
 
     0 SET    1 DELETE (back to the default)    2 APPEND, 3 SUBTRACT (of lists)
 

@@ -94,7 +94,7 @@ _BOUNDS: Final = {
 
 
 class GroupConfigs:
-    """What is set for groups by name; a group need not exist."""
+    """The configs of groups by group id; a group need not exist."""
 
     def __init__(self, store: ConfigStore, settings: BrokerSettings) -> None:
         self._store = store

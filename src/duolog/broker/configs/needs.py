@@ -1,4 +1,4 @@
-"""What changes of configs need of the broker."""
+"""The interfaces that config changes need of the broker."""
 
 from typing import TYPE_CHECKING, Protocol
 

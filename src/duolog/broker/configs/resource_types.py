@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 class Configs:
-    """What can be configured at run time. Made before topics are opened: it may change settings."""
+    """The resources that can be configured at run time.
+
+    Created before topics are opened, because they may change settings.
+    """
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConfigsOfTopics:
-    """What is set for topics by name."""
+    """The configs of topics by name."""
 
     def __init__(self, topics: "Topics", topic_rows: TopicRows) -> None:
         self._topics = topics

@@ -24,9 +24,11 @@ SLICE_S: Final = 0.004
 
 _FREED_A_STEP: Final = 1000
 _SHARE: Final = 8
-"""What comes while others stand in the line gets this part of a slice at once: most of it is short."""
+"""Share of a slice that new work gets immediately while other work is queued: most new work is
+short.
+"""
 _SLICES_FOR_NEW: Final = 2
-"""When so many are used up, what comes next stands in line at once."""
+"""After new work has used the time of this many slices, further new work is queued at once."""
 
 
 def at_once(steps: Generator[object, None, Result]) -> Result:
@@ -71,7 +73,7 @@ class TimeSlices:
         self._timers = timers
         self._line: deque[_Work] = deque()
         self._new_s = 0.0
-        """What new work has taken since the last turn of the line."""
+        """Time that new work has used since the queue last had its turn."""
 
     def run(
         self,

@@ -27,7 +27,7 @@ from duolog.core.child_process import end_with
 _NICENESS: Final = 5
 _TIMER_S_MIN: Final = 0.001
 _MEMORY_BYTES_MAX: Final = 2 * 1024 * 1024
-"""What RE2 may use for one expression. A larger cache makes expensive expressions slower."""
+"""Memory limit of RE2 for one expression. A larger cache makes expensive expressions slower."""
 
 
 def compile_expression(pattern: str) -> "re2._Regexp[str]":

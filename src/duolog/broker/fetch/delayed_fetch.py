@@ -57,7 +57,7 @@ class DelayedFetch(InFlightRequest):
     def __init__(self, connection: "Connection[Broker]", version: int, correlation_id: int) -> None:
         self.data = None
         self.changes_nothing = False
-        """Whether it waits, so that later requests need not wait for it."""
+        """True if the fetch is waiting, so that later requests need not wait for it."""
         self._connection = connection
         self._version = version
         self._correlation_id = correlation_id

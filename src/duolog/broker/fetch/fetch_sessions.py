@@ -120,7 +120,7 @@ class SessionPartition:
 
 
 class FetchSession:
-    """What one client fetches."""
+    """The partitions that one client fetches."""
 
     __slots__ = (
         "broker",
@@ -198,12 +198,12 @@ class WholeFetch:
 
     @property
     def waits(self) -> bool:
-        """Whether there is something to wait for."""
+        """True if the fetch can wait for more data."""
         return bool(self.request.topics)
 
     @property
     def many(self) -> bool:
-        """Whether it takes more than one step."""
+        """True if the fetch takes more than one step."""
         return sum(len(partitions) for _, partitions in self.request.topics) >= PARTITIONS_A_STEP
 
     def fetch(self) -> Generator[None, None, Fetched]:
@@ -258,7 +258,7 @@ class SessionFetch:
         return len(self._session.partitions) >= PARTITIONS_A_STEP
 
     def _is_over(self) -> bool:
-        """Whether the client went on with the session meanwhile, or it was closed."""
+        """True if the client has continued the session meanwhile, or it was closed."""
         return self._session.epoch != self._epoch
 
     def fetch(self) -> Generator[None, None, Fetched]:

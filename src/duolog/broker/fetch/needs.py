@@ -1,4 +1,4 @@
-"""What fetches need of the broker."""
+"""The interfaces that fetches need of the broker."""
 
 from typing import TYPE_CHECKING, Protocol
 

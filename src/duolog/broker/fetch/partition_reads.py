@@ -42,7 +42,7 @@ _SENDFILE_BYTES_MIN: Final = 16 * KIB
 
 
 class Fetched(NamedTuple):
-    """What a request gives now."""
+    """The result of a fetch request at this moment."""
 
     results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]]
     size_bytes: int

@@ -69,7 +69,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_SLICE_S: Final = 0.25
 _AFTER_FAILURE_S: Final = 1.0
-"""What failed and is still due is not tried again at once."""
+"""Delay before failed work that is still due is retried."""
 _KEYS_A_STEP: Final = 250
 _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
@@ -97,7 +97,7 @@ class GroupCoordinatorService:
         self._expiry_timer: Timer | None = None
         self._ended_while_loading: list[Marker] = []
         self._landed = OrderedWork(broker.slices, broker.timers)
-        """What became durable, in the order of the log."""
+        """Records that became durable, in log order."""
         self._deleted: dict[str, int] = {}
         """Topics that were deleted and whose offsets were not looked for since, with their order."""
         self._deletions = count()
@@ -109,7 +109,7 @@ class GroupCoordinatorService:
 
     @property
     def loading(self) -> bool:
-        """Whether the log is still being read."""
+        """True while the log is being loaded."""
         return self._coordinator.loading
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What the coordinators need of the broker: of groups here, of transactions in their room."""
+"""The interfaces that the group coordinator needs of the broker."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol

@@ -110,7 +110,7 @@ def in_chunks(items: Iterator[Item]) -> Iterator[list[Item]]:
 
 
 class _Answers:
-    """What partitions were told so far, and how many answers are still to come."""
+    """The results per partition so far, and the number of responses still outstanding."""
 
     def __init__(self, context: "RequestContext[Broker]", request: NamesTopics) -> None:
         self._context = context

@@ -35,7 +35,7 @@ _IN_USE_S: Final = 60.0
 
 @dataclass(slots=True)
 class _Result:
-    """What is known of one expression.
+    """The state of one expression.
 
     Args:
         topics: the names that it matches.
@@ -57,7 +57,7 @@ class _Result:
 
     @property
     def failed(self) -> bool:
-        """Whether the helper process failed, not the expression: the next one may succeed."""
+        """True if the helper process failed rather than the expression: the next one may succeed."""
         return self.error is not None and not isinstance(self.error, InvalidExpression)
 
 

@@ -1,1 +1,1 @@
-"""What the broker tells of itself: counters, their text for Prometheus, an HTTP endpoint."""
+"""Broker metrics: counters, their text for Prometheus, and an HTTP endpoint."""

@@ -1,4 +1,4 @@
-"""What the operating system says of this process.
+"""Statistics of this process from the operating system.
 
 Source: proc(5); the names are those of Prometheus' own client libraries.
 """

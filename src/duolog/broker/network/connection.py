@@ -72,10 +72,12 @@ class Connection(Generic[B_co]):
     ) -> None:
         self.broker = broker
         self.advertised: tuple[str, int] = advertised or broker.advertised
-        """What the client is told to connect to: depends on the listener that it came through."""
+        """The address that the client is asked to connect to; it depends on the listener of the
+        connection.
+        """
         self.listener = listener
         self.active = True
-        """Whether anything moved since somebody last set it to False."""
+        """True if any bytes moved since the flag was last reset."""
         self.host = address.rpartition(":")[0]
         self.address = address
         self.closed = False
@@ -87,9 +89,11 @@ class Connection(Generic[B_co]):
         self._unfinished = 0
         """Other requests in flight whose effect later ones must see."""
         self._out_of_turn = False
-        """Whether the next frame waits for requests in flight."""
+        """True while the next frame waits for requests in flight."""
         self._rests = False
-        """Whether nothing is handled or read: others are served, or a request lies in the buffer."""
+        """True while nothing is handled or read: others are being served, or a request is in the
+        buffer.
+        """
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
@@ -105,13 +109,13 @@ class Connection(Generic[B_co]):
 
     @property
     def waits_for_us(self) -> bool:
-        """Whether the client waits for an answer that is not made yet, not the other way round."""
+        """True if the client waits for a response, rather than the broker for the client."""
         unanswered = bool(self.in_flight) and not self._queue.pieces
         return unanswered or self._waits_for_memory or self._rests
 
     @property
     def sends(self) -> bool:
-        """Whether the client has not read all of its answers."""
+        """True if the client has not read all of its responses."""
         return bool(self._queue.pieces)
 
     def hold(self) -> None:
@@ -287,7 +291,7 @@ class Connection(Generic[B_co]):
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether the client must send the rest of a request, or read its answers."""
+        """True if the client must send the rest of a request, or read its responses."""
         return self._events == READ or self.sends
 
     def read_on(self) -> None:

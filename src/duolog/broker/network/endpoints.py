@@ -50,7 +50,7 @@ class OpenEndpoint(NamedTuple):
 
     @property
     def bound(self) -> Address:
-        """Where the socket listens."""
+        """The address that the socket listens on."""
         return Address(*self.listening.getsockname()[:2])
 
 

@@ -1,4 +1,4 @@
-"""How the process shares its file descriptors between connections and segments.
+"""Divide the file descriptors of the process between connections and segments.
 
 segments     half, at most `log.open.files.max`
 all else     an eighth, at most 128: listeners, pipes, what a sync or a swap opens, the spare ones

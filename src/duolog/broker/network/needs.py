@@ -1,4 +1,4 @@
-"""What connections need of the broker, and the broker of connections."""
+"""The interfaces that connections need of the broker, and the broker of connections."""
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 

@@ -1,4 +1,4 @@
-"""Where a connection receives: a buffer that grows with what comes, never with what is claimed.
+"""The receive buffer of a connection: it grows with what arrives, not with what is claimed.
 
     16 KiB ─ doubles while it is filled ─▶ 1 MiB ─ a frame that is larger ─▶ as large as the frame
 
@@ -25,7 +25,7 @@ _STEP_BYTES: Final = 1 * MIB
 
 
 class ReceiveBuffer:
-    """What one connection has received and not handled: `data[start:end]`."""
+    """The bytes that a connection has received and not yet handled: `data[start:end]`."""
 
     __slots__ = (
         "_memory", "_reader", "_start_seen", "data", "end", "handled", "needed", "room", "start",
@@ -37,11 +37,11 @@ class ReceiveBuffer:
         self.data: bytearray | mmap = bytearray(BUFFER_BYTES)
         self.start = self.end = self._start_seen = 0
         self.handled = 0
-        """How often requests had been handled when room was made."""
+        """Number of handled requests at the time of the last compaction."""
         self.room = BUFFER_BYTES
         """Up to here the memory is counted as ours."""
         self.needed = False
-        """Whether more than `USUAL_BYTES` were needed since somebody last set it to False."""
+        """True if more than `USUAL_BYTES` were needed since the flag was last reset."""
 
     def make_room(self) -> bool:
         """Move the beginning of a frame to the front, and grow when the buffer is full.

@@ -1,4 +1,4 @@
-"""How much memory requests may hold before they are handled, for all connections together.
+"""Limit the memory of requests that are not handled yet, over all connections.
 
     hold ─ it fits ──────────────────────────▶ read on
          └ it does not ─▶ wait in line ─ it fits again ─▶ read on
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOK_S: Final = 1.0
-"""How often holders are looked at while connections wait."""
+"""Interval at which holders are checked while connections wait."""
 _PROGRESS_S: Final = 5.0
 _PROGRESS_BYTES: Final = 1 * MIB
 """So much arrives from a holder in that time: 200 KiB/s."""
@@ -46,7 +46,7 @@ class Reader(Protocol):
     """A connection, as its buffer and the memory see it."""
 
     received_bytes: int
-    """How much it has received so far."""
+    """Number of bytes received so far."""
 
     @property
     def handled(self) -> int:
@@ -54,7 +54,7 @@ class Reader(Protocol):
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether the client must do something first: send the rest, or read its answers."""
+        """True if the client must act first: send the rest of a request, or read its responses."""
 
     def read_on(self) -> None:
         """Take notice that it holds what it waited for."""
@@ -67,7 +67,7 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class _Hold:
-    """What a connection holds, and how it sends while others wait.
+    """The memory that a connection holds, and its sending rate while others wait.
 
     Args:
         size_bytes: how much it holds.
@@ -115,13 +115,13 @@ class RequestMemory:
         """In their order, each with what it wants to hold in all."""
         self._ahead: Reader | None = None
         self._looks = False
-        """Whether a look at those that hold memory is planned."""
+        """True if a check of the holders is scheduled."""
         self._copies = 0
-        """How many requests wait to be decoded."""
+        """Number of requests that wait to be decoded."""
 
     @property
     def pressed(self) -> bool:
-        """Whether what is not in use must be given back at once."""
+        """True if unused memory must be released at once."""
         return bool(self._waiting) or self._ahead is not None
 
     def fits(self, more: int) -> bool:

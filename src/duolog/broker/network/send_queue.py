@@ -1,4 +1,4 @@
-"""What a connection still has to send: bytes, and spans of segment files.
+"""Data that a connection has still to send: bytes, and ranges of segment files.
 
 Bytes that stand next to each other leave in one `send`; a span leaves by `sendfile`, so that
 records go from the page cache to the socket without passing through Python.
@@ -26,7 +26,7 @@ class SendQueue:
     def __init__(self, connection_socket: socket.socket) -> None:
         self._socket = connection_socket
         self.pieces: deque[bytes | memoryview | FileSpan] = deque()
-        """What waits to be sent; the connection adds to it."""
+        """The outgoing data of a connection; the connection appends to it."""
 
     def send(self) -> bool:
         """Send what the socket takes now; tell whether all is sent.

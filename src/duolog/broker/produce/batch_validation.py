@@ -1,4 +1,4 @@
-"""What a record batch must be beside what every log asks of it.
+"""Validate record batches beyond the checks that every log makes.
 
 `PartitionLog.append` checks structure and checksum. Here stands what depends on the request's
 version, on the topic's config or on the clock. A batch that breaks a rule here is first put to
@@ -48,13 +48,13 @@ class BatchRefused(KafkaError):
 
 
 class OpenedRecords(NamedTuple):
-    """What came of looking at all records of a batch."""
+    """The result of checking all records of a batch."""
 
     config: TopicConfig
     """By whose rules."""
     refusal: DuologError | None
     max_timestamp: int
-    """What the records say, whatever the header does."""
+    """The values found in the records, whatever the header claims."""
 
 
 def must_be_opened(batch: memoryview, config: TopicConfig, now_ms: int) -> bool:

@@ -1,4 +1,4 @@
-"""What the produce path needs of the broker."""
+"""The interfaces that the produce path needs of the broker."""
 
 from typing import TYPE_CHECKING, Protocol
 

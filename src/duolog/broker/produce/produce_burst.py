@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duolog.broker.topics.topics import Topic
 
 _REQUESTS_MAX: Final = 64
-"""What a connection holds unanswered is bounded by its requests in flight, and so by this."""
+"""Limit of requests in flight per connection, which also bounds its unacknowledged data."""
 
 _attributes_and_time = Struct(">h12xq").unpack_from
 

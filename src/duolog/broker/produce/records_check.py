@@ -1,4 +1,4 @@
-"""Where the records of a request's batches are looked at: on the loop if they are few, else beside it.
+"""Check the records of a request: on the event loop if they are few, else in a helper thread.
 
     a topic that is compacted, or bounds how old a record may be      all its batches
     a batch that claims to be ahead of the clock                      this one
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _INLINE_RECORDS_MAX: Final = 50
 _INLINE_BYTES_MAX: Final = 8 * KIB
-"""As they came, and as they decompress to."""
+"""Sizes as received, and after decompression."""
 
 ToOpen = list[tuple[memoryview, "TopicConfig"] | None]
 """The batches of a request in their order; None for one that is not opened."""

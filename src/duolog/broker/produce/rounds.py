@@ -79,11 +79,11 @@ class Rounds:
         self.dirty: set[Partition] = set()
         """Partitions with staged batches; handlers add to it."""
         self.pending: list[Pending] = []
-        """Who waits for this round; handlers add to it."""
+        """Callbacks that wait for this round; handlers append to it."""
         self.before_write: list[Callable[[], None]] = []
         """Called once before the next write, and may append; handlers add to it."""
         self.failure: Exception | None = None
-        """Why the log directory is offline, if it is."""
+        """The reason why the log directory is offline, if it is."""
         self._group_commit = group_commit
         self._on_grown = on_grown
         self._flights: deque[_Flight] = deque()

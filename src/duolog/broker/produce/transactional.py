@@ -1,4 +1,4 @@
-"""What a produce request of a transaction must be beside what any must.
+"""Validate a transactional produce request beyond the checks for every produce request.
 
 The transaction coordinator says whether the partition belongs to the producer's transaction;
 from version 12 on the first batch adds it. What it says reaches the client in the words that

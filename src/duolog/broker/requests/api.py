@@ -1,4 +1,4 @@
-"""What a file of `apis/` declares, and what its handler is given.
+"""The declaration of an API in a file of `apis/`, and the arguments of its handler.
 
 A cold API has `handle(request, context)`: the request is a kio entity, decoded; the handler
 calls `context.reply(...)` exactly once, at once or later. Produce and Fetch have `handle_frame`
@@ -53,9 +53,9 @@ class Api:
     handle_frame: FrameHandler | None = None
     listed: range | None = None
     appends: bool = False
-    """Whether it may begin while earlier requests of this kind wait for the disk."""
+    """True if the request may start while earlier requests of this kind wait for the disk."""
     looks: bool = False
-    """Whether it changes nothing: the rest of it is given up when its client has gone."""
+    """True if the request changes nothing: the rest of it is abandoned when its client disconnects."""
 
     @property
     def advertised(self) -> range:
@@ -94,7 +94,7 @@ class RequestContext(Generic[B_co]):
         self.request: Any = None
         self.replied = False
         self.large = False
-        """Whether its answer is made beside the loop, as the request was read."""
+        """True if the response is encoded in a helper thread, as the request was decoded."""
         self._in_flight_request = in_flight_request
         self._came_at = broker.clock.monotonic()
 
@@ -108,7 +108,7 @@ class RequestContext(Generic[B_co]):
 
     @property
     def advertised(self) -> tuple[str, int]:
-        """Where the client is told to find this broker."""
+        """The address at which the client finds this broker."""
         return self.connection.advertised
 
     @property

@@ -37,9 +37,9 @@ class InFlightRequest:
     __slots__ = ("data",)
 
     appends: ClassVar = False
-    """Whether all that it does is to append: another that does so need not wait for it."""
+    """True if the request only appends: another append need not wait for it."""
     changes_nothing = False
-    """Whether later requests need not wait until it is answered."""
+    """True if later requests need not wait for the response."""
 
     def __init__(self) -> None:
         self.data: Data | None = None

@@ -1,4 +1,4 @@
-"""What requests need of the broker, and handlers of a connection.
+"""The interfaces that requests need of the broker, and handlers of a connection.
 
 Each room names what it needs of the broker in its own `needs`, so that none knows the whole: the
 broker stands above them, and mypy holds it against each where it makes them.

@@ -1,4 +1,4 @@
-"""What is answered about ACLs while nobody is asked who they are."""
+"""The response to ACL requests while no authorizer is configured."""
 
 from collections.abc import Mapping
 from typing import Any, Final

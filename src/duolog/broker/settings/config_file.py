@@ -38,7 +38,10 @@ _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class ConfigFile(NamedTuple):
-    """What a file, or the command line, says: settings, where the data are, and what is of older Kafkas."""
+    """The contents of a config file or of the command line.
+
+    These are settings, the data directory, and settings of older Kafka versions.
+    """
 
     settings: dict[str, str]
     data_dir: Path | None = None

@@ -25,7 +25,7 @@ _TRUSTED_AHEAD_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """What the produce path asks of a topic, ready to compare."""
+    """The topic configs that the produce path compares against."""
 
     batch_bytes_max: int
     log_append_time: bool
@@ -33,8 +33,9 @@ class TopicConfig:
     timestamp_before_ms_max: int
     timestamp_after_ms_max: int
     trusted_ahead_ms: int
-    """What a batch may claim to be ahead of the clock: above this its records are looked at, as a time
-    index that believed a wrong one would have nothing to say until the clock is there."""
+    """Time by which a batch may claim to be ahead of the clock without a check of its records. An index entry with
+    a wrong future timestamp would hide all records until the clock reaches it.
+    """
     opens_records: bool
     """A rule of this topic cannot be checked by a batch's header."""
 

@@ -1,4 +1,4 @@
-"""What a client may ask for when it creates or grows a topic on the one broker there is.
+"""Validate requests to create topics or add partitions on a single broker.
 
 Source: Kafka `ReplicationControlManager.createTopic`, `createPartitions`.
 """
@@ -16,7 +16,7 @@ DEFAULT = -1
 """A count that the broker chooses."""
 
 PARTITIONS_AT_ONCE_MAX = 10_000
-"""What one request may create."""
+"""Limits of one request to create topics."""
 
 
 class NewTopic(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which names a topic may have: `core.names`, as the broker refuses them."""
+"""Refuse invalid topic names with the broker's errors; `core.names` has the rules."""
 
 from typing import Final
 

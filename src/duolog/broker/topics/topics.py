@@ -36,7 +36,7 @@ _ANSWER_NAME_BYTES_MAX: Final = 126
 
 
 class Waiter(Protocol):
-    """Who waits for a partition to grow."""
+    """Callbacks that wait for a partition to grow."""
 
     def check(self) -> None:
         """Look whether there is enough by now."""
@@ -51,7 +51,7 @@ class Partition:
         self.topic = topic
         self.index = index
         self.refused: PartitionRefused | None = None
-        """Why this partition is not served; then to read `log` raises it."""
+        """The reason why this partition is not served; reading `log` then raises it."""
         if isinstance(log, PartitionRefused):
             self.refused = log
         else:
@@ -79,7 +79,9 @@ class Topic:
         self.internal: Final = entry.name in INTERNAL_TOPICS
         self.configs: Mapping[str, str] = entry.configs
         self.refused = entry.damage and TopicRefused(entry.name, entry.damage)
-        """Why nothing is known of its configs, and none of its partitions is served."""
+        """The reason why the configs of this topic are unknown and none of its partitions is
+        served.
+        """
         self.partitions: list[Partition] = []
         self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
         """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""

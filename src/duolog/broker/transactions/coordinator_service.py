@@ -87,7 +87,7 @@ class TransactionCoordinatorService:
 
     @property
     def loading(self) -> bool:
-        """Whether the log is still being read."""
+        """True while the log is being loaded."""
         return self._coordinator.loading
 
     def start(self) -> None:

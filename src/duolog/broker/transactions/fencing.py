@@ -1,4 +1,4 @@
-"""What the coordinator's errors are called in older versions of the transaction APIs."""
+"""Map the coordinator's errors to those of older versions of the transaction APIs."""
 
 from duolog.broker.requests.api import RequestContext
 from duolog.broker.transactions.needs import Broker

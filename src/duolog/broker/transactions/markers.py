@@ -29,7 +29,7 @@ Done = Callable[[Exception | None], None]
 
 
 class EndedTransaction(NamedTuple):
-    """Whose transaction ends, how, and by which coordinator."""
+    """The transaction that ends, its outcome, and the coordinator that ends it."""
 
     producer_id: int
     producer_epoch: int

@@ -1,4 +1,4 @@
-"""What transactions need of the broker."""
+"""The interfaces that transactions need of the broker."""
 
 from typing import TYPE_CHECKING, Protocol
 

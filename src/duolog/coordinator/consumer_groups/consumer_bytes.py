@@ -21,7 +21,7 @@ PartitionsByTopic = Mapping[str, frozenset[int]]
 
 
 class Subscription(NamedTuple):
-    """What a member of the classic protocol reads and owns."""
+    """The subscription and owned partitions of a member of the classic protocol."""
 
     version: int
     topics: tuple[str, ...]

@@ -55,7 +55,7 @@ from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.coordinator.step import Step as GroupStep
 
 RETRY_PAUSE_MS: Final = 500
-"""As in Kafka's `CoordinatorTimer`."""
+"""Same value as in Kafka's `CoordinatorTimer`."""
 
 
 class ConsumerGroups:

@@ -39,7 +39,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStep:
-    """What one step of a group needs besides the group; its results go into `outcome`.
+    """The inputs of one step of a group, besides the group itself; results are added to `outcome`.
 
     A step can fail to its very end, and its records may be refused by the log. So what it makes of
     the group's soft state waits in `soft_changes` until the records are on their way.

@@ -1,4 +1,4 @@
-"""What a group of the new protocol refuses, with the numbers that Kafka's clients know."""
+"""Errors of consumer groups of the new protocol, with Kafka's error codes."""
 
 from duolog.coordinator.errors import GroupError
 

@@ -54,7 +54,7 @@ Value = TypeVar("Value")
 
 
 class ConsumerGroupState(Enum):
-    """Where a group stands, under the names that administrators see."""
+    """The state of a group, under the names that administrators see."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -64,7 +64,7 @@ class ConsumerGroupState(Enum):
 
 @dataclass(slots=True)
 class Soft:
-    """What a group knows until the broker stops; times are monotonic.
+    """The state of a group that is not persisted; times are monotonic.
 
     A step changes nothing of it by itself: it says what is to be changed by `ConsumerStep.then`.
 
@@ -175,7 +175,7 @@ class ConsumerGroup:
 
     @property
     def only_classic(self) -> bool:
-        """Whether the group has members, and all speak the classic protocol."""
+        """True if the group has members and all of them use the classic protocol."""
         return bool(self.members) and all(m.metadata.classic for m in self.members.values())
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:

@@ -10,7 +10,7 @@ from duolog.coordinator.messages import Letter
 
 
 class HeldLetters:
-    """What is on its way for each group, and who waits for it."""
+    """The records in flight for each group, and the requests that wait for them."""
 
     def __init__(self) -> None:
         self._sent: Counter[str] = Counter()

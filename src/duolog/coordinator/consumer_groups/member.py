@@ -12,7 +12,7 @@ from duolog.coordinator.consumer_groups.records import (
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """Who a member is, what it reads, and where it stands."""
+    """A member: its identity, subscription and state."""
 
     member_id: str
     metadata: MemberMetadata = field(default_factory=MemberMetadata)

@@ -1,4 +1,4 @@
-"""What goes into a group of the new protocol and what comes out, free of API versions."""
+"""Inputs and outputs of a group of the new protocol, independent of API versions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class MemberHeartbeat:
 
     @property
     def full(self) -> bool:
-        """Whether the member says all that there is to say, and wants to hear its assignment."""
+        """True for a full heartbeat, whose response must include the assignment."""
         reads = self.topics is not None or self.regex is not None
         told = self.rebalance_timeout_ms != -1 and reads and self.owned is not None
         return self.member_epoch == 0 or told

@@ -22,7 +22,7 @@ from duolog.coordinator.consumer_groups.records import Assignment, CurrentAssign
 
 
 class Goal(NamedTuple):
-    """What a member is to reach, and what stands in its way.
+    """The target of a member, and the partitions that block it.
 
     Attributes:
         epoch: the epoch that the target belongs to.

@@ -39,7 +39,7 @@ _VERSION: Final = 0
 
 
 class MemberState(IntEnum):
-    """How far a member has come towards its target, under Kafka's numbers.
+    """The progress of a member towards its target, under Kafka's numbers.
 
     Args:
         STABLE: it has all of its target at the epoch that it is at.
@@ -61,7 +61,7 @@ struct, and so for a member of the classic protocol."""
 
 
 class ClassicMetadata(NamedTuple):
-    """What a member of the classic protocol said when it joined."""
+    """The JoinGroup data of a member of the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[MemberProtocol, ...]
@@ -72,7 +72,7 @@ _ABSENT: Final = ClassicMetadata(0, ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberMetadata:
-    """Who a member is and what it reads. `topics` are sorted, without doubles."""
+    """A member's identity and subscription. `topics` is sorted and has no duplicates."""
 
     instance_id: str | None = None
     rack_id: str | None = None
@@ -110,7 +110,7 @@ class ResolvedRegex:
 
 
 class _Record:
-    """What all of these records have in common; `fields` names the key after the group id."""
+    """The base of all these records; `fields` names the key fields after the group id."""
 
     __slots__ = ()
     KEY: ClassVar[int]
@@ -170,7 +170,7 @@ class TargetEpochChange(_Record):
 
 @dataclass(frozen=True, slots=True)
 class TargetChange(_Record):
-    """What a member shall own, or the removal of that."""
+    """The target assignment of a member, or its removal."""
 
     KEY: ClassVar[int] = 7
     group_id: str
@@ -188,7 +188,7 @@ class TargetChange(_Record):
 
 @dataclass(frozen=True, slots=True)
 class CurrentChange(_Record):
-    """Where a member stands, or the removal of that."""
+    """The current assignment of a member, or its removal."""
 
     KEY: ClassVar[int] = 8
     group_id: str

@@ -1,4 +1,4 @@
-"""What a group must know of the broker's topics, and the hash by which it sees that they changed."""
+"""The topic metadata that a group needs, and the hash that detects changes of it."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

@@ -54,7 +54,7 @@ from duolog.protocol.error_codes import ErrorCode
 
 
 class Answer(NamedTuple):
-    """What a client is told: an error, or the producer id and epoch to go on with."""
+    """The response to a client: an error, or the producer id and epoch to continue with."""
 
     error_code: int
     producer: Producer

@@ -1,4 +1,4 @@
-"""What the transaction coordinator refuses, with the numbers that Kafka's clients know.
+"""Errors of the transaction coordinator, with Kafka's error codes.
 
 Source: Kafka `org.apache.kafka.common.protocol.Errors`.
 """

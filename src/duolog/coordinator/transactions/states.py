@@ -33,22 +33,22 @@ class TransactionState(Enum):
 
     @property
     def prepared(self) -> bool:
-        """Whether the outcome is decided and the markers are being written."""
+        """True if the outcome is decided and the markers are being written."""
         return self in _PREPARED
 
     @property
     def complete(self) -> bool:
-        """Whether the markers of the last transaction are written."""
+        """True if the markers of the last transaction are written."""
         return self in _COMPLETE
 
     @property
     def idle(self) -> bool:
-        """Whether no transaction is under way, so that another may begin."""
+        """True if no transaction is in progress, so that another may start."""
         return self is TransactionState.EMPTY or self in _COMPLETE
 
     @property
     def commit(self) -> bool:
-        """Whether the transaction is committed, for one that is prepared or complete."""
+        """True if the transaction, prepared or complete, is committed rather than aborted."""
         assert not self.idle or self in _COMPLETE
         return self in _COMMIT
 

@@ -1,4 +1,4 @@
-"""What each request makes of a transactional id's record: plain values in, plain values out.
+"""Compute the next record of a transactional id for each request; pure functions.
 
 `EndTxn` of a client of transactions version 2 carries the epoch of the transaction that it ends;
 the end gives the producer the next epoch, so a request of the epoch before is a retry:

@@ -59,7 +59,7 @@ class Compactor:
         self._map = KeyMap(job.keys_max)
         self._transactions = Transactions(job.aborted)
         self.clean_offset = job.first_dirty_offset
-        """How far the run gets: all records before it were in the map."""
+        """The end of the run: all records before it were in the map."""
         self.bytes_read = 0
         self.bytes_written = 0
 

@@ -1,4 +1,4 @@
-"""What the broker asks of the process that compacts, and what it is told: lines of JSON.
+"""Messages between the broker and the compaction process: lines of JSON.
 
     broker → worker    a job, then `next` after each group that was swapped, or `stop`
     worker → broker    a group for each that was written, then `done`; or `failed`

@@ -80,7 +80,7 @@ class KeyHasher:
 
 
 class KeyMap:
-    """From the hashes of a key to its last offset. Rows are put in the order of offsets."""
+    """A map from the hashes of a key to its last offset. Rows are put in the order of offsets."""
 
     def __init__(self, keys_max: int) -> None:
         self._keys_max = keys_max

@@ -1,4 +1,4 @@
-"""Which batches belong to aborted transactions, and which markers still have data to decide.
+"""Track the batches of aborted transactions, and the markers that still have data to decide.
 
 A marker stays as long as a batch of its transaction was met before it, in this run over the log
 from its start. Once there is none it still stays until a reader that began before had its time:
@@ -16,7 +16,7 @@ from duolog.record.control import decode_marker
 
 
 class Transactions:
-    """What one run over a log knows of its transactions. Batches are met in order."""
+    """The transactions that one run over a log has seen. Batches are passed in order."""
 
     def __init__(self, aborted: Iterable[AbortedEntry]) -> None:
         self._aborted: dict[int, list[AbortedEntry]] = {}

@@ -1,4 +1,4 @@
-"""Which logs are worth a run, how far it may go, and which segments become one.
+"""Decide which logs to compact, up to which offset, and which segments to merge.
 
     |--- clean ---|------- dirty -------|-- not to be cleaned --|
     log start  first dirty      first uncleanable           log end
@@ -22,7 +22,7 @@ NEVER_MS: Final = 2**63 - 1
 
 
 class SegmentView(NamedTuple):
-    """What the policy looks at. `first_timestamp` is that of the first batch, -1 if unknown."""
+    """The inputs of the policy. `first_timestamp` is that of the first batch, -1 if unknown."""
 
     base_offset: int
     size_bytes: int

@@ -1,4 +1,4 @@
-"""Where the records of many batches lie, and what their keys are, found with few steps a record.
+"""Find the positions and keys of records in many batches, with few steps per record.
 
 A chunk is the uncompressed payload of some batches, joined. One loop follows the lengths of the
 records; all other fields are read for all records at once.

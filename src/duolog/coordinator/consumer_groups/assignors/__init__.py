@@ -1,4 +1,4 @@
-"""Who shall own which partitions: functions from subscriptions to assignments.
+"""Assignors: functions from subscriptions to assignments.
 
 Same members, subscriptions, topics and previous targets give the same result, in any order.
 """

@@ -1,4 +1,4 @@
-"""What an assignor is told about a member."""
+"""The input of an assignor for each member."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
