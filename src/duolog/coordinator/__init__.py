@@ -6,7 +6,7 @@ replays, then replies. Durable state changes in `GroupCoordinator.replay` only, 
 the same replay. What a group forgets in a crash (who waits in a rebalance, deadlines) is soft state,
 as in Kafka.
 
-Groups of the classic protocol stand in this folder, those of the new one (KIP-848) in
+Groups of the classic protocol are in this folder, those of the new one (KIP-848) in
 `consumer_groups/`; `any_group.py` is what they have in common.
 
 May import `record`, `protocol`, `core`. Start with `coordinator.py`, then `group.py` and

@@ -1,7 +1,6 @@
 """The base of both kinds of groups: an id, offsets, and deletion.
 
-A group id belongs to one group, of the classic or of the new protocol. Whoever commits, fetches or
-deletes offsets, lists groups or deletes one does not ask which kind it is.
+A group id belongs to one group, of the classic or of the new protocol. Code that commits, fetches or deletes offsets, lists groups or deletes one need not know which kind it is.
 
 Source: Kafka `org.apache.kafka.coordinator.group.Group`.
 """
@@ -21,20 +20,20 @@ class AnyGroup(Protocol):
 
     @property
     def empty(self) -> bool:
-        """Tell whether nobody is in the group or on the way into it."""
+        """Return whether the group has no members and no pending joins."""
 
     @property
     def forgettable(self) -> bool:
-        """Tell whether the group is empty and the log holds nothing of it but offsets."""
+        """Return whether the group is empty and the log holds nothing of it but offsets."""
 
     def listed(self) -> ListedGroup:
-        """Return the group as it stands in a list."""
+        """Return the group's entry in ListGroups."""
 
     def check_commit(self, request: CommitRequest, step: Step) -> None:
         """Let through what the group may commit, and take it as a sign of life.
 
         Raises:
-            GroupError: the member, or nobody, may commit now.
+            GroupError: no commit is allowed now, or not by this member.
         """
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
@@ -48,7 +47,7 @@ class AnyGroup(Protocol):
         """Let through the deletion of offsets.
 
         Raises:
-            NonEmptyGroup: the group has members, and nobody knows what they read.
+            NonEmptyGroup: the group has members, and their subscriptions are unknown.
         """
 
     def check_delete(self) -> None:
@@ -59,7 +58,7 @@ class AnyGroup(Protocol):
         """
 
     def subscribes_to(self, topic: str) -> bool:
-        """Tell whether a member reads the topic; its offsets stay."""
+        """Return whether a member reads the topic; its offsets stay."""
 
     def retained_since_ms(self, offset: OffsetRecord) -> int | None:
         """Return the wall time from which the retention of an offset counts; None for ever."""
@@ -68,7 +67,7 @@ class AnyGroup(Protocol):
         """Return what removes the group from the log, without its offsets."""
 
     def restore(self, now: Moment) -> None:
-        """Become what the log holds, after a restart; each session begins anew."""
+        """Become what the log holds, after a restart; each session starts again."""
 
     def next_deadline_ms(self) -> int | None:
         """Return the monotonic time at which time alone may change the group."""

@@ -1,4 +1,4 @@
-"""All groups of a broker, behind one door.
+"""All groups of a broker, behind one interface.
 
 Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
 `outcome.records` and `stage` it; send `outcome.replies`; when the records are durable, `replay` each and then call
@@ -134,7 +134,7 @@ class GroupCoordinator:
         """SyncGroup; see `duolog.coordinator.sync`.
 
         Raises:
-            GroupError: the member must find its place anew.
+            GroupError: the member must find its coordinator again.
         """
         if self._is_modern(request.group_id):
             outcome = self.consumer.sync(request, to, now)
@@ -147,7 +147,7 @@ class GroupCoordinator:
         """Heartbeat; returns if all is well.
 
         Raises:
-            GroupError: the member must join again, or find its place anew.
+            GroupError: the member must join again, or find its coordinator again.
         """
         if self._is_modern(request.group_id):
             self.consumer.classic_heartbeat(request, now)
@@ -178,7 +178,7 @@ class GroupCoordinator:
         """OffsetCommit and TxnOffsetCommit; the reply waits for the records.
 
         Raises:
-            GroupError: the member, or nobody, may commit to this group now.
+            GroupError: no commit to this group is allowed now, or not by this member.
         """
         _check_length(request.group_id)
         self._ensure_loaded()
@@ -211,7 +211,7 @@ class GroupCoordinator:
         """OffsetDelete; the reply waits for the tombstones.
 
         Raises:
-            GroupError: there is no such group, or nobody knows what its members read.
+            GroupError: there is no such group, or the subscriptions of its members are unknown.
         """
         if not group_id:
             raise InvalidGroupId("the group id is empty")
@@ -236,10 +236,10 @@ class GroupCoordinator:
         return self._sent(step)
 
     def expire_offsets(self, group_id: str, now: Moment) -> Outcome:
-        """Write tombstones for offsets that nobody needs, and for a group that holds nothing."""
+        """Write tombstones for expired offsets, and for a group that is empty."""
         step = Step(self._settings, now)
         group = self._groups.get(group_id)
-        # A commit in flight would be lost behind a tombstone that knows nothing of it.
+        # A commit in flight would be lost by a tombstone that is written after it.
         if group is not None and not self._in_flight[group_id]:
             expire_offsets(group, self._offsets, step)
         return self._sent(step)
@@ -315,7 +315,7 @@ class GroupCoordinator:
         return outcome
 
     def change_protocol(self, group_id: str, now: Moment) -> Outcome:
-        """Make a classic group of one in which nobody speaks the new protocol any more."""
+        """Convert a group to a classic group when no member uses the new protocol any more."""
         step = Step(self._settings, now)
         self.consumer.downgrade(group_id, step)
         return self._sent(step)
@@ -434,7 +434,7 @@ class GroupCoordinator:
             del self._groups[group.group_id]
 
     def _sent_or_held(self, group_id: str, outcome: Outcome, now: Moment) -> Outcome:
-        """Hold back what a request that wrote nothing tells of records that are on their way."""
+        """Delay the reply of a request that wrote nothing but reports records that are not durable yet."""
         if not outcome.records and self.consumer.held.hold(group_id, outcome.deferred):
             return Outcome(outcome.replies)
         return self._sent(Step(self._settings, now, outcome))

@@ -55,7 +55,7 @@ class Group:
         pending_sync: members that have not sent SyncGroup in this generation.
         first_rebalance: the rebalance that is being prepared began at an empty group.
         first_rebalance_remaining_ms: how much longer the first rebalance may be put off.
-        member_added: somebody joined since the first rebalance was put off last.
+        member_added: a member joined since the first rebalance was last delayed.
         topics: what the members of this generation read; None if that is not known.
         assigning: the generation whose assignment was sent to the log last.
     """
@@ -150,7 +150,7 @@ class Group:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, names: frozenset[str]) -> bool:
-        """Tell whether a member that offers these protocols can be in the group."""
+        """Return whether a member that offers these protocols can be in the group."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and bool(names & self._common_protocols())
@@ -162,7 +162,7 @@ class Group:
         return votes.most_common(1)[0][0]
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return what the leader is told, for the current protocol."""
+        """Return the members' metadata for the leader, for the current protocol."""
         name = self.protocol_name or ""
         return tuple(
             JoinedMember(m.member_id, m.instance_id, m.metadata(name))
@@ -255,7 +255,7 @@ class Group:
         member.touch(step.now.monotonic_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Let anybody fetch: a classic group does not ask who it is."""
+        """Allow every client to fetch: a classic group does not ask who it is."""
 
     def check_offset_delete(self) -> None:
         if self.state is not GroupState.EMPTY and self.protocol_type != PROTOCOL_TYPE:
@@ -266,7 +266,7 @@ class Group:
             raise NonEmptyGroup(f'group "{self.group_id}" has members')
 
     def subscribes_to(self, topic: str) -> bool:
-        """Tell whether a member reads the topic; a consumer that does not say may read any."""
+        """Return whether a member reads the topic; a consumer that does not say may read any."""
         if self.topics is None:
             return self.protocol_type == PROTOCOL_TYPE
         return topic in self.topics
@@ -324,7 +324,7 @@ class Group:
             self.enter(GroupState.STABLE, now_wall_ms)
 
     def restore(self, now: Moment) -> None:
-        """Become what `persisted` says, after a restart; each session begins anew."""
+        """Become what `persisted` says, after a restart; each session starts again."""
         record = self.persisted
         if record is None:
             return

@@ -167,7 +167,7 @@ def _join_static(group: Group, request: JoinRequest, to: ReplyTo, step: Step) ->
     if group.state is GroupState.PREPARING_REBALANCE:
         maybe_complete_join(group, step)
     else:
-        # The leader may have been told the old id already: its assignment would miss the new one.
+        # The leader may have received the old id already: its assignment would miss the new one.
         prepare(group, step, f"static member {request.instance_id} joined again")
 
 

@@ -32,7 +32,7 @@ def heartbeat(group: Group, request: HeartbeatRequest, step: Step) -> None:
 
     Raises:
         RebalanceInProgress: the member lives, and must join again.
-        UnknownMemberId, FencedInstanceId, IllegalGeneration: it must find its place anew.
+        UnknownMemberId, FencedInstanceId, IllegalGeneration: it must find its coordinator again.
     """
     member = group.member(request.member_id, request.instance_id)
     if request.generation != group.generation:

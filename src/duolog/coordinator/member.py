@@ -14,7 +14,7 @@ class Member:
         deadline_ms: the monotonic time at which the session ends without another sign of life.
         joining: whom to answer when the next generation begins; the member waits in JoinGroup.
         syncing: whom to answer when the assignment is durable; the member waits in SyncGroup.
-        fresh: it has not been told a generation yet, so nothing but its JoinGroup shows its life.
+        fresh: it has no generation yet, so only its JoinGroup shows that it is alive.
     """
 
     member_id: str

@@ -17,7 +17,7 @@ ReplyTo = object
 
 
 class Moment(NamedTuple):
-    """Now. `wall_ms` is what stands in records; deadlines are in `monotonic_ms`."""
+    """Now. `wall_ms` is the time stored in records; deadlines are in `monotonic_ms`."""
 
     wall_ms: int
     monotonic_ms: int
@@ -42,7 +42,7 @@ class JoinRequest:
 
     Args:
         fresh_id: a random text, the coordinator's only source of new member ids.
-        member_id_required: a new dynamic member is told its id first (JoinGroup v4 and later).
+        member_id_required: a new dynamic member receives its id first (JoinGroup v4 and later).
         skip_assignment_known: the client understands `skip_assignment` (JoinGroup v9 and later).
     """
 
@@ -203,7 +203,7 @@ class DeletedReply:
 
 
 class ListedGroup(NamedTuple):
-    """One group as it stands in a list of all."""
+    """One entry of ListGroups."""
 
     group_id: str
     protocol_type: str
@@ -259,6 +259,6 @@ class Outcome:
     when_staged: Callable[[], None] = _nothing
 
     def reply(self, to: ReplyTo | None, reply: Reply) -> None:
-        """Let `reply` leave at once, if anybody waits for it."""
+        """Send `reply` at once, if a request waits for it."""
         if to is not None:
             self.replies.append(Letter(to, reply))

@@ -4,8 +4,7 @@
     TxnOffsetCommit ──replay──▶ pending of its transaction ──commit marker──▶ durable
                                                            └─abort marker───▶ dropped
 
-What was written last wins, also when it is decided first: a pending offset that an offset behind it
-in the log has overtaken is dropped when its transaction commits.
+What was written last wins, also when it is decided first: a pending offset that a later offset in the log has overtaken is dropped when its transaction commits.
 
 Source: Kafka `OffsetMetadataManager`.
 """
@@ -49,7 +48,7 @@ class OffsetStore:
         self._places = count()
 
     def __contains__(self, group_id: str) -> bool:
-        """Tell whether anything is kept for a group."""
+        """Return whether anything is stored for a group."""
         return group_id in self._durable or group_id in self._open
 
     def of(self, group_id: str) -> Mapping[TopicPartition, OffsetRecord]:
@@ -58,7 +57,7 @@ class OffsetStore:
         return _NO_OFFSETS if offsets is None else MappingProxyType(offsets)
 
     def in_transactions(self, group_id: str) -> bool:
-        """Tell whether a transaction that has offsets of the group is open."""
+        """Return whether a transaction that has offsets of the group is open."""
         return group_id in self._open
 
     def pending(self, group_id: str) -> frozenset[TopicPartition]:

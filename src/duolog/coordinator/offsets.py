@@ -1,4 +1,4 @@
-"""Requests that change offsets: what is written, what each partition is told, and what expires.
+"""Requests that change offsets: records to write, results per partition, and expiry.
 
 Source: Kafka `OffsetMetadataManager`.
 """
@@ -21,7 +21,7 @@ from duolog.coordinator.step import Step
 from duolog.core.ids import TopicPartition
 
 TopicIds = Callable[[str], frozenset[UUID]]
-"""Tells under which ids an offset of a topic of this name counts; none if there is no such topic."""
+"""Returns the topic ids under which an offset for this topic name is valid; none if there is no such topic."""
 
 _GROUP_MUST_EXIST_VERSION = 9
 
@@ -68,7 +68,7 @@ def commit(request: CommitRequest, step: Step) -> OffsetsReply:
 def delete_offsets(
     group: AnyGroup, asked: Iterable[TopicPartition], store: OffsetStore, step: Step
 ) -> OffsetsReply:
-    """Write a tombstone for each offset that is there and whose topic nobody in the group reads."""
+    """Write a tombstone for each stored offset whose topic no member of the group reads."""
     group_id = group.group_id
     asked = list(asked)
     read = {topic for topic in {key.topic for key in asked} if group.subscribes_to(topic)}
@@ -116,7 +116,7 @@ def forget_offsets(
 
 
 def expire_offsets(group: AnyGroup, store: OffsetStore, step: Step) -> None:
-    """Write tombstones for offsets that nobody needs, and for the group if it holds nothing then.
+    """Write tombstones for expired offsets, and for the group if it is empty then.
 
     | the group                              | an offset expires, a retention after      |
     |----------------------------------------|-------------------------------------------|

@@ -23,7 +23,7 @@ _ASSIGNED = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 
 
 def rebalance_or_complete(group: Group, step: Step, reason: str) -> None:
-    """Begin a rebalance, or end the one that is being prepared if it waits for nobody."""
+    """Start a rebalance, or complete the one in preparation if no member is missing."""
     if group.state is not GroupState.PREPARING_REBALANCE:
         prepare(group, step, reason)
     else:
@@ -49,7 +49,7 @@ def prepare(group: Group, step: Step, reason: str) -> None:
 
 
 def maybe_complete_join(group: Group, step: Step) -> None:
-    """End the join phase if nobody is missing; a first rebalance waits for its own delay."""
+    """End the join phase if no member is missing; a first rebalance waits for its own delay."""
     preparing = group.state is GroupState.PREPARING_REBALANCE
     if preparing and not group.first_rebalance and group.all_joined:
         complete_join(group, step)
@@ -120,7 +120,7 @@ def sync_reply(group: Group, member: Member) -> SyncReply:
 
 
 def join_reply(group: Group, member: Member) -> JoinReply:
-    """Return the current generation as `member` is told of it."""
+    """Return the JoinGroup response of `member` for the current generation."""
     leads = member.member_id == group.leader_id
     return JoinReply(
         generation=group.generation,

@@ -17,7 +17,7 @@ def sync(group: Group, request: SyncRequest, to: ReplyTo, step: Step) -> None:
 
     Raises:
         UnknownMemberId, FencedInstanceId, IllegalGeneration, InconsistentGroupProtocol,
-        RebalanceInProgress: the member must find its place anew.
+        RebalanceInProgress: the member must find its coordinator again.
     """
     member = group.member(request.member_id, request.instance_id)
     _check(group, request)

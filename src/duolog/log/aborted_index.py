@@ -1,14 +1,12 @@
 """The aborted transactions of a segment: its `.txnindex` file.
 
-An entry stands in the segment that holds the marker, so the index of a segment may name records
+An entry belongs to the segment that holds the marker, so the index of a segment may name records
 of an earlier one. Entries rise by the offset of their marker.
 
     entry: version i16 = 0 · producer id i64 · first offset i64 · offset of the marker i64 ·
            last stable offset after the marker i64
 
-These are Kafka's bytes. A segment without aborted transactions has no file. Whoever reads up to
-an offset looks through the entries from there on, until one says that everything below that
-offset was decided.
+These are Kafka's bytes. A segment without aborted transactions has no file. A read up to an offset scans the entries from there on, until one says that everything below that offset is decided.
 
 Source: Kafka `TransactionIndex`, `AbortedTxn`.
 """
@@ -35,7 +33,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class AbortedEntry(NamedTuple):
-    """An aborted transaction as it stands in the file."""
+    """An aborted transaction as it is stored in the file."""
 
     producer_id: int
     first_offset: int
@@ -87,7 +85,7 @@ class AbortedIndex:
         return False
 
     def encode(self, first: int = 0) -> bytes:
-        """Return the entries from number `first` on, as they stand in the file."""
+        """Return the entries from number `first` on, as they are stored in the file."""
         return b"".join(_ENTRY.pack(_VERSION, *entry) for entry in self._entries[first:])
 
     @classmethod

@@ -190,7 +190,7 @@ class CompactableLog(ReadableLog):
             pass
 
     def advancing_start(self, offset: int) -> StartAdvance:
-        """Return `advance_log_start` as two steps: its write may be made beside the loop.
+        """Return `advance_log_start` as two steps: its write may be made off the event loop.
 
         Until it is applied retention leaves this log alone.
 
@@ -228,14 +228,14 @@ class CompactableLog(ReadableLog):
         return StartAdvance(write, apply)
 
     def uncovered_below(self, offset: int) -> bool:
-        """Tell whether segments below `offset` alone say something of producers, after a crash.
+        """Return whether only segments below `offset` have state of producers that a crash would lose.
 
         Set a recovery point before they go, or a start forgets sequences and transactions.
         """
         return len(self._producers) > 0 and self._unsynced.has_unsaved_below(offset)
 
     def _discard(self, segment: Segment) -> None:
-        """Remove the files of a segment that is no part of the log any more."""
+        """Remove the files of a segment that is no longer part of the log."""
         paths = segment.set_aside()
         self.run_beside(partial(_remove, self._disk, paths, segment))
 

@@ -1,6 +1,6 @@
 """One run over one log, as far as the log and its disk are concerned; who calls says when.
 
-    beside the loop    prepare ─▶         promise ─▶      end ─▶    … ─▶ finish
+    off the event loop    prepare ─▶         promise ─▶      end ─▶    … ─▶ finish
     on the loop                 announce            swap                        announce
 
 If the process or the broker dies between any two of these, the log is what it was before a swap or
@@ -46,7 +46,7 @@ class CompactionRun:
         self.log = log
         self.found = found
         self._held: list[DiskFile] = []
-        """The files of segments to be replaced: their space is given back beside the loop."""
+        """The files of segments to be replaced: their space is released off the event loop."""
 
     def prepare(self) -> CleanerCheckpoint:
         """Drop what an earlier run has left, and say on disk how far holes may be found."""

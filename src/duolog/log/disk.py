@@ -1,8 +1,8 @@
-"""The only door to the disk: a small interface, and the real one behind it.
+"""The only door to the disk: a small interface, and the real implementation.
 
 What the interface promises is what POSIX promises, and no more: bytes are durable after `sync`
 of their file, names (created, renamed, removed) after `sync_dir` of their directory. A file that
-was removed stays readable through handles that are open; handles close when nobody holds them.
+was removed stays readable through handles that are open; handles close when they are unused.
 `duolog.testing.disk.CrashDisk` is the same interface over memory, and forgets what POSIX lets
 it forget.
 
@@ -59,7 +59,7 @@ class DiskFile(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the descriptor back. Only for files that nobody else can hold."""
+        """Give the descriptor back. Only for files that no one else can hold."""
         ...
 
 
@@ -193,7 +193,7 @@ class LockHeld(BlockingIOError):
 class RealLock:
     """An flock on a file; the kernel drops it when the process ends, however it ends.
 
-    The file holds the process that has it, for whoever asks in vain.
+    The file names the process that holds the lock, for the error of a process that fails to get it.
     """
 
     def __init__(self, path: str) -> None:

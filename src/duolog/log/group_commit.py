@@ -51,7 +51,7 @@ class _Request(NamedTuple):
 
 
 class _NotedPoint:
-    """A recovery point of which somebody waits to be told that it is written."""
+    """A recovery point with a caller that waits until it is written."""
 
     def __init__(self, point: RecoveryPointWrite, on_saved: Callable[[], None]) -> None:
         self.disk = point.disk
@@ -60,7 +60,7 @@ class _NotedPoint:
         self._on_saved = on_saved
 
     def write(self) -> None:
-        # Who waits is told also where the topic has gone, and so finds out.
+        # Callbacks run even if the topic is gone, so that the waiting code finds out.
         with _unless_deleted(self.disk, self.directory):
             self._point.write()
         self._on_saved()
@@ -154,7 +154,7 @@ class GroupCommit:
     def _points_of(self, log: PartitionLog, bytes_min: int | None) -> list[RecoveryPointWrite]:
         """Return the log's recovery point, if one is due and can be taken now.
 
-        One that cannot costs nothing but time at the next start, so it stops nobody: neither the
+        One that cannot costs nothing but time at the next start, so it stops nothing: neither the
         request at hand nor the points of other logs.
         """
         if self._retry_points_at and self._retry_points_at.get(log, 0.0) > monotonic():

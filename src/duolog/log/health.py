@@ -23,7 +23,7 @@ class DirHealth:
 
     @contextmanager
     def guard(self, doing: str) -> Iterator[None]:
-        """Take the directory offline where the disk refuses what stands inside.
+        """Take the directory offline if a disk operation in the block fails.
 
         Raises:
             LogDirOffline: the disk refused, now or before.

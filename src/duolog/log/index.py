@@ -1,9 +1,8 @@
 """The two indexes of a segment: offset to position, and time to offset. Both can be rebuilt.
 
-Offset index, 8 bytes an entry: offset - base offset u32 · position u32, where a batch that ends
-with this offset stands at this position. Time index, 12 bytes: timestamp i64 · offset - base
+Offset index, 8 bytes an entry: offset - base offset u32 · position u32, a batch that ends with this offset is at this position. Time index, 12 bytes: timestamp i64 · offset - base
 offset u32: no record up to this offset has a later timestamp. Entries only grow in every column,
-which is also how a damaged file is told.
+which is also how a damaged file is detected.
 
 In memory they are arrays; on disk they hold Kafka's bytes. Only the thread that appends to the
 log uses them.
@@ -59,7 +58,7 @@ class OffsetIndex:
         del self.offsets[kept:], self.positions[kept:]
 
     def encode(self, first: int = 0) -> bytes:
-        """Return the entries from number `first` on, as they stand in the file."""
+        """Return the entries from number `first` on, as they are stored in the file."""
         count = len(self.offsets) - first
         pairs = array(_U32, bytes(count * OFFSET_ENTRY_BYTES))
         pairs[::2] = self.offsets[first:]

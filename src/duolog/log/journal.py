@@ -195,12 +195,12 @@ class Journal:
         return True
 
     def _may_be_compacted(self, path: str) -> bool:
-        """Say whether a segment may have been written anew since.
+        """Say whether a segment may have been rewritten since.
 
         Its own bytes were synced long before that, so nothing of the journal is missing in it.
 
         Raises:
-            DamagedFile: nothing can tell.
+            DamagedFile: it is impossible to know.
         """
         directory, _, name = (self._root + path).rpartition("/")
         stem = name.partition(".")[0]

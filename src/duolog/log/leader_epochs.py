@@ -1,7 +1,7 @@
 """The leader-epoch file of a partition: the start offset of each leader epoch.
 
 The file's content is text, Kafka's own form: a version, a count, then `epoch start_offset` on each
-line; see `checked_file` for what stands before it. It may lag behind the log after a crash:
+line; see `checked_file` for the header before it. It may lag behind the log after a crash:
 recovery adds what it finds in the batches.
 
 Source: Kafka `LeaderEpochFileCache`, `LeaderEpochCheckpointFile`.

@@ -34,7 +34,7 @@ from duolog.log.topics import TOPICS_DIRECTORY, CatalogChange, TopicCatalog, Top
 logger = logging.getLogger(__name__)
 
 TopicChange = CatalogChange
-"""A change of a topic. `write` and `settle` may be called beside the loop, and raise LogDirOffline
+"""A change of a topic. `write` and `settle` may be called off the event loop, and raise LogDirOffline
 when the disk refuses; `place` belongs to the loop."""
 
 
@@ -227,7 +227,7 @@ class LogManager:
         return self._change(change._replace(place=place), f'changing topic "{name}"')
 
     def configure(self, name: str) -> None:
-        """Give the logs of a topic their settings anew: those of the broker have changed."""
+        """Update the settings of a topic's logs: those of the broker have changed."""
         entry = self._catalog.entry(name)
         self._configure(entry, LogConfig.of_topic(entry.configs, self._settings))
 

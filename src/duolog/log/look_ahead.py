@@ -1,11 +1,11 @@
-"""Tells a torn write from damage, where a start finds a batch that is not whole.
+"""Distinguish a torn write from damage when a start finds an incomplete batch.
 
     | whole | whole | ??? | whole | whole |
                     ^ position
 
 A loss of power tears what was not synced yet: pieces of the file are missing, and a missing piece
 of a file that only grows reads as zeros. All of it was never acknowledged, and the log ends there.
-A disk or a program that changes bytes later leaves no zeros, and whole batches behind the place:
+A disk or a program that changes bytes later leaves no zeros, and whole batches after that position:
 to cut there would take acknowledged records away.
 
 So a batch is damaged, and not torn, where whole batches follow and no sector before them is empty.
@@ -35,7 +35,7 @@ _HIGH_BYTES: Final = 4
 
 
 class Following(NamedTuple):
-    """A whole batch behind a place where none is."""
+    """A whole batch after a position where none is."""
 
     segment: int
     position: int

@@ -3,7 +3,7 @@
 A broker of ten thousand partitions has more segments than a process may have descriptors. Segments
 report the file that they open here; when there are too many, the one that was opened first lets go
 of its own, and opens it again at its next use. A file that is being sent or synced stays readable:
-it closes when nobody holds it any more.
+it closes when it is no longer used.
 
 The order is that of opening, not of use: a use must cost nothing, an open costs microseconds.
 
@@ -18,10 +18,10 @@ OPEN_FILES_MAX: Final = 4096
 
 
 class FileHolder(Protocol):
-    """Somebody who holds a file and can open it again."""
+    """An object that holds a file and can reopen it."""
 
     def let_go(self) -> None:
-        """Forget the open file; whoever else holds it may go on."""
+        """Forget the open file; other users of it may continue."""
 
 
 class OpenFiles:

@@ -263,7 +263,7 @@ class PartitionLog(CompactableLog):
         return Appended(base_offset, last_offset, max_timestamp, duplicate=False)
 
     def _add_index_entry(self, last_offset: int, position: int) -> None:
-        # Staged bytes are in the index before they are in the file. Nobody reads above the
+        # Staged bytes are in the index before they are in the file. No one reads above the
         # written offset, and a crash loses the index in memory with them.
         segment = self._active
         segment.offset_index.append(last_offset - segment.base_offset, position)
@@ -371,7 +371,7 @@ class PartitionLog(CompactableLog):
             active.base_offset, active.size_bytes, self.log_end_offset, self._producers.encode()
         )
         epochs = self._epochs.encode()
-        files, tails = self._unsynced.take_for_point()  # Last: nothing may fail behind it.
+        files, tails = self._unsynced.take_for_point()  # Last: nothing may fail after it.
         return RecoveryPointWrite(self._disk, self.directory, files, tails, epochs, point)
 
     # Retention.

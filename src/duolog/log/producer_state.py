@@ -319,7 +319,7 @@ def _find_duplicate(
         if batch.base_sequence == sequence and batch.last_sequence == last_sequence:
             return batch
     expected = (batches[-1].last_sequence + 1) % _SEQUENCES
-    # Half the circle of sequences lies behind the expected one, half before it.
+    # Half the circle of sequences is after the expected one, half before it.
     if (expected - sequence) % _SEQUENCES <= _SEQUENCES // 2 and len(batches) == BATCHES_KEPT:
         oldest = batches[0].base_sequence
         if 0 < (oldest - sequence) % _SEQUENCES <= _SEQUENCES // 2:

@@ -127,7 +127,7 @@ class ReadableLog:
         return self._transactions.open.get(producer_id)
 
     def knows_producer(self, producer_id: int) -> bool:
-        """Tell whether the producer wrote here and was not forgotten since."""
+        """Return whether the producer has written here and is still known."""
         return producer_id in self._producers
 
     def active_producers(self) -> Iterator[ActiveProducer]:

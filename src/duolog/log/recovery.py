@@ -3,13 +3,12 @@
 Everything before the recovery point is taken as it is. What follows is read batch by batch, and
 the log ends before the first one that is not whole: cut off, with a wrong checksum, or not at
 the offset that comes next. Such a tail was never acknowledged, because an acknowledgement waits
-for a sync of all that comes before. What remains is synced before anybody reads it.
+for a sync of all that comes before. The rest is synced before any client reads it.
 
-A file that ends before the recovery point, a segment that is missing, or bytes that changed with
-whole batches behind them (see `look_ahead`) are another matter: acknowledged records are gone, and
+A file that ends before the recovery point, a segment that is missing, or changed bytes followed by whole batches (see `look_ahead`) are another matter: acknowledged records are gone, and
 the partition is refused rather than served with a hole, or without its end.
 
-What the small files beside the segments say is held against the log and against each other. What
+The contents of the small files next to the segments are compared with the log and with each other. What
 the log knows, too, is read there again if such a file is damaged; what it does not, is refused.
 """
 
@@ -83,8 +82,7 @@ def recover(
     """Read the state of the log in `directory`; a directory that does not exist is an empty log.
 
     After a `clean` stop everything is synced already. Where durability is left to the system
-    (`synced` is False) what a killed process left in the page cache is not synced either: ten
-    gigabytes would take minutes, and nobody was promised it.
+    (`synced` is False) what a killed process left in the page cache is not synced either: ten gigabytes would take minutes, and no client was promised it.
 
     Raises:
         CorruptLog: bytes that were acknowledged are gone.
@@ -253,7 +251,7 @@ class _Recovery:
         return next_offset
 
     def _joins(self, next_offset: int, base_offset: int) -> bool:
-        """Say whether a segment may follow: at the next offset, or behind a hole of compaction."""
+        """Say whether a segment may follow: at the next offset, or after a gap left by compaction."""
         return (
             base_offset == next_offset or next_offset < base_offset <= self._checkpoint.holes_below
         )

@@ -2,8 +2,7 @@
 
 The file `recovery-point`, see `checked_file`: segment base offset i64 · position i64 · next offset
 i64 · the snapshot of the idempotent producers as of that offset. Everything before the point is
-synced: batches, all indexes, the names of the files. A damaged point counts as none: all that it
-says stands in the log, too, which is then read as a whole.
+synced: batches, all indexes, the names of the files. A damaged point counts as none: all of its contents are in the log, too, which is then read as a whole.
 """
 
 import logging
@@ -21,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 POINT_FILE_NAME: Final = "recovery-point"
 POINT_AT_CLOSE_BYTES: Final = 16 * 1024
-"""A stop with less than this behind the point sets none: reading it again is faster."""
+"""A stop with less than this after the point sets none: reading it again is faster."""
 _POINT: Final = Struct(">qqq")
 
 

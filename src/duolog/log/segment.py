@@ -193,8 +193,7 @@ class Segment:
     def _position_of(self, find: Callable[[OffsetIndex], int]) -> int:
         """Return the position of the entry that `find` chooses; 0 where it chooses none.
 
-        An index has no checksum. So an entry is held against the batch that it speaks of, which is
-        read next anyway, and an index that says something else is built anew.
+        An index has no checksum. So each entry is compared with its batch, which is read next anyway, and an index that differs is rebuilt.
         """
         index = self.offset_index
         entry = find(index)
@@ -278,7 +277,7 @@ class Segment:
             ),
         ]
         if self.aborted is not None:
-            # Also where nothing is new: what stands behind the saved entries has to go.
+            # Also where nothing is new: bytes after the saved entries must be removed.
             tails.append(
                 IndexTail(
                     self.path + ABORTED_INDEX_SUFFIX,
@@ -364,7 +363,7 @@ class Segment:
     def is_right_end(self, offset_index: OffsetIndex, time_index: TimeIndex, end: int) -> bool:
         """Say whether the last times of indexes are those of the batches before position `end`.
 
-        What is not in the time index yet came behind the last but one entry of the offset index.
+        Batches that are not in the time index yet are after the last but one entry of the offset index.
         """
         try:
             return self._has_last_time(offset_index, time_index) and all(
@@ -427,7 +426,7 @@ class Segment:
         return paths
 
     def forget_file(self) -> None:
-        """Hold the file no more; it closes when nobody else holds it."""
+        """Hold the file no more; it closes when it is no longer used."""
         self._file = None
         self._disk.open_files.closed(self)
 

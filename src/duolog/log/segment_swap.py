@@ -1,6 +1,6 @@
-"""The exchange of some segments for one that was written anew, in one step.
+"""Replace some segments by a rewritten one, in one step.
 
-    1. the new files stand there as `.cleaned`, synced; without step 2 a start removes them
+    1. the new files exist as `.cleaned`, synced; without step 2 a start removes them
     2. the file `compaction.swap` names the segments; from here on a start completes the swap
     3. `.cleaned` files take the names of the first segment's, the other segments go
     4. `compaction.swap` goes
@@ -126,7 +126,7 @@ def recall_swap(disk: Disk, directory: str) -> None:
 
 
 def drop_cleaned(disk: Disk, directory: str) -> None:
-    """Remove what a run has written and nobody has promised to take, and what is deleted.
+    """Remove deleted files, and the output of a run that no swap file names.
 
     Raises:
         OSError: the disk refused.

@@ -76,7 +76,7 @@ class Segments:
         self._hint(written_offset, active, size_bytes)
 
     def ends_below(self, offset: int) -> bool:
-        """Tell whether the first segment ends at or below `offset` and is not the active one."""
+        """Return whether the first segment ends at or below `offset` and is not the active one."""
         return len(self._items) > 1 and self._items[1].base_offset <= offset
 
     def pop_first(self) -> Segment:

@@ -2,7 +2,7 @@
 
 A segment must be rolled, a directory synced, whatever clients do: a log that cannot open a file is as
 good as a disk that failed. So some descriptors are held open for nothing. Who finds none left gives
-one back and opens again; whoever takes descriptors for clients first sees that the spare ones are whole.
+one back and opens again; code that takes descriptors for clients first ensures that all spare ones are available.
 
 Threads: any.
 """
@@ -17,7 +17,7 @@ _NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE}
 
 
 class SpareDescriptors:
-    """Descriptors that nobody uses."""
+    """Unused descriptors."""
 
     def __init__(self, count: int = SPARE_DESCRIPTORS) -> None:
         self._count = count

@@ -3,7 +3,7 @@
     first_from   the first record at or after a time: the batches from where the time index says on
     largest      the first record with the largest time: that claim, or else all of them, newest first
 
-A search goes in steps, so that who asks may do other things in between: it yields None, or a look
+A search runs in steps, so that the caller can do other work in between: it yields None, or a look
 into one batch, and is sent what the look returns. `run` does it in one go.
 
 Thread: the one that appends to the log; a look may be done on any.

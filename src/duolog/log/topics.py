@@ -6,7 +6,7 @@
     topics/<topic id>.deleted/      on its way out; removed at the next start if a crash stops it
 
 A topic exists when its file `topic` does, and ends when its directory is renamed: both happen in
-one step. A topic made anew under an old name has another id and shares nothing with the old one.
+one step. A topic that is recreated under an old name has another id and shares nothing with the old one.
 
 A topic whose file `topic` is damaged keeps its place, its name and its id, and is not served. What is
 not called by an id is not ours, and left alone.
@@ -42,7 +42,7 @@ _HINT: Final = "Restore the file from a copy, or move the topic's directory away
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry:
-    """A topic as it stands in the catalog. `configs` holds only what was set for it.
+    """A topic as it is stored in the catalog. `configs` holds only what was set for it.
 
     Where its description is damaged, `damage` says how: `configs` is empty then, and `partitions` what the
     directory shows, though there may be more.
@@ -155,7 +155,7 @@ class TopicCatalog:
             raise UnknownTopic(f'there is no topic "{name}"')
         return entry
 
-    # Each change comes in three steps, so that its disk work can be done beside the loop:
+    # Each change comes in three steps, so that its disk work can be done off the event loop:
     # checked and made here, written on any thread, and then put in place here.
 
     def creating(self, name: str, partitions: int, configs: Mapping[str, str]) -> "CatalogChange":

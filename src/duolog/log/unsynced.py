@@ -3,8 +3,7 @@
     written ──take_work──▶ group commit: durable, acknowledged
        └─────take_for_point──▶ recovery point: a start need not read it again
 
-Both run behind the writes, each at its own pace. Where durability is left to the system nobody
-takes work, and the recovery point syncs all of it.
+Both follow the writes, each at its own pace. If durability is left to the operating system, no work is taken, and the recovery point syncs all of it.
 
 What is taken is known nowhere else. So each `take_` first does all that may fail, such as to open
 a file, and forgets only then: after an error everything is still there for the next call.
@@ -21,7 +20,7 @@ from duolog.log.segment import LOG_SUFFIX, Segment
 
 
 class Unsynced:
-    """The part of one log that is behind its end on disk."""
+    """The part of one log that is not on disk yet."""
 
     __slots__ = (
         "_active",
@@ -68,7 +67,7 @@ class Unsynced:
         self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]
 
     def has_unsaved_below(self, offset: int) -> bool:
-        """Tell whether no recovery point covers a sealed segment that begins below `offset`."""
+        """Return whether no recovery point covers a sealed segment that begins below `offset`."""
         return any(
             segment.base_offset < offset and segment is not self._active
             for segment in self._unsaved_segments
@@ -106,7 +105,7 @@ class Unsynced:
             segment.note_indexes_saved()
         self._unsaved_segments = []
         self.unsaved_bytes = 0
-        # Where durability is left to the system nobody took these: the point syncs them all.
+        # If durability is left to the operating system, these were not taken: the point syncs them all.
         self._sealed = []
         self._directories = ()
         self._requested = active.size_bytes

@@ -147,7 +147,7 @@ def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Any) 
         while True:
             try:
                 result = yield step
-            except Exception as error:  # noqa: BLE001  What was called beside the loop has raised.
+            except Exception as error:  # noqa: BLE001  What was called off the event loop has raised.
                 step = steps.throw(error)
             else:
                 step = steps.send(result)

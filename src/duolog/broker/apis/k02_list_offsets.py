@@ -110,7 +110,7 @@ def _find(partition: Partition, timestamp: int, version: int, *, committed: bool
 
 
 def _in_steps(search: Search) -> Generator[Callable[[], Any] | None, Any, TimestampOffset | None]:
-    """Do the short looks of a search at once, and the others beside the loop."""
+    """Do the short looks of a search at once, and the others off the event loop."""
     found: TimestampOffset | None = None
     while True:
         try:

@@ -1,12 +1,12 @@
 """Compacts logs beside traffic: chooses one, lets a process write it anew, swaps segments.
 
     choose ──▶ save ──────▶ run ─────────▶ swap ─────▶ … ─▶ clean
-    the log    a recovery   the process    promise beside the loop, change names and segments on
+    the log    a recovery   the process    promise off the event loop, change names and segments on
     that is    point        writes one     it, sync beside it; then the process may write the
     worst      behind it    group          next group
 
 The loop itself only chooses and changes names. All else is done by the process, by the group
-commit or by the thread beside the loop. If the process or the broker dies at any step, the log is
+commit or by the thread off the event loop. If the process or the broker dies at any step, the log is
 what it was before the swap or after it; see `segment_swap`.
 
 A topic that is deleted, a policy that is no longer `compact`, or a log start that has moved into
@@ -320,7 +320,7 @@ class Cleaner:
         self._plan()
 
     def _beside(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do `work` beside the loop, and then call `then` with what it returned, if still wanted."""
+        """Do `work` off the event loop, and then call `then` with what it returned, if still wanted."""
         run, loop = self._run, self._broker.loop
 
         def done(result: Result) -> None:

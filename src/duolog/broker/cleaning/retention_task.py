@@ -3,7 +3,7 @@
     look ───────▶ cover ─────────────▶ write ──────────▶ apply
     one log a     a recovery point,    the log start,    segments leave the log,
     step          if a crash needs     durably           one a step
-                  one, beside          beside the loop
+                  one, beside          off the event loop
                   the loop
 
 Segments may be all that a start would know of producers, their sequences and transactions: those are

@@ -1,4 +1,4 @@
-"""Work beside the loop: what takes long, and what nobody waits for.
+"""Work off the event loop: what takes long, and what nobody waits for.
 
 The files of a deleted topic are removed here: a gigabyte takes a file system a tenth of a second.
 

@@ -104,7 +104,7 @@ class SessionPartition:
             self.waits_at = None
 
     def changed(self, result: "FetchResult[FileSpan]") -> bool:
-        """Tell whether the client must hear of this result."""
+        """Return whether the client must hear of this result."""
         return (
             result.size_bytes > 0
             or result.error_code != ErrorCode.NONE

@@ -125,7 +125,7 @@ class GroupCoordinatorService:
         self._timers.clear()
 
     def topic_deleted(self, topic: str) -> None:
-        """Forget the offsets of a topic that is gone; one made anew under its name has none."""
+        """Forget the offsets of a topic that is gone; one recreated under its name has none."""
         self._deleted[topic] = next(self._deletions)
         # The end of the loading looks for topics that are gone, too.
         if not self._coordinator.loading and not self._sweeping:

@@ -45,7 +45,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def alive(self) -> bool:
-        """Tell whether the process does its work."""
+        """Return whether the process does its work."""
 
     @abstractmethod
     def readiness(self) -> dict[str, bool]:

@@ -59,7 +59,7 @@ class MetricsEndpoint(Endpoint):
         return text.encode() if text else None
 
     def alive(self) -> bool:
-        """Tell whether the loop answers; before it runs the process is in recovery."""
+        """Return whether the loop answers; before it runs the process is in recovery."""
         broker = self._broker
         if broker is None:
             return True

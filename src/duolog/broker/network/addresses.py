@@ -46,7 +46,7 @@ def parse_address(text: str, *, option: str) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a numeric address is this machine's own."""
+    """Return whether a numeric address is this machine's own."""
     return ipaddress.ip_address(host).is_loopback
 
 

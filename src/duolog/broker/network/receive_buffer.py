@@ -70,7 +70,7 @@ class ReceiveBuffer:
         return True
 
     def give_back(self) -> bool:
-        """Return memory where little waits in it; tell whether no more than the usual is left."""
+        """Return memory where little waits in it; return whether no more than the usual is left."""
         waiting = self.end - self.start
         if self.room <= BUFFER_BYTES:
             return True

@@ -13,7 +13,7 @@ While connections wait in line, every connection that holds memory must send: at
 broker waits for the client counts. A connection that is too slow is closed, since what it has sent of
 a request cannot be put aside.
 
-A large request of a cold API is copied out of its buffer, to be decoded beside the loop. The copy counts,
+A large request of a cold API is copied out of its buffer, to be decoded off the event loop. The copy counts,
 too, and while there is one nobody goes ahead: what it holds comes back in any case.
 
 A connection's first 16 KiB are not counted; `max.connections` bounds them.

@@ -29,7 +29,7 @@ class SendQueue:
         """The outgoing data of a connection; the connection appends to it."""
 
     def send(self) -> bool:
-        """Send what the socket takes now; tell whether all is sent.
+        """Send what the socket takes now; return whether all is sent.
 
         Raises:
             OSError: the connection is broken, or a file is shorter than its span.

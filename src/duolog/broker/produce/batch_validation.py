@@ -5,7 +5,7 @@ version, on the topic's config or on the clock. A batch that breaks a rule here 
 the checks of the log: what its header says means nothing if its checksum is wrong.
 
 Records are opened only where a rule is about them: keys on compacted topics, and times when the
-header gives a reason. Who asks for many of them looks at them beside the loop, see `records_check`.
+header gives a reason. Who asks for many of them looks at them off the event loop, see `records_check`.
 
 Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
 """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LARGE_BYTES: Final = 4 * KIB
-"""A larger request of a cold API is decoded beside the loop, and so is its answer encoded."""
+"""A larger request of a cold API is decoded off the event loop, and so is its answer encoded."""
 
 Request = TypeVar("Request")
 
@@ -225,7 +225,7 @@ def handle_cold(
 ) -> None:
     """Decode the request and run the handler; what it raises becomes an error answer.
 
-    A large request is decoded beside the loop, and so is the first one of its API and version, whose
+    A large request is decoded off the event loop, and so is the first one of its API and version, whose
     schema must be loaded. The handler then runs in a later round.
 
     Raises:

@@ -66,7 +66,7 @@ def run_generator(
 ) -> None:
     """Run a generator to its end, in time slices, while it is `wanted`.
 
-    It yields None where it may be interrupted, or a function to be called beside the loop, whose
+    It yields None where it may be interrupted, or a function to be called off the event loop, whose
     result it gets, or what that raised.
     """
 

@@ -10,7 +10,7 @@ A group is changed by `ConsumerGroup.replay` only. Unlike the classic groups' re
 replayed as soon as they are staged: the next heartbeat of the same round must see who owns what.
 Replies wait until the records are durable.
 
-May import `any_group`, `messages`, `records` and what stands below. Start with `coordinator.py`,
+May import `any_group`, `messages`, `records` and the packages below. Start with `coordinator.py`,
 then `heartbeat.py` and `reconcile.py`.
 
 Source: KIP-848; Kafka `GroupMetadataManager`, `org.apache.kafka.coordinator.group.modern.consumer`.

@@ -1,7 +1,7 @@
 """Members of the classic protocol in a group of the new one, while its members change over.
 
-A member joins with what it owns, and is told its epoch as a generation; it leads nothing, and its
-SyncGroup brings what the broker assigned. Heartbeats tell it to join again when the group has moved,
+A member joins with what it owns, and receives its epoch as a generation; it leads nothing, and its
+SyncGroup brings what the broker assigned. Heartbeats ask it to join again when the group has moved,
 when it must give something up, or when what it waits for is free.
 
 Source: Kafka `GroupMetadataManager.classicGroupJoinToConsumerGroup` and its like.
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def join(draft: Draft, request: JoinRequest, to: ReplyTo) -> None:
-    """Let a member join, and tell it its epoch when that is durable.
+    """Let a member join, and send it its epoch when that is durable.
 
     Raises:
         GroupError: it can not join.
@@ -91,10 +91,10 @@ def join(draft: Draft, request: JoinRequest, to: ReplyTo) -> None:
 
 
 def sync(group: ConsumerGroup, request: SyncRequest, to: ReplyTo, step: ConsumerStep) -> None:
-    """Tell a member what it is assigned, or that it must join again.
+    """Send a member its assignment, or ask it to join again.
 
     Raises:
-        GroupError: it must find its place anew.
+        GroupError: it must find its coordinator again.
     """
     member = _classic_member(group, request.member_id, request.instance_id)
     classic = _checked(member, request.generation)
@@ -124,7 +124,7 @@ def stay(group: ConsumerGroup, request: HeartbeatRequest, step: ConsumerStep) ->
     """Take a sign of life; return whether the member must join again.
 
     Raises:
-        GroupError: it must find its place anew.
+        GroupError: it must find its coordinator again.
     """
     member = _classic_member(group, request.member_id, request.instance_id)
     classic = _checked(member, request.generation)

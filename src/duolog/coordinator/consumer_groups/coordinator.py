@@ -1,4 +1,4 @@
-"""All groups of the new protocol, behind one door.
+"""All groups of the new protocol, behind one interface.
 
 The contract is that of `GroupCoordinator`, which owns one of these and shares its groups: a group id
 names a group of one protocol. What is different: a record is replayed when it is staged.
@@ -140,7 +140,7 @@ class ConsumerGroups:
         """SyncGroup; see `classic`.
 
         Raises:
-            GroupError: the member must find its place anew.
+            GroupError: the member must find its coordinator again.
         """
         step = self._step(request.group_id, now)
         sync(self._find(request.group_id), request, to, step)
@@ -151,7 +151,7 @@ class ConsumerGroups:
 
         Raises:
             RebalanceInProgress: the member lives, and must join again.
-            GroupError: it must find its place anew.
+            GroupError: it must find its coordinator again.
         """
         step = self._step(request.group_id, now)
         must_join = stay(self._find(request.group_id), request, step)
@@ -168,7 +168,7 @@ class ConsumerGroups:
         return left, self._counts(group_id, step)
 
     def downgrade(self, group_id: str, classic: GroupStep) -> None:
-        """Make a classic group of one in which nobody speaks the new protocol any more."""
+        """Convert a group to a classic group when no member uses the new protocol any more."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup) and downgradable(group, classic):
             classic.outcome.records += group.tombstones()

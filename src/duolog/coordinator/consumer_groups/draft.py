@@ -77,7 +77,7 @@ class Draft:
             self.step.outcome.records.append(record)
 
     def remove(self, member: ConsumerMember) -> None:
-        """Take a member out; an expression that nobody else uses is forgotten."""
+        """Take a member out; an expression that no other member uses is dropped."""
         self.write(*self.group.removal(member.member_id))
         self.forget_regex(member.metadata.regex)
 
@@ -125,7 +125,7 @@ class Draft:
     # Expressions
 
     def follow_regex(self, old: str | None, new: str | None) -> bool:
-        """Take note that a member changed its expression; tell whether the group must move.
+        """Take note that a member changed its expression; return whether the group must move.
 
         A member that drops its expression moves it, too: what it read by that goes to others. Kafka
         does so when its view of the topics expires.
@@ -147,7 +147,7 @@ class Draft:
             self.write(RegexChange(group.group_id, regex, None))
 
     def resolve_regexes(self) -> bool:
-        """Look for topics if there may be others than before; tell whether there are."""
+        """Look for topics if there may be others than before; return whether there are."""
         used = self.group.used_regexes()
         if not used or not self._regexes_due(used):
             return False

@@ -40,6 +40,6 @@ class StaleMemberEpoch(GroupError):
 
 
 class InvalidRegularExpression(GroupError):
-    """The subscription is no expression of RE2."""
+    """The subscription is not a valid RE2 expression."""
 
     CODE = 128

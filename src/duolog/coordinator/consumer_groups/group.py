@@ -337,7 +337,7 @@ class ConsumerGroup:
             self.static_ids[metadata.instance_id] = member_id
 
     def _replay_current(self, member_id: str, current: CurrentAssignment | None) -> None:
-        # The log may be compacted, so that a tombstone stands alone, or a member comes after this.
+        # The log may be compacted, so a tombstone may have no record before it, or a member's record may follow.
         old = self.members.get(member_id)
         if old is None and current is None:
             return
@@ -356,7 +356,7 @@ class ConsumerGroup:
     # A restart
 
     def restore(self, now: Moment) -> None:
-        """Begin every session and every wait for a revocation anew."""
+        """Restart every session and every wait for a revocation."""
         now_ms, session_timeout_ms = now.monotonic_ms, self.settings.session_timeout_ms
         for member_id, member in self.members.items():
             classic = member.metadata.classic

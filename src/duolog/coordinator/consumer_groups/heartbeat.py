@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: everything that a member says, and everything that it is told.
+"""ConsumerGroupHeartbeat: everything that a member sends and receives.
 
     join or update ─▶ did subscriptions or topics change? the group's next epoch
                    ─▶ is the target older than that? a new target for everybody
@@ -70,7 +70,7 @@ def check_request(request: MemberHeartbeat, assignors: tuple[str, ...]) -> None:
 
 
 def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
-    """Let a member join, or take its sign of life; return what it is told.
+    """Let a member join, or take its sign of life; return the response.
 
     Raises:
         GroupError: the member must join again, or can not.
@@ -107,7 +107,7 @@ def _live(member: ConsumerMember, step: ConsumerStep) -> None:
 def follow(
     draft: Draft, member: ConsumerMember, metadata: MemberMetadata, owned: Assignment | None
 ) -> CurrentAssignment:
-    """Take in what a member says of itself, and take its next step; return where it stands."""
+    """Take in what a member says of itself, and take its next step; return its state."""
     group, topics = draft.group, draft.step.topics
     bump = group.epoch == 0
     if metadata != member.metadata or member.member_id not in group.members:
@@ -123,7 +123,7 @@ def follow(
 
 
 def advance(draft: Draft, member_id: str, owned: Assignment | None) -> CurrentAssignment:
-    """Take a member's next step towards its target; return where it stands then."""
+    """Take a member's next step towards its target; return its new state."""
     group, step = draft.group, draft.step
     member = group.members[member_id]
     target = group.targets.get(member_id, {})

@@ -1,4 +1,4 @@
-"""Letters of requests that wrote nothing, held back while what they tell is on its way to the disk.
+"""Replies to requests that wrote nothing, delayed until the state that they report is durable.
 
 Records of a group land in the order in which they were sent, so a letter may leave when as many have
 landed as had been sent before it. Records that come later do not keep it.
@@ -27,7 +27,7 @@ class HeldLetters:
         assert self._landed[group_id] <= self._sent[group_id], group_id
 
     def hold(self, group_id: str, letters: list[Letter]) -> bool:
-        """Keep letters back if records are on their way; tell whether they are kept."""
+        """Keep letters back if records are on their way; return whether they are kept."""
         sent = self._sent[group_id]
         if self._landed[group_id] == sent:
             return False
@@ -45,7 +45,7 @@ class HeldLetters:
         return letters
 
     def refused(self, group_id: str) -> list[Letter]:
-        """Return all letters of a group: what they tell will not be durable."""
+        """Return all letters of a group: the state that they report will not become durable."""
         letters = [letter for _, letter in self._waiting.pop(group_id, ())]
         if self._landed[group_id] == self._sent[group_id]:
             self._forget(group_id)

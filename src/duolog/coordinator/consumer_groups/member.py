@@ -19,7 +19,7 @@ class ConsumerMember:
     current: CurrentAssignment = field(default_factory=CurrentAssignment)
 
     def told(self, request: MemberHeartbeat) -> MemberMetadata:
-        """Return the metadata with what `request` says anew."""
+        """Return the metadata, updated by `request`."""
         old = self.metadata
         topics = old.topics if request.topics is None else tuple(sorted(set(request.topics)))
         timeout_ms = request.rebalance_timeout_ms
@@ -37,5 +37,5 @@ class ConsumerMember:
         )
 
     def reconciled(self, epoch: int) -> bool:
-        """Tell whether the member has all of its target of `epoch`."""
+        """Return whether the member has all of its target of `epoch`."""
         return self.current.state is MemberState.STABLE and self.current.epoch == epoch

@@ -57,7 +57,7 @@ class HeartbeatReply:
 
 
 class DescribedConsumer(NamedTuple):
-    """One member as an administrator sees it; `classic` tells which protocol it speaks."""
+    """One member as an administrator sees it; `classic` says which protocol it uses."""
 
     member_id: str
     instance_id: str | None

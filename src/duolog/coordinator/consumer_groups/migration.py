@@ -40,7 +40,7 @@ from duolog.coordinator.step import Step
 
 
 def upgradable(group: Group, settings: ConsumerGroupSettings) -> bool:
-    """Tell whether a classic group with members may change to the new protocol."""
+    """Return whether a classic group with members may change to the new protocol."""
     return (
         settings.migration_policy.upgrades
         and group.protocol_type == PROTOCOL_TYPE
@@ -73,7 +73,7 @@ def upgrade(group: Group, draft: Draft) -> None:
 
 
 def downgradable(group: ConsumerGroup, step: Step) -> bool:
-    """Tell whether nobody in the group speaks the new protocol any more, and it may change."""
+    """Return whether no member of the group uses the new protocol any more and the group may change."""
     return (
         group.only_classic
         and group.settings.migration_policy.downgrades
@@ -85,7 +85,7 @@ def downgrade(group: ConsumerGroup, topics: TopicView, step: Step) -> Group:
     """Return a classic group of the same members, that rebalances; write its record."""
     classic = Group(group.group_id)
     classic.protocol_type = PROTOCOL_TYPE
-    # The generation that members are at, so that they are told to join again, not to start anew.
+    # The members' own generation, so that they are asked to join again and not to start over.
     classic.generation = max(member.current.epoch for member in group.members.values())
     classic.enter(GroupState.STABLE, step.now.wall_ms)
     for member_id, member in group.members.items():

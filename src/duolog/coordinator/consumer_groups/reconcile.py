@@ -3,7 +3,7 @@
     Stable ──new target──▶ what it has beyond the target?
                              │ yes: UnrevokedPartitions, at its old epoch, until it says
                              │      that it owns none of that any more; then its epoch + 1
-                             │ no ─▶ the target's epoch, with all that nobody else has:
+                             │ no ─▶ the target's epoch, with all partitions that no other member owns:
                              │         all of it: Stable
                              └         not all:   UnreleasedPartitions, asked again at each heartbeat
 
@@ -37,7 +37,7 @@ class Goal(NamedTuple):
 
 
 def reconcile(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
-    """Return where the member stands after this step; `current` itself if it can not move.
+    """Return the member's state after this step; `current` itself if it can not move.
 
     Raises:
         FencedMemberEpoch: a newer broker left the member in a state that is not known here.
@@ -58,7 +58,7 @@ def reconcile(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
 
 
 def subset(owned: Assignment | None, assigned: Assignment) -> bool:
-    """Tell whether a member says what it owns, and all of that is assigned to it."""
+    """Return whether a member reports its partitions and all of them are assigned to it."""
     return owned is not None and all(
         partitions <= assigned.get(topic_id, frozenset()) for topic_id, partitions in owned.items()
     )

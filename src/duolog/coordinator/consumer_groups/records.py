@@ -98,7 +98,7 @@ class CurrentAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRegex:
-    """The topics that matched an expression when somebody looked.
+    """The topics that matched an expression at the last check.
 
     Args:
         version: the version of the topics that were looked at; of this run of the broker only.

@@ -1,4 +1,4 @@
-"""All transactional ids of a broker, behind one door.
+"""All transactional ids of a broker, behind one interface.
 
 Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
 `outcome.change`; call `staged`; when it is durable call `durable`; if the record is prepared then,
@@ -8,7 +8,7 @@ has to be undone.
 
 State changes when a record is staged, so that a data batch in the same round finds its partition
 in the transaction. COMPLETE_* alone counts when it is durable: until then the id is prepared, and
-no new transaction may begin. Otherwise a crash could leave batches of the new one behind a PREPARE_*,
+no new transaction may begin. Otherwise a crash could leave batches of the new one after a PREPARE_*,
 and the markers, written again, would end it.
 
 A transaction's timeout is a deadline of the monotonic clock, so that a wall clock that is set cannot
@@ -249,7 +249,7 @@ class TransactionCoordinator:
         ]
 
     def is_timed_out(self, transactional_id: str, monotonic_ms: int) -> bool:
-        """Tell whether there is a transaction that has taken longer than its timeout."""
+        """Return whether there is a transaction that has taken longer than its timeout."""
         until_ms = self._ongoing.get(transactional_id)
         return until_ms is not None and until_ms < monotonic_ms
 
@@ -260,7 +260,7 @@ class TransactionCoordinator:
         return TransactionChange(transactional_id, fence(record, self._new_producer_id, now_ms))
 
     def expired(self, transactional_ids: Iterable[str], now_ms: int) -> list[TransactionChange]:
-        """Return tombstones for those of the ids that nobody has used for long."""
+        """Return tombstones for the ids that have been unused for long."""
         return [
             TransactionChange(transactional_id, None)
             for transactional_id in transactional_ids

@@ -1,4 +1,4 @@
-"""A segment that is being written anew: `.cleaned` files beside those that it will replace.
+"""A segment that is being rewritten: `.cleaned` files next to those that it will replace.
 
 Bytes are synced as they come, a few megabytes at a time: one sync of a gigabyte would hold up the
 group commits of a broker that shares the disk.

@@ -1,4 +1,4 @@
-"""One run over a log: the map of keys is built, then the segments are written anew.
+"""One run over a log: the map of keys is built, then the segments are rewritten.
 
     |----- clean -----|------ dirty ------|-- not yet --|
     start        first dirty          end offset      log end
@@ -7,7 +7,7 @@
     2. every segment up to there, some small ones together: a record stays if it is the last of
        its key, and a tombstone for `delete.retention.ms` longer
 
-What is written stands in `.cleaned` files, synced; the broker swaps them in. A batch of which all
+The output is in `.cleaned` files, synced; the broker swaps them in. A batch of which all
 records stay is copied byte for byte.
 
 Source: Kafka `Cleaner.doClean`, `cleanSegments`, `shouldRetainRecord`.
@@ -39,7 +39,7 @@ class Compactor:
     """Runs one job. `pace(bytes)` is called with what was read or written, and may wait.
 
     Raises:
-        CorruptLog: a batch is not whole, or has a wrong checksum: nothing of it is written anew.
+        CorruptLog: a batch is not whole, or has a wrong checksum: nothing of it is rewritten.
         CorruptBatch: the records of a batch cannot be read.
         OSError: the disk refused.
     """
@@ -189,7 +189,7 @@ class Compactor:
             cleaned.add_new(emptied(header))
 
     def _staying(self, batches: list[StoredBatch], records: Records) -> Mask:
-        """Say of each record whether it stays, as far as its key and its value tell."""
+        """Return for each record whether its key and its value allow to keep it."""
         latest = self.clean_offset - 1
         keyed = records.key_lengths >= 0
         rows = np.flatnonzero(keyed & (records.offsets <= latest))

@@ -61,7 +61,7 @@ class CompactionJob:
 
 @dataclass(frozen=True, slots=True)
 class CleanedGroup:
-    """Segments that were written anew as one, which has the base offset of the first."""
+    """Segments that were rewritten as one, which has the base offset of the first."""
 
     base_offsets: tuple[int, ...]
     size_bytes: int

@@ -1,7 +1,7 @@
 """The last offset of each key of a log, in 24 bytes a key.
 
 A key is known by two 64-bit hashes with random coefficients of its own for each map. Two keys
-with the same first hash are told apart by the second; a record whose second hash differs from
+with the same first hash are distinguished by the second; a record whose second hash differs from
 what is found counts as unknown, and stays. So a collision of one hash never loses a record, and
 of both it has a chance of 2**-100 for a pair of keys that were not made for it, nor can be.
 

@@ -1,6 +1,6 @@
 """One batch without the records that go: its offsets, its producer and its codec stay.
 
-    records go, no new delete horizon    the kept records' bytes as they are, compressed anew
+    records go, no new delete horizon    the kept records' bytes as they are, compressed again
     a delete horizon begins              the same with other timestamp deltas: the horizon takes
                                          the place of the base timestamp (attribute bit 6)
     no record stays, the producer's last a header with 0 records, so that a producer that comes

@@ -28,7 +28,7 @@ _VARINT_BYTES_MAX: Final = 10
 
 
 class StoredBatch(NamedTuple):
-    """A batch as it stands in a segment, and its records' bytes uncompressed."""
+    """A batch as it is stored in a segment, and its records' bytes uncompressed."""
 
     header: BatchHeader
     data: memoryview
@@ -157,7 +157,7 @@ def _fields(
 
 
 def _varints(data: NDArray[np.uint8], at: Integers) -> tuple[Integers, Integers]:
-    """Return the zigzag varints at these positions, and the positions behind them."""
+    """Return the zigzag varints at these positions, and the positions after them."""
     byte = data[at]
     value = (byte & 0x7F).astype(np.uint64)
     after = at + 1

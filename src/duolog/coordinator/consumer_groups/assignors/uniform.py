@@ -73,7 +73,7 @@ class _Plan:
                     heapreplace(heap, (load + 1, member_id))
 
     def level(self, readers: Readers) -> bool:
-        """Move partitions among these readers until no move helps; tell whether one was made."""
+        """Move partitions among these readers until no move helps; return whether one was made."""
         owned = self._owned[readers]
         low = [(self._load[member_id], member_id) for member_id in readers]
         high = [(-self._load[member_id], member_id) for member_id in readers if owned[member_id]]
