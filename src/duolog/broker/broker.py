@@ -166,8 +166,7 @@ class Broker:
     def stop(self) -> None:
         """Close everything; when this returns, all that was acknowledged or staged is synced.
 
-        After an error that nobody expected, such as a failed assertion, what is in memory may be
-        wrong. Then the stop does not count as a clean one, and the next start looks for itself.
+        After an unexpected error, such as a failed assertion, the state in memory may be wrong. Then the stop does not count as a clean one, and the next start looks for itself.
         """
         for listener in self._listeners:
             listener.close()
@@ -257,7 +256,7 @@ class Broker:
         return self.topics.find(name)
 
     def deleting_topic(self, name: str) -> Change:
-        """Return the change that deletes a topic; who waits for its records is told at once."""
+        """Return the change that deletes a topic; requests that wait for its records are answered at once."""
         self.rounds.finish()
         topic = self.topics.find(name)
         change = self.topics.deleting(name)
@@ -276,7 +275,7 @@ class Broker:
         carry_out(self.deleting_topic(name))
 
     def refuse(self, context: "Refusable", error: Exception) -> None:
-        """Answer a request whose handler failed, and log what nobody could expect."""
+        """Answer a request whose handler failed, and log unexpected errors."""
         code, message = kafka_code(error)
         if not isinstance(error, DuologError):
             self.counters.errors[context.api_name] += 1
@@ -313,7 +312,7 @@ class Broker:
                 yield
 
     def partition_changed(self, partition: Partition) -> None:
-        """Tell who fetches that records came, or that the log starts elsewhere."""
+        """Notify waiting fetches of new records or a new log start."""
         if partition.waiters:
             self._waiters_to_check.update(partition.waiters)
 

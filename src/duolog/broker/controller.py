@@ -116,7 +116,7 @@ class Controller:
             task = self._tasks.popleft()
             try:
                 change = task.prepare()
-            except Exception as error:  # noqa: BLE001  The edge of a change: whoever asked is told.
+            except Exception as error:  # noqa: BLE001  The edge of a change: the caller gets the error.
                 _log_unexpected(error)
                 _tell(task.done, error)
             else:
@@ -179,7 +179,7 @@ def _error_of(call: Callable[[], None]) -> Exception | None:
 def _tell(done: Done, error: Exception | None) -> None:
     try:
         done(error)
-    except Exception as unexpected:  # noqa: BLE001  The others of the batch are still to be told.
+    except Exception as unexpected:  # noqa: BLE001  The other changes of the batch must still be answered.
         _log_unexpected(unexpected)
 
 

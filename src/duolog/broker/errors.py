@@ -1,4 +1,4 @@
-"""The edge of the broker: what a client is told about an error."""
+"""The edge of the broker: the error that a client receives."""
 
 from duolog.core.errors import ConfigError, KafkaError, LogError
 from duolog.log.errors import LogDirOffline
@@ -27,7 +27,7 @@ def kafka_code(error: Exception) -> tuple[int, str | None]:
     """
     match error:
         case LogDirOffline():
-            # Whoever asks, a person reads it: clients only see that requests are refused.
+            # A person reads it: clients only see that requests are refused.
             return error.code, f"{error.message}. {error.hint}"
         case KafkaError():
             return error.code, error.message

@@ -44,13 +44,12 @@ after this time. Clients notice Python's default of 5 ms.
 """
 _COLLECT_AFTER: Final = 10_000
 """Requests make no cycles; a collection at every 700 objects would cost a tenth of the time. One of
-10,000 takes 2 ms, and of 50,000 up to 10 ms in which nobody is served."""
+10,000 takes 2 ms, and of 50,000 up to 10 ms in which no request is served."""
 _YOUNG_PER_MIDDLE: Final = 2
 """What lives on is looked at once more with the next two: 30,000 objects are 10 ms. A request for a
 million partitions is so many that a hundred of them at once would be a third of a second."""
 _MIDDLE_PER_OLD: Final = 1000
-"""What lives long are topics, connections and groups. Topics and loaded groups are frozen: nobody looks
-at them again. For the others, to look at all of them is left to some 30 million objects."""
+"""What lives long are topics, connections and groups. Topics and loaded groups are frozen: the collector ignores them. For the others, to look at all of them is left to some 30 million objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ def _handle_signals(broker: Broker, request_log: RequestLog) -> None:
     def stop(number: int, _frame: FrameType | None) -> None:
         nonlocal stopping
         if stopping:
-            # Who asks twice does not want to wait: the next start recovers what is not closed.
+            # A second signal means that the user does not want to wait: the next start recovers what is not closed.
             os._exit(_SIGNALLED + number)
         stopping = True
         broker.loop.stop()

@@ -17,7 +17,7 @@ from duolog.protocol.headers import API_VERSIONS, is_flexible
 
 _FILE: Final = re.compile(r"k\d\d_")
 _APIS: Final = "duolog.broker.apis"
-"""By name: these stand above the broker, and import what they work on."""
+"""By name: these are in a layer above the broker, and import what they work on."""
 
 
 def find_apis() -> tuple[Api, ...]:

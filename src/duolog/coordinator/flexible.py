@@ -63,7 +63,7 @@ class FlexibleReader(FieldReader):
         return UUID(bytes=self._take(16))
 
     def plain_string(self) -> str:
-        """Read a string of the older form, with a length of two bytes, as it is stored in keys."""
+        """Read a string of the older form, with a length of two bytes, as used in keys."""
         return self._take(max(self.int16(), 0)).decode()
 
     def string(self) -> str:

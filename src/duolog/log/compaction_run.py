@@ -1,11 +1,11 @@
-"""One run over one log, as far as the log and its disk are concerned; who calls says when.
+"""The disk operations of one compaction run over one log; the caller schedules them.
 
-    off the event loop    prepare ─▶         promise ─▶      end ─▶    … ─▶ finish
-    on the loop                 announce            swap                        announce
+    helper thread    prepare ─▶         promise ─▶      end ─▶    … ─▶ finish
+    event loop              announce            swap                        announce
 
-If the process or the broker dies between any two of these, the log is what it was before a swap or
-after it; see `segment_swap`. A write or a sync that fails here is as final as any other: the log
-directory goes offline, and nothing is taken back on a disk that may have forgotten what it said.
+If the process or the broker dies between any two of these, the log is as it was before a swap or
+after it; see `segment_swap`. A failed write or sync is as final here as anywhere: the log directory
+goes offline, and nothing is undone on a disk that may have lost data.
 """
 
 from collections.abc import Iterator

@@ -142,7 +142,7 @@ def handle_frame(
 
 
 def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Any) -> Steps:
-    """Go on with a request behind the first `step` of it, while its connection is held."""
+    """Continue a request after its first `step`, while its connection is held."""
     try:
         while True:
             try:

@@ -162,7 +162,7 @@ class _Metadata:
             return
         asked: set[TopicQuestion] = set()
         for question in request.topics:
-            # Who asks twice gets one answer, as from Kafka.
+            # A topic that is requested twice is returned once, as by Kafka.
             if question not in asked:
                 asked.add(question)
                 yield _answer(self._broker, question, form, self._failed)

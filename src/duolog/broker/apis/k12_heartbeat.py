@@ -2,7 +2,7 @@
 
 Behaviour: an unknown group replies UNKNOWN_MEMBER_ID, as Kafka does; a member of a group that
 rebalances gets REBALANCE_IN_PROGRESS and joins again. While groups are loaded a heartbeat is taken
-blindly: sessions begin anew after that.
+blindly: sessions restart after that.
 
 v1  throttle time (always 0)
 v3  static members, KIP-345

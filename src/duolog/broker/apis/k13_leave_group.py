@@ -34,7 +34,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     try:
         left = context.broker.groups.leave(request.group_id, leaving)
     except UnknownMemberId as error:
-        # The group is unknown, so nobody is a member: each is told so.
+        # The group is unknown, so it has no members: each one gets this error.
         left = tuple(LeftMember(*member, error.code) for member in leaving)
     except GroupError as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "members": []})

@@ -11,7 +11,7 @@ v4  supported features whose minimum is 0
 
 Finalized are `transaction.version` 2, by which clients leave the adding of partitions to Produce
 and take a new epoch at every end (KIP-890), and `group.version` 1, the new consumer protocol
-(KIP-848). The older flows are served beside them.
+(KIP-848). The older flows are served as well.
 
 Source: Kafka `ApiVersionsRequest`, `ApiVersionManager`; KIP-511, KIP-584, KAFKA-18659, KAFKA-17011.
 """

@@ -1,6 +1,6 @@
 """SaslAuthenticate, API key 36, versions 0-2.
 
-Behaviour: as Kafka on a PLAINTEXT listener, where nobody is authenticated: ILLEGAL_SASL_STATE.
+Behaviour: as Kafka on a PLAINTEXT listener, where no client is authenticated: ILLEGAL_SASL_STATE.
 
 v1  lifetime of the session       v2 flexible
 

@@ -1,6 +1,6 @@
 """AlterPartitionReassignments, API key 45, versions 0-1.
 
-Behaviour: a partition can be moved to the one broker there is, where it stands already. Others are
+Behaviour: a partition can only be moved to the single broker, where it is already. Others are
 INVALID_REPLICA_ASSIGNMENT; to cancel a move is NO_REASSIGNMENT_IN_PROGRESS, for there is never one.
 
 v1  whether the replication factor may change

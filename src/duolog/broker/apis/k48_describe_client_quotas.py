@@ -1,6 +1,6 @@
 """DescribeClientQuotas, API key 48, versions 0-1.
 
-Behaviour: the quotas of the entities that match the filter. `entries` is null only beside an error:
+Behaviour: the quotas of the entities that match the filter. `entries` is null only with an error:
 Java's admin client fails on null.
 
 v1  flexible

@@ -1,7 +1,6 @@
 """DescribeUserScramCredentials, API key 50, version 0.
 
-Behaviour: there are no users yet: who asks for all is told of none, a user that is named is
-RESOURCE_NOT_FOUND, and DUPLICATE_RESOURCE when named twice. kafka-configs asks this whenever it
+Behaviour: there are no users yet: a request for all users returns none, a named user is RESOURCE_NOT_FOUND, or DUPLICATE_RESOURCE if named twice. kafka-configs asks this whenever it
 describes users.
 
 Source: Kafka `ScramImage.describe`, KIP-554.

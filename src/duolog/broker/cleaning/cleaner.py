@@ -1,13 +1,13 @@
-"""Compacts logs beside traffic: chooses one, lets a process write it anew, swaps segments.
+"""Compact logs while clients use them: choose one, have a process rewrite it, swap segments.
 
     choose ──▶ save ──────▶ run ─────────▶ swap ─────▶ … ─▶ clean
-    the log    a recovery   the process    promise off the event loop, change names and segments on
-    that is    point        writes one     it, sync beside it; then the process may write the
-    worst      behind it    group          next group
+    the        a recovery   the process    write the swap file off the event loop, rename files and
+    dirtiest   point        writes one     exchange segments on it, sync off it; then the process may
+    log        after it     group          write the next group
 
-The loop itself only chooses and changes names. All else is done by the process, by the group
-commit or by the thread off the event loop. If the process or the broker dies at any step, the log is
-what it was before the swap or after it; see `segment_swap`.
+The event loop itself only chooses and renames. All other work is done by the process, by the group
+commit or by a helper thread. If the process or the broker dies at any step, the log is as it was
+before the swap or after it; see `segment_swap`.
 
 A topic that is deleted, a policy that is no longer `compact`, or a log start that has moved into
 the segments at hand ends the run; what it wrote is dropped.
@@ -103,7 +103,7 @@ class Cleaner:
         self._plan()
 
     def stop(self) -> None:
-        """End the process. What it has written and nobody has promised is dropped at the start."""
+        """End the process. Output that no swap file names is removed at the start."""
         self._stopped = True
         self._run = None
         self._process.close()
@@ -188,7 +188,7 @@ class Cleaner:
     # A run.
 
     def _save(self, partition: "Partition") -> None:
-        """Set a recovery point behind what is to be compacted: a start reads nothing before it."""
+        """Set a recovery point after the part to be compacted: a start reads nothing before it."""
         try:
             self._broker.rounds.finish()
             loop = self._broker.loop
@@ -339,7 +339,7 @@ class Cleaner:
                     self._note_failure(run.log, str(error))
                 self._abandon()
             if not isinstance(error, OSError | DuologError):
-                raise error  # Nobody expected it: the loop says so, and the stop is not a clean one.
+                raise error  # An unexpected error: the loop says so, and the stop is not a clean one.
 
         def call() -> None:
             try:

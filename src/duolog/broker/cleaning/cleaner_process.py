@@ -1,7 +1,6 @@
 """The process that compacts, as the broker sees it: started when there is work, ended when idle.
 
-It is asked and answers by lines. When it dies, whoever waits is told, and the next job starts it
-anew. It ends with the broker: its standard input does, and the kernel kills it where that can be
+It is asked and answers by lines. When it dies, waiting callers get an error, and the next job restarts it. It ends with the broker: its standard input does, and the kernel kills it where that can be
 asked for.
 
 Thread: the broker's loop.
@@ -64,7 +63,7 @@ class CleanerProcess:
         process = self._process
         if process is None or process.stdin is None:
             return
-        with suppress(BrokenPipeError):  # It died; its standard output tells.
+        with suppress(BrokenPipeError):  # It died; its standard output shows it.
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
 
@@ -107,7 +106,7 @@ class CleanerProcess:
                 self._on_answer(decode_answer(line.decode()))
 
     def finished(self) -> None:
-        """Note that the job is done: if the process ends now nobody waits for it."""
+        """Note that the job is done: if the process ends now, no caller waits for it."""
         self._busy = False
 
     def _end(self, *, kill: bool) -> None:

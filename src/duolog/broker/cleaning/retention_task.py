@@ -1,13 +1,13 @@
-"""Moves the start of logs: what is too old or too much goes, and what a client deletes.
+"""Advance the start of logs: apply retention by time and size, and DeleteRecords.
 
-    look ───────▶ cover ─────────────▶ write ──────────▶ apply
-    one log a     a recovery point,    the log start,    segments leave the log,
-    step          if a crash needs     durably           one a step
-                  one, beside          off the event loop
-                  the loop
+    check ──────▶ cover ─────────────▶ write ──────────▶ apply
+    one log per   a recovery point,    the log start,    remove segments from the log,
+    step          if a crash needs     durably           one per step
+                  one
 
-Segments may be all that a start would know of producers, their sequences and transactions: those are
-put into a recovery point before the log start is written, for a crash may come right after it.
+The event loop checks and applies; a helper thread covers and writes. Segments may hold the only
+state of producers, their sequences and transactions, that a start could find. That state is put
+into a recovery point before the log start is written, because a crash may follow right after it.
 
 Threads: the broker's loop. The controller's thread waits for the disk.
 """
@@ -110,7 +110,7 @@ def cutting(broker: "Broker", partition: "Partition", offset: int) -> Change | N
 
 def _covering(broker: "Broker", partition: "Partition") -> Callable[[], None]:
     """Ask for a recovery point; return what waits for it, on another thread."""
-    broker.rounds.finish()  # A point stands behind what is in the file.
+    broker.rounds.finish()  # A recovery point is after the contents of the file.
     commit, saved = broker.group_commit, Event()
     if not commit.save(partition.log, saved.set):
         saved.set()  # Nothing is in the file: the disk refused, as the write will find.

@@ -29,13 +29,13 @@ logger = logging.getLogger(__name__)
 ALL_BROKERS: Final = ""
 
 Changed = Callable[[set[str]], Iterator[None]]
-"""Told which settings have other values now; takes its time in steps."""
+"""Called with the settings whose values changed; takes its time in steps."""
 
 
 class BrokerConfigs:
     """The settings of this broker, over what was given at its start.
 
-    `computed` are rows that are no settings of ours, but that Kafka's clients look for.
+    `computed` are configs that are not settings of Duolog, but that Kafka's clients read.
     """
 
     def __init__(

@@ -1,11 +1,10 @@
-"""Quotas of clients: kept and told, and not enforced yet.
+"""Quotas of clients: stored and described, but not enforced yet.
 
-An entity is a user, a client id or both, or an IP address; a name that is None stands for all that
-have none of their own.
+An entity is a user, a client id or both, or an IP address; the name None means the default for all entities without their own quota.
 
 On disk: `client-quotas` in the data directory, JSON: [{"entity": {kind: name}, "quotas": {key: value}}].
 
-Threads: the loop; `write` of a change runs beside it.
+Threads: the loop; `write` of a change runs in a helper thread.
 
 Source: Kafka `ClientQuotaControlManager`, `ClientQuotasImage`; KIP-546, KIP-612.
 """

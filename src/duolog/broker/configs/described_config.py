@@ -3,8 +3,7 @@
     topic 1 > this broker 2 > all brokers 3 > given at the start 4 > default 5
     loggers 6 · clients' metrics 7 · groups 8
 
-The synonyms of a value are all places where it is set, the strongest first. A topic's are followed by
-those of the broker's setting that stands behind it.
+The synonyms of a value are all places where it is set, the strongest first. The synonyms of a topic config include those of the broker setting with its default.
 
 Source: Kafka `ConfigHelper`, `DescribeConfigsResponse.ConfigSource`, `ConfigType`; KIP-226.
 """
@@ -60,7 +59,7 @@ def synonym(name: str, value: str, source: int) -> Row:
 
 
 def row(setting: Setting, value: str | None, synonyms: list[Row], *, read_only: bool) -> Row:
-    """Return one config as an answer tells it; of a password only whether it is set."""
+    """Return one config as DescribeConfigs returns it; of a password only whether it is set."""
     sensitive = setting.kind is Kind.PASSWORD
     return {
         "name": setting.name,
@@ -75,14 +74,14 @@ def row(setting: Setting, value: str | None, synonyms: list[Row], *, read_only: 
 
 
 class TopicRows:
-    """The configs of topics, with what stands behind each kept until the broker's settings change."""
+    """The configs of topics; the defaults are cached until the broker's settings change."""
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._behind: dict[str, Row] | None = None
 
     def forget(self) -> None:
-        """Take the broker's settings anew."""
+        """Reload the broker's settings."""
         self._behind = None
 
     def rows(self, configs: Mapping[str, str]) -> list[Row]:

@@ -4,7 +4,7 @@ On disk: `dynamic-configs` in the data directory, JSON: {kind: {name: {config: v
 Kafka's numbers of resource types. A change replaces the file whole, so a crash leaves the old content
 or the new.
 
-Threads: the loop; `write` of a change runs beside it.
+Threads: the loop; `write` of a change runs in a helper thread.
 """
 
 import json

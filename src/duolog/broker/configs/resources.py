@@ -20,7 +20,7 @@ class ConfigKind(Protocol):
     """Resources of one kind."""
 
     def names(self) -> Iterable[str]:
-        """Return the resources that there are, as ListConfigResources tells them."""
+        """Return the existing resources, as in ListConfigResources."""
         ...
 
     def rows(self, name: str) -> Iterable[Row]:
@@ -40,7 +40,7 @@ class ConfigKind(Protocol):
         ...
 
     def base_of_list(self, name: str, config: str) -> str | None:
-        """Return what a list that is not set is edited from, or None where a config is no list.
+        """Return the initial value for edits of a list that is not set; None if the config is not a list.
 
         Raises:
             ConfigError: the config is not known.

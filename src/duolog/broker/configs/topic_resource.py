@@ -1,4 +1,4 @@
-"""Configs of topics, as a kind of resource; the rows stand in `duolog.log.config`."""
+"""Configs of topics, as a kind of resource; the settings are in `duolog.log.config`."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Work off the event loop: what takes long, and what nobody waits for.
+"""Work off the event loop: work that takes long, or that no request waits for.
 
 The files of a deleted topic are removed here: a gigabyte takes a file system a tenth of a second.
 
@@ -46,12 +46,12 @@ class BackgroundThread:
                 call()
             except OSError as error:
                 logger.warning("work beside the loop failed", extra={"error": str(error)})
-            except Exception:  # The edge of the thread: the work behind this one must go on.
+            except Exception:  # The edge of the thread: the remaining work must continue.
                 logger.exception("work beside the loop failed")
 
 
 class BesideTheLoop:
-    """Computes on a thread of its own what would hold the loop, and tells the loop what came out."""
+    """Runs computations that would block the event loop on its own thread, and passes the results to the loop."""
 
     def __init__(self, loop: "Loop") -> None:
         self._loop = loop

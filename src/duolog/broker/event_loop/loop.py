@@ -58,7 +58,7 @@ class Timers:
         self._clock = clock
         self._heap: list[Timer] = []
         self.failures = 0
-        """Calls that ended with an error that nobody expected, those of the loop included."""
+        """Number of calls that ended with an unexpected error, those of the loop included."""
         self._cancelled = 0
 
     def call_at(self, at: float, callback: Callable[[], None]) -> Timer:

@@ -2,8 +2,7 @@
 
     run(a) ─ a slice now ─▶ line: b c a ─ next round: a slice of b ─▶ line: c a b ─ …
 
-What is long does not add up: all that stands in the line holds the loop for one slice a round, and all
-that comes in a round for two.
+What is long does not add up: queued work holds the loop for one slice per round, and new work for two.
 """
 
 from collections import deque
@@ -99,7 +98,7 @@ class TimeSlices:
         came_at = clock.monotonic()
         try:
             return self._some_left(work, seconds / _SHARE if self._line else seconds)
-        finally:  # The long slices of a start count as one: nobody waits for them yet.
+        finally:  # The long slices of a start count as one: no request waits for them yet.
             self._new_s += min(clock.monotonic() - came_at, SLICE_S)
 
     def _plan(self) -> None:
@@ -111,7 +110,7 @@ class TimeSlices:
         self._new_s = 0.0
         try:
             for _ in range(len(line)):
-                # It stays in its place meanwhile, so that nobody plans a second look at the line.
+                # It stays in the queue meanwhile, so that no second turn of the queue is scheduled.
                 work = line[0]
                 left = False
                 try:
@@ -140,7 +139,7 @@ class OrderedWork:
     """Does pieces of work one after the other; what takes longer than a slice goes on in later rounds.
 
     What comes while an earlier piece is unfinished waits for it, however short it is. A piece that
-    raises is over: the loop hears of it in the next round, and those behind it go on.
+    raises is over: the loop gets the error in the next round, and the rest of the queue continues.
     """
 
     def __init__(self, slices: TimeSlices, timers: "Timers") -> None:

@@ -41,7 +41,7 @@ _TEXTS_BYTES: Final = 64 * KIB
 """So much is encoded in one piece, and holds the interpreter's lock for less than a millisecond."""
 
 Done = Callable[[frozenset[str] | None, Exception | None], None]
-"""Takes the texts that match, or the reason why there is no answer."""
+"""Takes the texts that match, or the reason why there is no result."""
 
 
 class InvalidExpression(KafkaError):
@@ -174,7 +174,7 @@ class _Helper:
 
 
 def _await_output(process: "subprocess.Popen[bytes]") -> None:
-    """Return when there is something to read, or the end; kill a process that stands still."""
+    """Return when there is something to read, or the end; kill a process that makes no progress."""
     assert process.stdout is not None
     ready = select.poll()
     ready.register(process.stdout, select.POLLIN)

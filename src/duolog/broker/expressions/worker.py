@@ -38,7 +38,7 @@ def compile_expression(pattern: str) -> "re2._Regexp[str]":
     """
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # Nobody asks for groups, and captures need a slower algorithm.
+    options.never_capture = True  # Groups are not used, and captures need a slower algorithm.
     options.max_mem = _MEMORY_BYTES_MAX
     re2.purge()  # Else the last 128 expressions are kept, each with its own memory.
     return re2.compile(pattern, options)

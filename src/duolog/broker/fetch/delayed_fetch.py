@@ -4,8 +4,7 @@
               ▲   └─ not yet ─▶ park ─┐
               └─── check, expire ─────┘
 
-While it waits it stands in the `waiters` of each partition that it asks for, or a partition of its
-session does. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
+While it waits, it is in the `waiters` of each requested partition, or the partitions of its session are. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
 broker calls `check` at the end of the round; a timer calls `expire`.
 
 What asks for very many partitions is done in time slices. Later requests of its connection begin when it
@@ -115,7 +114,7 @@ class DelayedFetch(InFlightRequest):
                         yield from freeing(self._request.topics)
                     return
                 if self._timer is None:
-                    # What changes from now on is told. What has changed since it was read is not.
+                    # Changes from now on are reported. What has changed since it was read is not.
                     self._again = yield from self._park()
         except Exception:  # The edge of a request.
             logger.exception("fetch failed")

@@ -4,8 +4,7 @@
     epoch n    only what the client changed       only what changed here is answered
     epoch -1   whole request, ends a session      every partition is answered
 
-A partition of a session is either `ready`, to be read by the next fetch, or it waits at the
-broker's partition to be told of a change. So a fetch costs what changed, not what the session
+A partition of a session is either `ready`, to be read by the next fetch, or it waits at the broker's partition for a change. So a fetch costs what changed, not what the session
 holds: a consumer of a thousand quiet partitions costs as much as one of ten. Partitions that
 gave records go to the end of the line, so that a busy one does not starve the others.
 
@@ -113,7 +112,7 @@ class SessionPartition:
         )
 
     def answered(self, result: "FetchResult[FileSpan]") -> None:
-        """Note what the client is told; after an error it is told again."""
+        """Note what the response reports; after an error it is reported again."""
         failed = result.error_code != ErrorCode.NONE
         self.high_watermark = -1 if failed else result.high_watermark
         self.log_start_offset = result.log_start_offset
@@ -302,7 +301,7 @@ class SessionFetch:
         return item.asked.fetch_offset >= bound
 
     def respond(self, fetched: Fetched) -> Generator[None, None, Response]:
-        """Return, in steps, what changed, as far as nobody went on with the session meanwhile."""
+        """Return the changes, in steps, unless the client continues the session meanwhile."""
         del fetched
         session, left = self._session, PARTITIONS_A_STEP
         over = Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])

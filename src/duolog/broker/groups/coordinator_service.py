@@ -75,7 +75,7 @@ _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
 
 Answer = Callable[[Reply], None]
-"""Takes the coordinator's reply and sends it to whoever asked."""
+"""Sends the coordinator's reply to the client."""
 
 
 def new_member_suffix() -> str:

@@ -55,9 +55,9 @@ def commit_in_slices(
     commit: Callable[[dict[TopicPartition, CommittedOffset], Answer], None],
     code_of: Callable[[KafkaError], int],
 ) -> None:
-    """Hand what a request commits to `commit`, and answer with what each partition is told.
+    """Pass the offsets of a request to `commit`, and answer with the result of each partition.
 
-    An error that `commit` raises is told to each partition; one that does not exist is unknown.
+    An error that `commit` raises is the result of each partition; one that does not exist is unknown.
     """
     answers = _Answers(context, request)
 

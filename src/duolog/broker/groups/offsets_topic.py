@@ -1,7 +1,7 @@
 """`__consumer_offsets`: where the records of groups lie, and how they come back at a start.
 
 A group's records lie in the partition that Kafka's hash gives it. The topic is made with the first
-record. Offsets of a transaction are transactional batches, decided by a marker behind them.
+record. Offsets of a transaction are transactional batches, decided by a later marker.
 """
 
 from collections import defaultdict

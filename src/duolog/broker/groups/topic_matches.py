@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_MAX: Final = 1000
-"""Above this, results are forgotten that nobody has asked for within `_IN_USE_S`, and those of errors."""
+"""Above this, errors and results that were not requested within `_IN_USE_S` are dropped."""
 _IN_USE_S: Final = 60.0
 """Longer than from one heartbeat to the next: who found that names are compared must find the result."""
 
@@ -41,10 +41,10 @@ class _Result:
         topics: the names that it matches.
         compared: the names that it was compared with; None before the first result.
         tried: the names that it was last to be compared with, also if it took too long.
-        error: why there is no result.
+        error: the reason for a missing result.
         busy: whether the helper process works on it.
         waiting: what goes on after the first result.
-        asked_s: when somebody last asked for it.
+        asked_s: the time of the last request for it.
     """
 
     topics: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class TopicMatches:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._results: OrderedDict[str, _Result] = OrderedDict()
-        """Those of errors first, then in the order in which somebody asked for them."""
+        """Errors first, then in the order of the last request."""
         self._names: frozenset[str] = frozenset()
         self._version = -1
 

@@ -1,9 +1,9 @@
-"""An HTTP endpoint of a process: /metrics for Prometheus, /health and /ready for whoever watches it.
+"""An HTTP endpoint of a process: /metrics for Prometheus, /health and /ready for supervisors.
 
     /health  200 while the process answers
     /ready   200 when all that it needs is there; else 503 with what is missing
 
-Waiting and HTTP itself are on threads of the endpoint. Who serves says what there is to tell: `Endpoint`'s methods.
+Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s methods.
 
 Threads: one that accepts, one for each request (a few at a time).
 """
@@ -29,7 +29,7 @@ _PAUSE_S: Final = 1.0
 
 
 class Endpoint(ABC):
-    """Serves until it is closed what its methods tell; each is called by several threads at once."""
+    """Serves the results of its methods until it is closed; each is called by several threads at once."""
 
     def __init__(self, listening: socket.socket) -> None:
         self.address = Address(*listening.getsockname()[:2])
@@ -52,7 +52,7 @@ class Endpoint(ABC):
         """Return what is needed, and whether it is there."""
 
     def more(self, path: str) -> object | None:
-        """Return what else there is at a path, to be told as JSON; None where there is nothing."""
+        """Return the JSON object of another path; None where there is nothing."""
         del path
         return None
 

@@ -5,7 +5,7 @@
              loaded; else 503 with what is missing
 
 It listens before recovery begins. A scrape is made on the loop in slices of a few milliseconds, so
-that no client waits for it; whoever asks waits on a thread of the endpoint.
+that no client waits for it; clients wait on a thread of the endpoint.
 """
 
 import logging
@@ -38,7 +38,7 @@ class MetricsEndpoint(Endpoint):
         self._broker = broker
 
     def detach(self) -> None:
-        """Answer for nobody any more: the loop has ended."""
+        """Stop answering: the loop has ended."""
         self._broker = None
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
     """
     try:
         found = socket.getaddrinfo(address.host or LOOPBACK, address.port, type=socket.SOCK_STREAM)
-        # IPv4 first: it is what clients are told to connect to.
+        # IPv4 first: clients are asked to connect to it.
         family, *_, target = min(found, key=lambda row: row[0] != socket.AF_INET)
         if not insecure and not is_loopback(str(target[0])):
             raise ConfigError(

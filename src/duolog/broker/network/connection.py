@@ -3,8 +3,7 @@
     recv_into → buffer → every whole frame → handlers → in flight → send queue → one send
 
 Invariants:
-- Answers leave in the order of the requests: each request stands in the line of those in
-  flight, and only a run of answered ones at its head moves to the send queue.
+- Answers leave in the order of the requests: requests in flight are queued, and only answered ones at the head move to the send queue.
 - A request begins when every earlier one has been done, so that it sees what they did; only a
   produce request may begin while earlier ones wait for the disk. See `requests.api`.
 - The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
@@ -367,7 +366,7 @@ class Connection(Generic[B_co]):
             self.refuse_bytes(error)
 
     def refuse_bytes(self, error: Exception) -> None:
-        """Close the connection for bytes that are no request."""
+        """Close the connection after bytes that are not a request."""
         if isinstance(error, MalformedRequest):
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
         else:

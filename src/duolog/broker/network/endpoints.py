@@ -1,10 +1,10 @@
-"""The listeners of a broker: each has a name, an address and the address that clients are told.
+"""The listeners of a broker: each has a name, an address and the address that is advertised to clients.
 
     listeners                       INTERNAL://127.0.0.1:9092,EXTERNAL://0.0.0.0:9093
     advertised.listeners            EXTERNAL://broker.example:9093
     listener.security.protocol.map  INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT
 
-A client is told the address of the listener that it came through: one inside a network and one
+A client gets the advertised address of the listener that it is connected to: one inside a network and one
 outside of it each get an address that they can reach. `--listen` and `--advertise` are the short
 form for one listener, and may be repeated; an address without a name goes to the listener at the
 same place of the order.
@@ -34,7 +34,7 @@ _LOCALHOST: Final = "localhost"
 
 
 class Endpoint(NamedTuple):
-    """A listener before its port is open; `advertised` is None where its own address is told."""
+    """A listener before its port is open; `advertised` is None if its own address is advertised."""
 
     name: str
     address: Address
@@ -121,7 +121,7 @@ def _items(text: str) -> tuple[str, ...]:
 def _named(
     texts: Sequence[str], option: str, *, defaults: Sequence[str] | None
 ) -> dict[str, Address]:
-    """Read `NAME://HOST:PORT`, or `HOST:PORT` with the name that stands at its place."""
+    """Read `NAME://HOST:PORT`, or `HOST:PORT` with the name at the same position."""
     found: dict[str, Address] = {}
     for place, text in enumerate(texts):
         match = _NAMED.fullmatch(text)
@@ -202,7 +202,7 @@ def _check_protocol(name: str, protocols: Mapping[str, str] | None) -> None:
 
 
 def _advertised(name: str, address: Address, told: Address | None) -> Address | None:
-    """Return what clients are told, or None for the number that the host is resolved to."""
+    """Return the advertised host, or None for the address that the host resolves to."""
     if told is None:
         if not _wildcard(address.host):
             return None
@@ -210,7 +210,7 @@ def _advertised(name: str, address: Address, told: Address | None) -> Address | 
 advertised.listeners."
         told = address
     elif not _wildcard(told.host):
-        # An IPv4 literal: librdkafka may resolve localhost to ::1, where nobody listens.
+        # An IPv4 literal: librdkafka may resolve localhost to ::1, where the broker does not listen.
         return Address(LOOPBACK, told.port) if told.host == _LOCALHOST else told
     else:
         hint = "Give a name or number that clients can connect to."

@@ -46,7 +46,7 @@ class ReceiveBuffer:
     def make_room(self) -> bool:
         """Move the beginning of a frame to the front, and grow when the buffer is full.
 
-        False: there is no memory now; the reader is told when there is.
+        False: there is no memory now; the reader is notified when there is.
         """
         size, room = len(self.data), self.room
         if self.start > self._start_seen:

@@ -1,6 +1,6 @@
 """Data that a connection has still to send: bytes, and ranges of segment files.
 
-Bytes that stand next to each other leave in one `send`; a span leaves by `sendfile`, so that
+Adjacent bytes leave in one `send`; a span leaves by `sendfile`, so that
 records go from the page cache to the socket without passing through Python.
 """
 
@@ -72,7 +72,7 @@ class SendQueue:
 
     def _send_bytes(self) -> int:
         data = self._take_bytes()
-        # MSG_MORE keeps the header of a fetch answer and the records behind it in one packet.
+        # MSG_MORE keeps the header of a Fetch response and the records after it in one packet.
         flags = socket.MSG_MORE if self.pieces else 0
         try:
             sent = self._socket.send(data, flags)

@@ -1,11 +1,10 @@
 """Validate record batches beyond the checks that every log makes.
 
-`PartitionLog.append` checks structure and checksum. Here stands what depends on the request's
-version, on the topic's config or on the clock. A batch that breaks a rule here is first put to
+`PartitionLog.append` checks structure and checksum. This module has the checks that depend on the request's version, on the topic's config or on the clock. A batch that breaks a rule here is first put to
 the checks of the log: what its header says means nothing if its checksum is wrong.
 
 Records are opened only where a rule is about them: keys on compacted topics, and times when the
-header gives a reason. Who asks for many of them looks at them off the event loop, see `records_check`.
+header gives a reason. Large requests are checked off the event loop, see `records_check`.
 
 Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
 """
@@ -117,7 +116,7 @@ def check_batch(
 
 
 def stamp_with_append_time(batch: memoryview, now_ms: int) -> None:
-    """Give a checked batch the broker's time, in place, and its checksum anew.
+    """Give a checked batch the broker's time, in place, and a new checksum.
 
     The base timestamp stays: with the type bit set, readers take the maximum for every record.
     """

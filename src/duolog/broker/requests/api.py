@@ -183,10 +183,10 @@ def answer_failed_frame(
     in_flight_before: int,
     error: Exception,
 ) -> None:
-    """Answer UNKNOWN_SERVER_ERROR where a frame handler raised what nobody expected.
+    """Answer UNKNOWN_SERVER_ERROR if a frame handler raised an unexpected error.
 
     `in_flight_before` is how many requests the connection had in flight when the handler began: it may
-    have put its own there. A producer that waits for no answer is told by closing the connection.
+    have put its own there. A producer that expects no response notices it by the closed connection.
 
     Raises:
         MalformedRequest: the bytes are no such request.

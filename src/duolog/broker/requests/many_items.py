@@ -98,8 +98,7 @@ def change_each(
 ) -> None:
     """Let the controller change each item in its order, and call `finish` when all are done.
 
-    `task` names the subject of an item, and returns what the controller is to call for it. `done`
-    is told what came of an item: None, or what spoke against it; `finish` gets what it returned
+    `task` names the subject of an item, and returns what the controller is to call for it. `done` is called with the result of an item: None, or what spoke against it; `finish` gets what it returned
     for each. What either raises becomes the error answer of the request.
     """
     results: list[Any] = [None] * len(items)

@@ -1,4 +1,4 @@
-"""The request log: a line for each request, while somebody wants to see them.
+"""The request log: a line for each request, while the log level includes it.
 
 It costs nothing when it is off: the handlers of the routes are exchanged when it is turned on.
 """

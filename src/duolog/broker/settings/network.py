@@ -1,4 +1,4 @@
-"""Settings of listeners, connections and of what is told of them, under Kafka's names if any."""
+"""Settings of listeners, connections and metrics, under Kafka's names if any."""
 
 from typing import Final
 

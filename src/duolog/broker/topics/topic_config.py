@@ -1,6 +1,6 @@
 """The configs of a topic, as clients set and read them.
 
-The rows stand in `log.config`. A topic keeps only what was set for it, as text; what is in
+The settings are in `log.config`. A topic keeps only what was set for it, as text; what is in
 force is that, over what the broker is set to (`log.retention.ms` for `retention.ms`), over the
 default of the row.
 

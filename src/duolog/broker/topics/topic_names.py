@@ -10,7 +10,7 @@ INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse what is no name of a topic, above all what could be a path.
+    """Refuse invalid topic names, above all those that could be a path.
 
     Raises:
         InvalidTopic: with the reason.

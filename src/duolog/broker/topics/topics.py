@@ -178,7 +178,7 @@ class Topics:
         """Refuse what `create` would refuse.
 
         Raises:
-            KafkaError: the name is no name or is taken, or the partition count is out of range.
+            KafkaError: the name is invalid or taken, or the partition count is out of range.
             ConfigError: a config is unknown or has a value that is not allowed.
         """
         check_topic_name(name)
@@ -211,7 +211,7 @@ class Topics:
         """
         topic = self.find(name)
         change = self._log_manager.deleting(name, remove=self._run_in_background)
-        # At once: what is written to a directory that is being renamed would be left behind.
+        # At once: a write to a directory that is being renamed would be lost.
         self._going[name] = self._by_name.pop(name)
         self._by_metric_name.pop(metric_name(name), None)
         del self.by_name_bytes[topic.name_bytes]
@@ -306,7 +306,7 @@ class Topics:
             if self._opened % _FREEZE_AFTER == 0:
                 gc.freeze()
             yield
-        # All at once: nobody sees a topic that has grown by half.
+        # All at once: no client sees a topic with only some of its new partitions.
         topic.partitions += new
         topic.metadata_bytes.clear()
         self.version += 1

@@ -187,7 +187,7 @@ class TransactionCoordinatorService:
         """Return if offsets may be committed in a partition of `__consumer_offsets`.
 
         Raises:
-            KafkaError: they may not; `abortable` clients are told so by TRANSACTION_ABORTABLE.
+            KafkaError: they may not; `abortable` clients get TRANSACTION_ABORTABLE.
         """
         producer = Producer(producer_id, producer_epoch)
         topic_partition = TopicPartition(OFFSETS_TOPIC, partition)
@@ -470,7 +470,7 @@ def transaction_settings(settings: "BrokerSettings") -> TransactionSettings:
 
 
 def _code(error: Exception) -> int:
-    """Return what a client is told; a storage error sends it to look for the coordinator anew."""
+    """Return the error that a client receives; after a storage error it looks up the coordinator again."""
     code, _ = kafka_code(error)
     return ErrorCode.NOT_COORDINATOR if code == ErrorCode.KAFKA_STORAGE_ERROR else code
 

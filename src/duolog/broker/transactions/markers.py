@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Done = Callable[[Exception | None], None]
-"""Is told what went wrong, or None when all is on the disk."""
+"""Called with the error, or None when everything is on disk."""
 
 
 class EndedTransaction(NamedTuple):
