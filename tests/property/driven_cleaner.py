@@ -57,7 +57,7 @@ class _Topic:
 
 
 class _Process:
-    """Runs jobs as the process that compacts does, an answer whenever one is asked for."""
+    """Runs jobs as the compaction process does, an answer whenever one is asked for."""
 
     pid = None
 

@@ -55,8 +55,8 @@ _ROWS: Final = (
         "log.cleanup.policy",
         ("delete",),
         Kind.LIST,
-        "What happens to old data: delete (by time and size), compact (the last record of each "
-        "key stays), or both.",
+        "The cleanup policy of old data: delete (by time and size), compact (keep the last record "
+        "of each key), or both.",
         one_of("delete", "compact"),
     ),
     _Row(
@@ -64,7 +64,8 @@ _ROWS: Final = (
         "log.retention.ms",
         7 * DAY_MS,
         Kind.LONG,
-        "Age of its newest record at which a segment is deleted; -1 keeps all.",
+        "The age of the newest record of a segment at which the segment is deleted. -1 means no "
+        "limit.",
         at_least(-1),
     ),
     _Row(
@@ -72,14 +73,15 @@ _ROWS: Final = (
         "log.retention.bytes",
         -1,
         Kind.LONG,
-        "Size of a partition above which its oldest segments are deleted; below 0 keeps all.",
+        "The size of a partition above which its oldest segments are deleted. A negative value "
+        "means no limit.",
     ),
     _Row(
         "segment.bytes",
         "log.segment.bytes",
         GIB,
         Kind.INT,
-        "Size at which a segment is rolled.",
+        "The size at which a segment is rolled.",
         between(1024, _INT32_MAX),
     ),
     _Row(
@@ -87,7 +89,7 @@ _ROWS: Final = (
         "log.roll.ms",
         7 * DAY_MS,
         Kind.LONG,
-        "Span of record time after which a segment is rolled.",
+        "The span of record timestamps after which a segment is rolled.",
         at_least(1),
     ),
     _Row(
@@ -95,7 +97,7 @@ _ROWS: Final = (
         "log.index.interval.bytes",
         4096,
         Kind.INT,
-        "Bytes of records between two entries of the offset index.",
+        "The number of bytes of records between two entries of the offset index.",
         at_least(0),
     ),
     _Row(
@@ -103,7 +105,7 @@ _ROWS: Final = (
         "message.max.bytes",
         MIB + 12,
         Kind.INT,
-        "Size of the largest record batch that is taken.",
+        "The maximum size of a record batch.",
         at_least(0),
     ),
     _Row(
@@ -111,7 +113,8 @@ _ROWS: Final = (
         "log.message.timestamp.type",
         "CreateTime",
         Kind.STRING,
-        "Whose time a record bears: the client's (CreateTime) or the broker's (LogAppendTime).",
+        "Whether a record's timestamp is set by the client (CreateTime) or by the broker "
+        "(LogAppendTime).",
         one_of("CreateTime", "LogAppendTime"),
     ),
     _Row(
@@ -151,7 +154,7 @@ _ROWS: Final = (
         "log.cleaner.delete.retention.ms",
         DAY_MS,
         Kind.LONG,
-        "How long the cleaner keeps tombstones of a compacted topic.",
+        "How long the cleaner retains tombstones of a compacted topic.",
         at_least(0),
     ),
     _Row(
@@ -168,7 +171,7 @@ _ROWS: Final = (
         "log.message.timestamp.after.max.ms",
         HOUR_MS,
         Kind.LONG,
-        "How far a record's time may lie ahead of the broker's.",
+        "How far a record's timestamp may be after the broker's time.",
         at_least(0),
     ),
     _Row(
@@ -176,7 +179,7 @@ _ROWS: Final = (
         "log.message.timestamp.before.max.ms",
         _INT64_MAX,
         Kind.LONG,
-        "How far a record's time may lie behind the broker's.",
+        "How far a record's timestamp may be before the broker's time.",
         at_least(0),
     ),
     _Row(
@@ -184,7 +187,8 @@ _ROWS: Final = (
         "log.cleaner.min.cleanable.ratio",
         0.5,
         Kind.DOUBLE,
-        "How much of a compacted log must be new before it is compacted.",
+        "The minimum ratio of the dirty part of a log to the whole log for the log to be "
+        "compacted.",
         between(0, 1),
     ),
     _Row(
@@ -192,7 +196,7 @@ _ROWS: Final = (
         "log.cleaner.min.compaction.lag.ms",
         0,
         Kind.LONG,
-        "The shortest time that a record stays uncompacted.",
+        "The minimum time that a record remains uncompacted.",
         at_least(0),
     ),
     _Row(
@@ -200,7 +204,7 @@ _ROWS: Final = (
         "log.cleaner.max.compaction.lag.ms",
         _INT64_MAX,
         Kind.LONG,
-        "The longest time that a record stays uncompacted.",
+        "The maximum time that a record remains uncompacted.",
         at_least(1),
     ),
     _Row(
@@ -323,8 +327,8 @@ BROKER_LOG_SETTINGS: Final = (
         "log.recovery.point.bytes",
         64 * MIB,
         Kind.LONG,
-        "Bytes written to a partition after which a new recovery point is set: at most so much "
-        "of it is read again after a crash.",
+        "The number of bytes written to a partition after which a new recovery point is set. At "
+        "most this much of a partition is read again after a crash.",
         at_least(1),
         Importance.LOW,
     ),
@@ -332,7 +336,8 @@ BROKER_LOG_SETTINGS: Final = (
         "num.recovery.threads.per.data.dir",
         16,
         Kind.INT,
-        "Threads that sync the logs at a stop; the file system makes one commit for several.",
+        "The number of threads that sync the logs at shutdown. The file system combines several "
+        "syncs into one commit.",
         at_least(1),
         Importance.LOW,
     ),
@@ -340,8 +345,8 @@ BROKER_LOG_SETTINGS: Final = (
         "log.recovery.bytes.max",
         512 * MIB,
         Kind.LONG,
-        "Bytes of all partitions together that a start after a crash may have to read again; "
-        "above, recovery points are set early.",
+        "The number of bytes of all partitions together that a start after a crash may have to "
+        "read again. Above it, recovery points are set early.",
         at_least(1),
         Importance.LOW,
     ),
@@ -349,7 +354,7 @@ BROKER_LOG_SETTINGS: Final = (
         "log.journal.bytes",
         32 * MIB,
         Kind.LONG,
-        "Size at which the journal that serves many partitions with one fsync is begun anew.",
+        "The size at which the journal, which syncs many partitions with one fsync, is restarted.",
         at_least(1),
         Importance.LOW,
     ),
@@ -357,7 +362,8 @@ BROKER_LOG_SETTINGS: Final = (
         "log.open.files.max",
         0,
         Kind.INT,
-        "Segment files that are open at a time; 0 is 4096, or half of what the process may have.",
+        "The maximum number of open segment files. 0 means 4096, or half of the file descriptors "
+        "of the process if that is less.",
         at_least(0),
         Importance.LOW,
     ),

@@ -23,7 +23,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     context.reply(
         {
             "error_code": ErrorCode.ILLEGAL_SASL_STATE,
-            "error_message": "this listener authenticates nobody",
+            "error_message": "this listener does not authenticate clients",
         }
     )
 

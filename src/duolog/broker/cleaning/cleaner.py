@@ -95,7 +95,7 @@ class Cleaner:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the process that compacts, or None where none runs."""
+        """The process id of the compaction process, or None where none runs."""
         return self._process.pid
 
     def start(self) -> None:
@@ -306,9 +306,9 @@ class Cleaner:
         self._abandon()
 
     def _on_death(self) -> None:
-        logger.warning("the process that compacts has died; it is started anew")
+        logger.warning("the compaction process has died; starting it again")
         if self._run is not None:
-            self._note_failure(self._run.log, "the process that compacts has died of it")
+            self._note_failure(self._run.log, "the compaction process has died of it")
         self._abandon()
 
     def _abandon(self) -> None:

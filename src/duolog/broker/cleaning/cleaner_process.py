@@ -85,7 +85,7 @@ class CleanerProcess:
         os.set_blocking(descriptor, False)
         self._lines = b""
         self._loop.register(descriptor, READ, self._on_readable)
-        logger.info("started the process that compacts", extra={"pid": self._process.pid})
+        logger.info("started the compaction process", extra={"pid": self._process.pid})
 
     def _on_readable(self, _events: int) -> None:
         assert self._process is not None

@@ -171,7 +171,7 @@ def _check_address(address: str | None) -> None:
     try:
         ip_address(address)
     except ValueError:
-        raise _invalid(f'"{address}" is no IP address') from None
+        raise _invalid(f'"{address}" is not an IP address') from None
 
 
 def _check_value(known: Mapping[str, int | None], key: str, value: float) -> None:

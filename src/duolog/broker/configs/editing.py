@@ -65,7 +65,7 @@ def edited(
         elif kind in {APPEND, SUBTRACT}:
             base = base_of_list(name)
             if base is None:
-                raise ConfigError(f'setting "{name}" is no list', name=name)
+                raise ConfigError(f'setting "{name}" is not a list', name=name)
             result[name] = _edited_list(configs.get(name, base), value, kind)
         else:
             raise KafkaError(f"unknown operation {kind}", code=ErrorCode.INVALID_REQUEST)

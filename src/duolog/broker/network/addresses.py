@@ -13,7 +13,7 @@ _HINTS: Final = {
     errno.EADDRINUSE: "Another program listens there, perhaps another broker: stop it, or take another port; "
     "port 0 takes a free one.",
     errno.EACCES: "Ports below 1024 want a privilege: take another one.",
-    errno.EADDRNOTAVAIL: "Take an address of this machine; --advertise is what clients are told.",
+    errno.EADDRNOTAVAIL: "Use an address of this machine. --advertise sets the address for clients.",
 }
 
 
@@ -40,7 +40,7 @@ def parse_address(text: str, *, option: str) -> Address:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(
-            f'"{text}" is no address', name=option, value=text, hint="Write HOST:PORT."
+            f'"{text}" is not an address', name=option, value=text, hint="Write HOST:PORT."
         )
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
@@ -62,7 +62,7 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
         family, *_, target = min(found, key=lambda row: row[0] != socket.AF_INET)
         if not insecure and not is_loopback(str(target[0])):
             raise ConfigError(
-                f'address "{address}" is beyond loopback, and nobody is asked who they are',
+                f'address "{address}" is beyond loopback, and clients are not authenticated',
                 name="listen",
                 value=str(address),
                 hint="Listen on 127.0.0.1, or set allow.insecure.listen=true.",

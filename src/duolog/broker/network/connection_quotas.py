@@ -122,7 +122,7 @@ def per_ip_overrides(settings: "BrokerSettings") -> Mapping[str, int]:
         host, colon, count = item.rpartition(":")
         if not colon or not host or not count.isdecimal():
             raise ConfigError(
-                f'"{item}" is no limit of connections', name=name, hint="Write HOST:COUNT."
+                f'"{item}" is not a connection limit', name=name, hint="Write HOST:COUNT."
             )
         found[host.removeprefix("[").removesuffix("]")] = int(count)
     return found

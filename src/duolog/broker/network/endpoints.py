@@ -215,7 +215,7 @@ advertised.listeners."
     else:
         hint = "Give a name or number that clients can connect to."
     raise ConfigError(
-        f'listener "{name}" cannot tell clients the address {told}: it leads nowhere',
+        f'listener "{name}" cannot advertise the address {told}: it leads nowhere',
         name="advertised.listeners",
         value=str(told),
         hint=hint,

@@ -24,52 +24,52 @@ CONSUMER_GROUP_ROWS: Final = (
     _milliseconds(
         "session.timeout.ms",
         45 * SECOND_MS,
-        "How long a member of a group of the new protocol may be silent.",
+        "The session timeout of members of groups of the new protocol.",
     ),
     _milliseconds(
         "min.session.timeout.ms",
         45 * SECOND_MS,
-        "The least that group.consumer.session.timeout.ms may be.",
+        "The minimum value of group.consumer.session.timeout.ms.",
     ),
     _milliseconds(
         "max.session.timeout.ms",
         60 * SECOND_MS,
-        "The most that group.consumer.session.timeout.ms may be.",
+        "The maximum value of group.consumer.session.timeout.ms.",
     ),
     _milliseconds(
         "heartbeat.interval.ms",
         5 * SECOND_MS,
-        "How often members of groups of the new protocol are told to send a heartbeat.",
+        "The heartbeat interval of members of groups of the new protocol.",
     ),
     _milliseconds(
         "min.heartbeat.interval.ms",
         5 * SECOND_MS,
-        "The least that group.consumer.heartbeat.interval.ms may be.",
+        "The minimum value of group.consumer.heartbeat.interval.ms.",
     ),
     _milliseconds(
         "max.heartbeat.interval.ms",
         15 * SECOND_MS,
-        "The most that group.consumer.heartbeat.interval.ms may be.",
+        "The maximum value of group.consumer.heartbeat.interval.ms.",
     ),
     Setting(
         "group.consumer.max.size",
         default=2**31 - 1,
         kind=Kind.INT,
-        doc="Members of one group of the new protocol.",
+        doc="The maximum number of members of a group of the new protocol.",
         check=at_least(1),
     ),
     Setting(
         "group.consumer.assignors",
         default=("uniform", "range"),
         kind=Kind.LIST,
-        doc="The assignors that members may ask for; the first is used if none asks.",
+        doc="The assignors that members can request. The first one is the default.",
         check=one_of("uniform", "range"),
     ),
     Setting(
         "group.consumer.migration.policy",
         default="bidirectional",
         kind=Kind.STRING,
-        doc="Which way a group that has members may change its protocol: bidirectional, upgrade, "
+        doc="The protocol changes that a group with members may make: bidirectional, upgrade, "
         "downgrade or disabled.",
         check=one_of(*(policy.value for policy in MigrationPolicy)),
     ),
@@ -77,8 +77,8 @@ CONSUMER_GROUP_ROWS: Final = (
         "group.consumer.regex.refresh.interval.ms",
         default=10 * MINUTE_MS,
         kind=Kind.INT,
-        doc="How often the topics of subscribed expressions are looked up although no topic was "
-        "created or deleted.",
+        doc="How often the topics of subscribed regular expressions are resolved even though no "
+        "topic was created or deleted.",
         check=at_least(10 * SECOND_MS),
         importance=Importance.LOW,
     ),

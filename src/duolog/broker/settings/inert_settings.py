@@ -296,7 +296,8 @@ REFUSED_ROWS: Final = (
         "authorizer.class.name",
         "",
         Kind.STRING,
-        "There are no ACLs: any class is refused, since what it guards would be open.",
+        "Every authorizer is refused, because there are no ACLs and the data that it protects "
+        "would be open.",
         lambda value: "must be empty: there are no ACLs" if value else None,
         Importance.LOW,
     ),
@@ -304,7 +305,7 @@ REFUSED_ROWS: Final = (
         "remote.log.storage.system.enable",
         default=False,
         kind=Kind.BOOLEAN,
-        doc="There is no tiered storage: true is refused.",
+        doc="true is refused, because there is no tiered storage.",
         check=lambda value: "cannot be true: there is no tiered storage" if value else None,
         importance=Importance.LOW,
     ),

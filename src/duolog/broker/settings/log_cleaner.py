@@ -1,4 +1,4 @@
-"""The broker's settings for the process that compacts logs, under Kafka's names."""
+"""The broker's settings for the compaction process, under Kafka's names."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.enable",
         default=True,
         kind=Kind.BOOLEAN,
-        doc="Compact the logs of topics with cleanup.policy=compact.",
+        doc="Whether the logs of topics with cleanup.policy=compact are compacted.",
     ),
     Setting(
         "log.cleaner.threads",
@@ -26,8 +26,8 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.dedupe.buffer.size",
         default=128 * MIB,
         kind=Kind.LONG,
-        doc="Memory for the keys of one run, 24 bytes each; a log with more new keys is compacted "
-        "in several runs.",
+        doc="The memory for the keys of one compaction run, 24 bytes per key. A log with more new "
+        "keys is compacted in several runs.",
         check=at_least(MIB),
         importance=Importance.LOW,
     ),
@@ -35,7 +35,7 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.io.buffer.size",
         default=512 * KIB,
         kind=Kind.INT,
-        doc="Bytes that are read from a segment at a time.",
+        doc="The number of bytes read from a segment at a time.",
         check=at_least(KIB),
         importance=Importance.LOW,
     ),
@@ -43,7 +43,7 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.io.buffer.load.factor",
         default=0.9,
         kind=Kind.DOUBLE,
-        doc="How much of log.cleaner.dedupe.buffer.size may be full.",
+        doc="The maximum fill ratio of log.cleaner.dedupe.buffer.size.",
         check=between(0.01, 1),
         importance=Importance.LOW,
     ),
@@ -51,7 +51,7 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.io.max.bytes.per.second",
         default=_DOUBLE_MAX,
         kind=Kind.DOUBLE,
-        doc="Bytes that are read and written a second at most, together.",
+        doc="The maximum number of bytes that the cleaner reads and writes per second.",
         check=at_least(1),
         importance=Importance.LOW,
     ),
@@ -59,7 +59,7 @@ CLEANER_SETTINGS: Final = (
         "log.cleaner.backoff.ms",
         default=15 * SECOND_MS,
         kind=Kind.LONG,
-        doc="How long to wait where no log was worth a run.",
+        doc="The time to wait if no log needs compaction.",
         check=at_least(0),
     ),
 )

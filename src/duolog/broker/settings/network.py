@@ -12,15 +12,15 @@ LISTENER_ROWS: Final = (
         "listeners",
         default="",
         kind=Kind.STRING,
-        doc="Where to take connections: NAME://HOST:PORT, separated by commas; as --listen.",
+        doc="The listeners, as NAME://HOST:PORT separated by commas. Same as --listen.",
         importance=Importance.HIGH,
     ),
     Setting(
         "advertised.listeners",
         default="",
         kind=Kind.STRING,
-        doc="What clients of each listener are told to connect to, where that is not the address "
-        "that it listens on; as --advertise.",
+        doc="The address of each listener that clients connect to, if it differs from the address "
+        "that it listens on. Same as --advertise.",
         importance=Importance.HIGH,
     ),
     Setting(
@@ -34,7 +34,7 @@ LISTENER_ROWS: Final = (
         "allow.insecure.listen",
         default=False,
         kind=Kind.BOOLEAN,
-        doc="Listen beyond loopback although nobody is asked who they are.",
+        doc="Whether to listen on addresses beyond loopback without authentication.",
         importance=Importance.HIGH,
     ),
 )
@@ -44,34 +44,35 @@ WATCHING_ROWS: Final = (
         "logging.format",
         default="text",
         kind=Kind.STRING,
-        doc="Log lines as text, or as an object of JSON each.",
+        doc="The format of log lines: text, or one JSON object per line.",
         check=one_of("text", "json"),
     ),
     Setting(
         "logging.level",
         default="info",
         kind=Kind.STRING,
-        doc="Log lines of this level and above.",
+        doc="The minimum level of log lines.",
         check=one_of("debug", "info", "warning", "error"),
     ),
     Setting(
         "logging.requests",
         default=False,
         kind=Kind.BOOLEAN,
-        doc="A log line for each request, from the start; SIGUSR1 turns them on and off.",
+        doc="Whether to log each request from the start. SIGUSR1 switches request logging on and "
+        "off.",
     ),
     Setting(
         "metrics.listen",
         default="",
         kind=Kind.STRING,
-        doc="HOST:PORT of an HTTP endpoint with /metrics (Prometheus), /health and /ready; empty "
-        "for none.",
+        doc="The HOST:PORT of an HTTP endpoint with /metrics (Prometheus), /health and /ready. "
+        "Empty means no endpoint.",
     ),
     Setting(
         "metrics.partitions.max",
         default=1000,
         kind=Kind.INT,
-        doc="With more partitions than this, metrics have no lines for single partitions.",
+        doc="The number of partitions above which metrics have no lines for single partitions.",
         check=at_least(0),
     ),
 )
@@ -81,77 +82,82 @@ CONNECTION_ROWS: Final = (
         "socket.request.max.bytes",
         default=100 * MIB,
         kind=Kind.INT,
-        doc="The largest request; a larger one closes its connection.",
+        doc="The maximum size of a request. A larger request closes its connection.",
         check=at_least(KIB),
     ),
     Setting(
         "queued.max.request.bytes",
         default=512 * MIB,
         kind=Kind.LONG,
-        doc="Memory of requests that are not handled yet, for all connections; beyond it "
-        "connections are read one after the other. -1 for no limit, as is Kafka's default.",
+        doc="The maximum memory for requests of all connections that are not processed yet. "
+        "Beyond it, connections are read one after the other. -1 means no limit, which is "
+        "Kafka's default.",
         check=at_least(-1),
     ),
     Setting(
         "max.connections",
         default=10_000,
         kind=Kind.INT,
-        doc="Connections at one time; a further one is closed at once.",
+        doc="The maximum number of connections. Further connections are closed immediately.",
         check=at_least(1),
     ),
     Setting(
         "max.connections.per.ip",
         default=_INT_MAX,
         kind=Kind.INT,
-        doc="Connections at one time from one address; a further one is closed at once.",
+        doc="The maximum number of connections from one IP address. Further connections are "
+        "closed immediately.",
         check=at_least(0),
     ),
     Setting(
         "max.connections.per.ip.overrides",
         default="",
         kind=Kind.STRING,
-        doc="Other limits for some addresses: HOST:COUNT, separated by commas.",
+        doc="Connection limits for single addresses, as HOST:COUNT separated by commas.",
     ),
     Setting(
         "connections.max.idle.ms",
         default=10 * MINUTE_MS,
         kind=Kind.LONG,
-        doc="A connection that has been idle for so long is closed; -1 for never.",
+        doc="The time after which idle connections are closed. -1 means never.",
         check=at_least(-1),
     ),
     Setting(
         "socket.send.buffer.bytes",
         default=-1,
         kind=Kind.INT,
-        doc="The socket's send buffer; -1 for the system's, which adapts to the connection.",
+        doc="The send buffer size of sockets. -1 means the default of the operating system, which "
+        "adapts to the connection.",
         check=at_least(-1),
     ),
     Setting(
         "socket.receive.buffer.bytes",
         default=-1,
         kind=Kind.INT,
-        doc="The socket's receive buffer; -1 for the system's, which adapts to the connection.",
+        doc="The receive buffer size of sockets. -1 means the default of the operating system, "
+        "which adapts to the connection.",
         check=at_least(-1),
     ),
     Setting(
         "socket.listen.backlog.size",
         default=512,
         kind=Kind.INT,
-        doc="Connections that wait to be accepted.",
+        doc="The maximum number of connections waiting to be accepted.",
         check=at_least(1),
     ),
     Setting(
         "fetch.max.bytes",
         default=55 * MIB,
         kind=Kind.INT,
-        doc="The most bytes of records in one fetch answer.",
+        doc="The maximum number of bytes of records in a fetch response.",
         check=at_least(KIB),
     ),
     Setting(
         "max.incremental.fetch.session.cache.slots",
         default=1000,
         kind=Kind.INT,
-        doc="Fetch sessions that are kept; a client without one asks for all its partitions anew.",
+        doc="The maximum number of cached fetch sessions. A client without a session sends all "
+        "its partitions with each fetch.",
         check=at_least(0),
     ),
 )

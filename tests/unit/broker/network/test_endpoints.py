@@ -48,7 +48,7 @@ def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
     [
         ({"listeners": "A://127.0.0.1:1,A://127.0.0.1:2"}, 'listener "A" is given twice'),
         ({"listeners": "A://127.0.0.1:1,B://127.0.0.1:1"}, "have the same address"),
-        ({"listeners": "A://127.0.0.1"}, "is no address"),
+        ({"listeners": "A://127.0.0.1"}, "is not an address"),
         ({"listeners": "SSL://127.0.0.1:1"}, "protocol SSL, which is not served yet"),
         ({"listeners": "A://0.0.0.0:1"}, "it leads nowhere"),
         ({"listeners": "A://[::]:1"}, "it leads nowhere"),
