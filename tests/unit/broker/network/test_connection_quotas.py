@@ -87,7 +87,7 @@ def test_a_client_on_this_machine_is_not_paced(harness: Any) -> None:
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5"])
 def test_a_limit_of_an_address_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="no limit of connections"):
+    with pytest.raises(ConfigError, match="not a connection limit"):
         per_ip_overrides(BrokerSettings({"max.connections.per.ip.overrides": text}))
 
 
