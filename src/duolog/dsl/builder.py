@@ -64,8 +64,8 @@ class Builder:
         if any(node in other.parents for other in self._nodes):
             raise InvalidPlan(
                 f'"{node}" cannot be called "{name}" any more',
-                detail="Something reads it under the name that it has.",
-                hint="Name a step where it is made: stream.filter(...).named(...).",
+                detail="Another step reads it under its old name.",
+                hint="Name a step directly after creating it: stream.filter(...).named(...).",
             )
         renamed: dict[Node, Node] = {}
         for part, called in (*parts.items(), (node, name)):
@@ -91,21 +91,21 @@ class Builder:
     def _ensure_free(self, name: str) -> None:
         if not _NAME.fullmatch(name):
             raise InvalidPlan(
-                f'"{name}" is no name of an operator',
+                f'"{name}" is not a valid name of a step',
                 hint="Use up to 249 letters, digits, dots, underscores and hyphens.",
             )
         if name in self._places:
             raise InvalidPlan(
-                f'two nodes are called "{name}"',
+                f'two nodes have the name "{name}"',
                 detail=f"The first one is at {self._places[name]}." if self._places[name] else "",
-                hint="Name one differently.",
+                hint="Rename one of them.",
             )
 
     def _ensure_not_renamed(self, node: Node) -> None:
         if node in self._renamed:
             raise InvalidPlan(
-                f'"{node}" is called "{self._renamed[node]}" now',
-                hint="Go on with what named(...) has returned.",
+                f'"{node}" was renamed to "{self._renamed[node]}"',
+                hint="Continue with the result of named(...).",
             )
 
     def nodes(self, kind: type[NodeT]) -> Iterator[NodeT]:
@@ -118,12 +118,12 @@ class Builder:
         if not isinstance(node, Node):
             raise InvalidPlan(
                 f"{handle!r} is not a stream or a table",
-                hint="Give what topology.stream(...) or topology.table(...) has returned.",
+                hint="Use the result of topology.stream(...) or topology.table(...).",
             )
         if node not in self._nodes:
             raise InvalidPlan(
                 f'"{node}" belongs to another topology',
-                hint="Read its topic again in this one.",
+                hint="Read its topic in this topology.",
             )
 
     def build(self) -> Plan:

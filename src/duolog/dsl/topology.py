@@ -263,7 +263,7 @@ def _windowed(schema: Schema, windows: Windows | WindowedKey | None) -> Schema:
         raise InvalidPlan(
             "a windowed key has no columns before its window"
             if isinstance(windows, Windows | WindowedKey)
-            else f"{windows!r} are no windows",
+            else f"{windows!r} are not windows",
             hint='Write key="place STRING", windowed=tumbling("1 hour").',
         )
     of_key = windows if isinstance(windows, WindowedKey) else windows.key

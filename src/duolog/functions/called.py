@@ -254,7 +254,7 @@ class Called:
         if isinstance(error, DuologError):
             what = error.one_line()
         if isinstance(error, values.WrongType):
-            what = f"returned what it does not say: {error}"
+            what = f"returned a value of another type: {error}"
         return CallError(f"{self._told(error)}: {what}")
 
     def _told(self, error: BaseException, *, elsewhere: bool = True) -> str:

@@ -47,9 +47,9 @@ class WrongType(TypeError):
     """A value that is not of its type."""
 
     def __init__(self, value: object, of: Type) -> None:
-        told = f"{shown(value)} is no {of}"
+        told = f"{shown(value)} is not a valid {of}"
         if inspect.isawaitable(value):
-            told += ", and nobody waits for it here: map_async does"
+            told += ", and is not awaited here; use map_async"
         super().__init__(told)
         self.of = of
 
@@ -244,7 +244,7 @@ def _fields(value: Any, checks: list[tuple[str, Change]], of: Type) -> dict[str,
     if isinstance(value, dict):
         unknown = value.keys() - {name for name, _ in checks}
         if unknown:
-            raise TypeError(f'"{min(map(str, unknown))}" is no field of {of}')
+            raise TypeError(f'"{min(map(str, unknown))}" is not a field of {of}')
         return {name: check(value.get(name)) for name, check in checks}
     if isinstance(value, tuple) and len(value) == len(checks):
         return {name: check(one) for one, (name, check) in zip(value, checks, strict=True)}

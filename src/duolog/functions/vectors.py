@@ -94,7 +94,7 @@ def results(found: Any, count: int) -> list[Any]:
             listed = getattr(found, name)()
             break
     else:
-        raise TypeError(f"returned {type(found).__name__}, which is no array")
+        raise TypeError(f"returned {type(found).__name__}, which is not an array")
     if not isinstance(listed, list) or len(listed) != count:
         length = len(listed) if isinstance(listed, list) else 1
         raise TypeError(f"returned {length} values for {count} records")

@@ -168,9 +168,9 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     def ask(question: bytes) -> bytes:
         if threading.get_ident() != serving:
             raise StatementError(
-                "a store is asked in a thread of a processor's own",
-                detail="The engine answers while it waits for a call, and nobody else.",
-                hint="Ask it in init, process or a callback, and give the thread what it found.",
+                "a store is accessed in a thread of the processor",
+                detail="The engine only answers while it waits for a call.",
+                hint="Read the store in init, process or a callback, and pass the value to the thread.",
             )
         progress.ask(question)
         _kind, _number, length = _HEADER.unpack(requests.read(_HEADER.size))

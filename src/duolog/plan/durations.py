@@ -32,7 +32,7 @@ def milliseconds(duration: Duration, what: str) -> int:
         whole, rest = divmod(duration, dt.timedelta(milliseconds=1))
         if rest:
             raise InvalidPlan(
-                f"the {what} {duration} is no whole number of milliseconds",
+                f"the {what} {duration} is not a whole number of milliseconds",
                 detail="Timestamps of records are milliseconds.",
             )
         return whole

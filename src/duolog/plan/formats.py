@@ -127,7 +127,7 @@ def _ensure_keys_are_texts(column: Column, what: str) -> None:
         if isinstance(of, Map) and of.key != STRING:
             raise InvalidPlan(
                 f"format JSON cannot carry the {what}",
-                detail=f'The names in an object are texts, and column "{column.name}" has a {of}.',
+                detail=f'The names in an object are texts, but column "{column.name}" has a {of}.',
                 hint=f"Declare MAP<STRING, {of.value}>.",
             )
 
@@ -139,7 +139,7 @@ def _ensure_plain(columns: tuple[Column, ...], what: str) -> None:
         if isinstance(column.type, Array | Map | Struct):
             raise InvalidPlan(
                 f"format DELIMITED cannot carry the {what}",
-                detail=f'A column is one text there, and column "{column.name}" has a {column.type}.',
+                detail=f'DELIMITED writes each column as one text, but column "{column.name}" has a {column.type}.',
                 hint='Use the format "JSON".',
             )
 

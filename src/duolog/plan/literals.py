@@ -54,7 +54,7 @@ def type_of_value(value: PlainValue) -> Type:  # noqa: PLR0911 - a table of case
             return DATE
         case _:
             raise TypeMismatch(
-                f"no type for the literal {value!r}",
+                f"cannot use a literal of this type: {value!r}",
                 detail="Literals are bool, int of 64 bits, float, str, bytes, Decimal, date, "
                 "datetime and None.",
                 hint='Write col("name") for a column, array(...) for several values.',

@@ -49,9 +49,9 @@ class KeptStore:
                 )
         if self.kind != "key-value" and self.retention_ms < max(1, self.window_ms):
             raise InvalidPlan(
-                f'store "{self.name}" would keep nothing',
-                detail=f"It keeps for {self.retention_ms} ms, and its windows are of {self.window_ms} ms.",
-                hint="Give a longer retention.",
+                f'store "{self.name}" would store nothing',
+                detail=f"Its retention is {self.retention_ms} ms, its windows have {self.window_ms} ms.",
+                hint="Use a longer retention.",
             )
 
     @property

@@ -94,10 +94,12 @@ class DelimitedSerde:
         try:
             texts = split_line(data.decode(), self._delimiter)
         except ValueError as error:
-            raise SerdeError("the bytes are no line", detail=f"{error}; {data[:40]!r}.") from error
+            raise SerdeError(
+                "the bytes are not a line", detail=f"{error}; {data[:40]!r}."
+            ) from error
         if len(texts) != len(self._columns):
             raise SerdeError(
-                f"the line has {len(texts)} columns, and {len(self._columns)} are expected",
+                f"the line has {len(texts)} columns, expected {len(self._columns)}",
                 detail=f"It starts with {data[:40]!r}.",
             )
         return tuple(map(_read, texts, self._columns))
@@ -109,7 +111,7 @@ def _read(text: str, column: Column) -> object:
     except (ValueError, binascii.Error, DecimalException) as error:
         raise SerdeError(
             f'cannot read column "{column.name}" of a line',
-            detail=f"{text!r} is no {column.type}.",
+            detail=f"{text!r} is not a valid {column.type}.",
         ) from error
 
 
@@ -152,11 +154,11 @@ def _in_quotes(line: str, start: int, delimiter: str) -> tuple[str, int]:
             while at < len(line) and line[at] != delimiter and line[at] in _SPACES:
                 at += 1
             if at < len(line) and line[at] != delimiter and line[at] not in _ENDS:
-                raise ValueError(f"{line[at]!r} stands behind quotes")
+                raise ValueError(f"{line[at]!r} follows a closing quote")
             return "".join(parts), at
         parts.append(_QUOTE)
         start = end + 2
-    raise ValueError("quotes do not end")
+    raise ValueError("a quote is not closed")
 
 
 def _quoted(text: str, delimiter: str, place: int) -> str:
@@ -183,7 +185,7 @@ def _value(text: str, of: Type) -> object:
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 

@@ -125,14 +125,14 @@ class JsonObjects:
         found, alone = parse(data)
         if not alone and (found is None or self._bare):
             raise SerdeError(
-                "there is text behind the JSON", detail=f"It starts with {data[:40]!r}."
+                "there is text after the JSON", detail=f"It starts with {data[:40]!r}."
             )
         if found is None:
             return None
         if self._bare:
             return (self._read(*self._readers[0], found),)
         if not isinstance(found, dict):
-            raise SerdeError("the JSON is no object", detail=f"It starts with {data[:40]!r}.")
+            raise SerdeError("the JSON is not an object", detail=f"It starts with {data[:40]!r}.")
         fields = self._fields(found)
         return tuple(
             self._read(column, read, fields.get(column.name)) for column, read in self._readers
@@ -144,7 +144,7 @@ class JsonObjects:
         except (TypeError, ValueError, OverflowError, DecimalException) as error:
             raise SerdeError(
                 f'cannot read column "{column.name}" from JSON',
-                detail=f"{value!r} is no {column.type}.",
+                detail=f"{value!r} is not a valid {column.type}.",
             ) from error
 
     def _encoded(self, text: str) -> bytes:
@@ -194,7 +194,7 @@ _SHORT: Final = {'"': '\\"', "\\": "\\\\"} | {
 
 def text_of(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return f'"{_ESCAPED.sub(lambda found: _escape(found[0]), value)}"'
 
 
@@ -247,13 +247,13 @@ def _struct_writer(of: Struct) -> Writer:
 
 def _integer(value: object) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no integer")
+        raise TypeError(f"{value!r} is not an integer")
     return str(value)
 
 
 def _boolean(value: object) -> str:
     if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is no boolean")
+        raise TypeError(f"{value!r} is not a boolean")
     return "true" if value else "false"
 
 
@@ -303,7 +303,7 @@ def parse(data: bytes) -> tuple[object, bool]:
         found, end = decoder.raw_decode(text)
         _ensure_shallow(found, data)
     except (ValueError, RecursionError) as error:
-        raise SerdeError("the bytes are no JSON", detail=f"{error}; {data[:40]!r}.") from error
+        raise SerdeError("the bytes are not JSON", detail=f"{error}; {data[:40]!r}.") from error
     return found, not text[end:].strip(_SPACE)
 
 

@@ -39,7 +39,7 @@ class KafkaSerde:
         except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
             raise SerdeError(
                 f'cannot write column "{self._column.name}"',
-                detail=f"{row[0]!r} is no {self._column.type}.",
+                detail=f"{row[0]!r} is not a valid {self._column.type}.",
             ) from error
 
     def deserialize(self, data: bytes | None) -> Row | None:
@@ -50,7 +50,7 @@ class KafkaSerde:
         except (struct.error, UnicodeDecodeError) as error:
             raise SerdeError(
                 f'cannot read column "{self._column.name}"',
-                detail=f"{len(data)} bytes are no {self._column.type}: {error}.",
+                detail=f"{len(data)} bytes are not a valid {self._column.type}: {error}.",
             ) from error
 
 

@@ -68,7 +68,7 @@ class WindowedSerde:
         if data is None:
             return None
         if len(data) < self._window.bytes:
-            raise SerdeError(f"{len(data)} bytes are no windowed key")
+            raise SerdeError(f"{len(data)} bytes are not a windowed key")
         key = self._inner.deserialize(data[: -self._window.bytes])
         if key is None or all(column is None for column in key):
             return None

@@ -375,7 +375,7 @@ class OutputTopic:
             LookupError: there is none.
         """
         if not self._written:
-            raise LookupError(f'topic "{self._topic}" has no record that was not read yet')
+            raise LookupError(f'topic "{self._topic}" has no unread record')
         return self._written.popleft()
 
     def read_records(self) -> list[WrittenRecord]:
@@ -428,7 +428,7 @@ def _ensure_on_kernel(plan: Plan) -> None:
     unknown |= dict.fromkeys(plan.key_functions, "asks a function for partitions")
     for name, what in unknown.items():
         raise InvalidPlan(
-            f'"{name}" {what}, which the kernel in memory does not',
+            f'"{name}" {what}, which the kernel in memory does not support',
             hint='Use the reference evaluator, engine="reference", or an EmbeddedCluster.',
             place=plan.places.get(name, ""),
         )

@@ -50,7 +50,7 @@ def test_a_stream_has_topics_or_a_pattern() -> None:
         topology.stream(value=str)
     with pytest.raises(StatementError, match="by their names or by a pattern"):
         topology.stream("orders", pattern="orders-.*", value=str)
-    with pytest.raises(StatementError, match="is no regular expression"):
+    with pytest.raises(StatementError, match="is not a regular expression"):
         topology.stream(pattern="orders-(", value=str)
 
 

@@ -64,7 +64,7 @@ def test_two_stores_of_one_name_are_told_with_both_lines_when_it_is_built() -> N
     grouped.count().to("one")  # the first store
     grouped.aggregate(flights=count()).to("two")  # the second store
 
-    with pytest.raises(StatementError, match='two stores are called "totals"') as caught:
+    with pytest.raises(StatementError, match='two stores have the name "totals"') as caught:
         topology.build()
 
     assert_at(caught.value, "the second store")

@@ -66,7 +66,7 @@ def feeding_itself(topology: Topology) -> None:
         ),
         (
             counting,
-            'cannot take rows back from accumulator "n" of "aggregate-3"',
+            'cannot subtract rows from accumulator "n" of "aggregate-3"',
             '"table-1" is a table: its rows change. The adder is (acc.n + 1).',
             "subtractor",
         ),
@@ -78,7 +78,7 @@ def feeding_itself(topology: Topology) -> None:
         ),
         (on_close, 'the windows of "aggregate-3"', "3600000 ms", 'grace="5 minutes"'),
         (until_close, 'the windows of "aggregate-3"', "3600000 ms", 'grace="5 minutes"'),
-        (without_an_end, 'never closes: that of "aggregate-3"', "", "suppress"),
+        (without_an_end, 'the window of "aggregate-3" never closes', "", "suppress"),
         (feeding_itself, 'topic "visits" feeds itself', "visits → visits", "loop=True"),
     ],
 )

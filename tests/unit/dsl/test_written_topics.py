@@ -37,7 +37,7 @@ def test_a_record_for_a_topic_that_was_not_named_fails() -> None:
     with pytest.raises(QueryError) as caught:
         TopologyDriver(topology).input_topic("orders").pipe_input(1, {"region": "asia", "n": 1})
 
-    assert 'topic "asia-orders" is none of the topics of' in (caught.value.detail or "")
+    assert 'topic "asia-orders" is not one of the topics of' in (caught.value.detail or "")
 
 
 def test_all_topics_that_may_be_named_are_created() -> None:
@@ -51,11 +51,13 @@ def test_all_topics_that_may_be_named_are_created() -> None:
 
 
 def test_topics_that_may_be_named_must_be_said() -> None:
-    with pytest.raises(StatementError, match="which topics may region name"):
+    with pytest.raises(StatementError, match="the topics of region are unknown"):
         orders(Topology("t")).to(col("region"))
-    with pytest.raises(StatementError, match="topics= is for a topic that an expression names"):
+    with pytest.raises(
+        StatementError, match="topics= is only for an expression that chooses a topic"
+    ):
         orders(Topology("t")).to("out", topics=TOPICS)
-    with pytest.raises(StatementError, match="n names no topic"):
+    with pytest.raises(StatementError, match="n is not the name of a topic"):
         orders(Topology("t")).to(col("n"), topics=TOPICS)
 
 

@@ -112,4 +112,4 @@ def test_no_store_keeps_what_its_changelog_could_not(make: Any, put: Any) -> Non
         pytest.raises(QueryError, match="cannot process") as failed,
     ):
         driver.input_topic("in").pipe_input("a", {"said": "x"})
-    assert "not negative" in (failed.value.detail or "")
+    assert "must not be negative" in (failed.value.detail or "")

@@ -91,7 +91,7 @@ def test_one_that_is_closed_as_its_task_was_elsewhere_writes_nothing_into_it(
     assert capsys.readouterr().out.splitlines()[:3] == [
         "found elsewhere",
         "all [('a', 'elsewhere')]",
-        'StatementError in close: store "said" is written in close',
+        'StatementError in close: store "said" was written in close',
     ]
 
 

@@ -101,7 +101,10 @@ def test_what_it_forwarded_before_it_raised_goes_on() -> None:
     ("said", "wanted"),
     [
         ("raise", r"Passing\.process \(test_processors\.py:\d+\): ValueError: no"),
-        ("wrong", r"Passing\.process \(test_processors\.py:\d+\): WrongType: 3 is no STRING"),
+        (
+            "wrong",
+            r"Passing\.process \(test_processors\.py:\d+\): WrongType: 3 is not a valid STRING",
+        ),
         ("nobody", r'Passing\.process \(test_processors\.py:\d+\): Passing has no child "nobody"'),
     ],
 )
@@ -189,7 +192,7 @@ def test_two_stores_of_one_name_that_differ_are_refused() -> None:
     stream.process(Passing, stores=[key_value_store("kept", key="id STRING", value="n BIGINT")])
     stream.process(Passing, stores=[key_value_store("kept", key="id STRING", value="n INT")])
 
-    with pytest.raises(StatementError, match='two stores are called "kept"'):
+    with pytest.raises(StatementError, match='two stores have the name "kept"'):
         topology.build()
 
 
@@ -207,8 +210,8 @@ async def made_later() -> Processor:
     [
         (Fixed, "is a FixedKeyProcessor"),
         (Passing(), "each task needs its own"),
-        (int, "is no Processor"),
-        (3, "makes none"),
+        (int, "is not a Processor"),
+        (3, "does not create one"),
         (Waiting, "process is a coroutine function"),
         (made_later, "made_later is a coroutine function"),
     ],
@@ -230,7 +233,7 @@ def test_one_that_cannot_begin_ends_the_query() -> None:
     with driven(Failing) as driver, pytest.raises(QueryError) as failed:
         driver.input_topic("in").pipe_input("a", {"said": ""})
 
-    assert 'was given no store "missing"' in failed.value.detail
+    assert 'has no store "missing"' in failed.value.detail
 
 
 class Scheduling(Processor):
@@ -269,16 +272,16 @@ async def wake(_now: int) -> None:
     [
         ((10,), 'cannot read the interval 10. Write "90 seconds",'),
         (("ten seconds",), "cannot read the interval 'ten seconds'. Write"),
-        (("0 s",), "an interval of 0 ms is shorter than a millisecond. Give a longer one"),
+        (("0 s",), "an interval of 0 ms is shorter than a millisecond. Use a longer one"),
         (
             (dt.timedelta(seconds=-1),),
-            "an interval of -1000 ms is shorter than a millisecond. Give a longer one",
+            "an interval of -1000 ms is shorter than a millisecond. Use a longer one",
         ),
         (
             ("1 s", "hourly"),
-            '\'hourly\' is no time to schedule by. By "stream time" or "wall clock".',
+            '\'hourly\' is not a kind of schedule. Use "stream time" or "wall clock".',
         ),
-        (("1 s", "wall clock", wake), "wake is a coroutine function: nobody would wait for it. "),
+        (("1 s", "wall clock", wake), "wake is a coroutine function, which is not awaited here. "),
     ],
 )
 def test_what_cannot_be_scheduled_is_told_in_whole_sentences(given: Any, told: str) -> None:
@@ -320,31 +323,31 @@ BOTH: Any = key_value_store("both", key="id STRING", value="said STRING, n BIGIN
     [
         (
             lambda context, _: context.store("lst"),
-            'Calling was given no store "lst". It was given last, both. Name it among stores= of the step.',
+            'Calling has no store "lst". Its stores are last, both. Add it to stores= of the step.',
         ),
         (
             lambda context, record: context.forward(record, "nope"),
-            'Calling has no child "nope". There is only one, without a name.',
+            'Calling has no child "nope". It has only one, without a name.',
         ),
         (
             lambda context, record: context.forward(record.with_value(7)),
-            '7 is no value of columns m. The value of a record is a dict by column. Give {"m": 7}.',
+            '7 is not a value of columns m. The value of a record must be a dict by column name. Use {"m": 7}.',
         ),
         (
             lambda context, record: context.forward(record.with_value({"m": "x"})),
-            "WrongType: 'x' is no BIGINT",
+            "WrongType: 'x' is not a valid BIGINT",
         ),
         (
             lambda context, _: context.store("last").put("a", {"said": "x"}),
-            "{'said': 'x'} is no value of store \"last\". A value of one column is kept without its name. Give 'x'.",
+            "{'said': 'x'} is not a value of store \"last\". A value of one column is stored without its name. Use 'x'.",
         ),
         (
             lambda context, _: context.store("last").put("a", 3),
-            "WrongType: 3 is no STRING",
+            "WrongType: 3 is not a valid STRING",
         ),
         (
             lambda context, _: context.store("both").put("a", 3),
-            '3 is no value of store "both". A value of several columns is a dict. Give {"said": …, "n": …}.',
+            '3 is not a value of store "both". A value of several columns must be a dict. Use {"said": …, "n": …}.',
         ),
     ],
 )
@@ -429,12 +432,15 @@ class Careless(Processor):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("float", r"a record has the timestamp 1\.5\. .* Give int\(time\.time\(\) \* 1000\)"),
-        ("text", r"a record has the timestamp '7'\. .* a whole number"),
-        ("far", r"a record has the timestamp 1180591620717411303424\. .* of 64 bits"),
-        ("no bytes", r"\(\('trace', '7'\),\) are no headers\. They are pairs of a name and bytes"),
-        ("a dict", r"\{'trace': b'7'\} are no headers"),
-        ("bytes", r"\[\(b'trace', b'7'\)\] are no headers"),
+        ("float", r"a record has the timestamp 1\.5\. .* Use int\(time\.time\(\) \* 1000\)"),
+        ("text", r"a record has the timestamp '7'\. .* an integer"),
+        ("far", r"a record has the timestamp 1180591620717411303424\. .* from 0 to"),
+        (
+            "no bytes",
+            r"\(\('trace', '7'\),\) are not headers\. They must be pairs of a name and bytes",
+        ),
+        ("a dict", r"\{'trace': b'7'\} are not headers"),
+        ("bytes", r"\[\(b'trace', b'7'\)\] are not headers"),
     ],
 )
 def test_what_no_record_has_is_refused_where_it_is_forwarded(said: str, told: str) -> None:

@@ -46,7 +46,7 @@ def raises() -> Sum:
 
 POISONS: dict[str, tuple[Callable[[], Sum], str]] = {
     "raises": (raises, "ValueError: no such sum"),
-    "gives-something-else": (lambda: cast("Sum", "sum"), "'sum' is no STRUCT"),
+    "gives-something-else": (lambda: cast("Sum", "sum"), "'sum' is not a valid STRUCT"),
     "ends-its-process": (lambda: os._exit(3), "its Python process has ended, exit status 3"),
     "never-returns": (
         lambda: cast("Sum", time.sleep(600)),

@@ -27,7 +27,7 @@ MEMORY = 1 << 30
 TIMEOUT_MS = 1500
 WHY = {
     1: "ValueError: unlucky",
-    2: "'two' is no BIGINT",
+    2: "'two' is not a valid BIGINT",
     3: f"has not returned within {TIMEOUT_MS} ms",
     4: "MemoryError",
     5: "its Python process has ended, exit status 3",

@@ -127,7 +127,7 @@ def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
     finally:
         chain.close()
 
-    assert told.read_text().startswith("a store is asked in a thread of a processor's own")
+    assert told.read_text().startswith("a store is accessed in a thread of the processor")
 
 
 class Minutes(Processor):

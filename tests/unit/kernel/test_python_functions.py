@@ -85,7 +85,7 @@ def test_one_that_gives_something_else_costs_its_record(outcomes: Callable[..., 
     found = outcomes(lambda n: "one" if n == 1 else n)
 
     assert found.values == [0, 2, 3]
-    assert "'one' is no BIGINT" in found.sample["reason"]
+    assert "'one' is not a valid BIGINT" in found.sample["reason"]
 
 
 def test_what_they_print_reaches_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,7 +306,7 @@ def made(at: str) -> int:
 def by_size(n: int, at: str) -> int | None:
     if n == 6:
         raise ValueError("nobody takes 6")
-    # Of 64 bits, of which the last 32 are a small number: it is no partition, and not that one.
+    # Of 64 bits, of which the last 32 are a small number: it is not a partition, and not that one.
     return None if n == 7 else n % 3 + (2**32 if n == 8 else 0)
 
 

@@ -136,7 +136,7 @@ def test_json_of_another_shape_is_refused(columns: str, text: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(SerdeError, match="the bytes are no JSON"):
+    with pytest.raises(SerdeError, match="the bytes are not JSON"):
         JsonSerde(EVERY_TYPE).deserialize(b"\xff\xfe")
 
 

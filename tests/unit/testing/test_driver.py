@@ -26,7 +26,7 @@ def test_every_update_of_a_table_is_written_in_order() -> None:
     assert out.read_record() == ("b", {"visits": 1}, 0)
     assert out.read_key_values() == [("a", {"visits": 1}), ("b", {"visits": 2})]
     assert len(out) == 0
-    with pytest.raises(LookupError, match='topic "visits-by-name" has no record'):
+    with pytest.raises(LookupError, match='topic "visits-by-name" has no unread record'):
         out.read_record()
 
 

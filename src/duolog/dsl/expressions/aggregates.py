@@ -182,7 +182,7 @@ def percentile(column: Expr | str, at: float | Sequence[float]) -> Expr:
     fractions = tuple(float(one) for one in (at if isinstance(at, Sequence) else [at]))
     if not fractions or not all(0 <= one <= 1 for one in fractions):
         raise InvalidPlan(
-            f"no percentile at {at!r}", hint="Fractions are from 0 to 1: 0.5 is the median."
+            f"{at!r} is not a fraction", hint="Use fractions from 0 to 1: 0.5 is the median."
         )
     return _aggregate("percentile", column, at=fractions if several else fractions[0])
 
@@ -222,11 +222,11 @@ def _first_or_last(
     function: str, column: Expr | str, n: int | None, by: By, *, nulls: bool
 ) -> Expr:
     if by not in {"offset", "time"}:
-        raise InvalidPlan(f"cannot take the {function} by {by!r}", hint='By "offset" or "time".')
+        raise InvalidPlan(f"cannot take the {function} by {by!r}", hint='Use "offset" or "time".')
     if n is not None and by == "time":
         raise InvalidPlan(
-            f"cannot keep the {function} {n} values by time",
-            hint='Take them by="offset", or top_k(row_time(), n, column).',
+            f"cannot take the {function} {n} values by time",
+            hint='Use by="offset", or top_k(row_time(), n, column).',
         )
     n = None if n is None else _positive("n", n)
     return _aggregate(function, column, n=n, by=by, nulls=nulls)
@@ -234,7 +234,7 @@ def _first_or_last(
 
 def _positive(name: str, value: int) -> int:
     if not 0 < value < 2**31:
-        raise InvalidPlan(f"{name}={value} is no number of values", hint="It is 1 or more.")
+        raise InvalidPlan(f"{name}={value} is not a number of values", hint="Use at least 1.")
     return value
 
 

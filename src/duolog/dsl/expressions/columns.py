@@ -58,7 +58,7 @@ class Expr(Handle):
 
     def __format__(self, _spec: str) -> str:
         raise InvalidPlan(
-            f"{self!r} has no value while the topology is built, so an f-string cannot have it",
+            f"{self!r} has no value while the topology is built, so it cannot be used in an f-string",
             hint='Write concat("order ", col("id").cast(str)). To print an expression, write {expression!r}.',
         )
 

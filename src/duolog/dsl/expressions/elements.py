@@ -37,8 +37,8 @@ def elements_of(
     given = [*columns, *by_name.values()]
     if len(given) != 1:
         raise InvalidPlan(
-            f"explode takes one ARRAY or MAP and not {len(given)}",
-            hint="For two arrays explode one after the other.",
+            f"explode takes one ARRAY or MAP, not {len(given)}",
+            hint="For two arrays, explode one after the other.",
         )
     known = node.schema.names
     names = tuple(by_name) or ((into,) if isinstance(into, str) else tuple(into))
@@ -78,7 +78,7 @@ def ensure_still_there(keyed: Node, values: tuple[Named, ...]) -> None:
         if both := sorted(taken & column_names(of)):
             raise InvalidPlan(
                 f'column "{name}" of the new value reads "{both[0]}", which is a column of the new key',
-                hint="Give that column of the key another name.",
+                hint="Rename that column of the key.",
             )
 
 

@@ -29,7 +29,7 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
         raise InvalidPlan(
             f"the keys of {_called(left)} and {_called(table)} have different names",
             detail=f"They are {keys[0]} and {keys[1]}.",
-            hint=f"Say what is matched with {', '.join(names_right)}: join(table, on={said}){other}.",
+            hint=f"Choose the columns that match {', '.join(names_right)}: join(table, on={said}){other}.",
         )
 
 
@@ -88,5 +88,5 @@ class JoinedNames:
     def _clash(self, name: str) -> InvalidPlan:
         return InvalidPlan(
             f'{_called(self._left)} and {_called(self._right)} both have a column "{name}"',
-            hint=f'Tell them apart: join(table, prefix="{self._right.name}_").',
+            hint=f'Use a prefix: join(table, prefix="{self._right.name}_").',
         )

@@ -77,7 +77,7 @@ def call(function: Function, *args: Expr | PlainValue, returns: object = None) -
         args = tuple(Expr(ColumnRef(name)) for name in parameters)
     if len(args) != len(parameters):
         raise InvalidPlan(
-            f"{_called(function)} has {len(parameters)} parameters, and gets {len(args)} values"
+            f"{_called(function)} has {len(parameters)} parameters, but gets {len(args)} values"
         )
     given = tuple(alone(arg) for arg in args)
     takes, types, shape = _taken(function, [(name, None) for name in parameters])
@@ -100,7 +100,7 @@ def call_with_columns(
     names = _parameters(function)
     if len(names) < len(first):
         raise InvalidPlan(
-            f"{_called(function)} has {len(names)} parameters, and gets {len(first)} values"
+            f"{_called(function)} has {len(names)} parameters, but gets {len(first)} values"
         )
     parts: list[tuple[str, Part]] = [
         (name, ((given,), None)) for name, given in zip(names, first, strict=False)
@@ -124,7 +124,7 @@ def result_of(function: Function, returns: object = None) -> Type:
         declared = typing.get_args(declared)[1]
     if declared is inspect.Parameter.empty:
         raise InvalidPlan(
-            f"{_called(function)} does not say what it returns",
+            f"{_called(function)} has no result type",
             hint="Annotate it, def f(n: int) -> float, or write call(f, …, returns=float).",
         )
     return _type_returned(declared)
@@ -144,13 +144,15 @@ def _parameters(function: Function) -> list[str]:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise InvalidPlan(
-            f"nobody knows the parameters of {_called(function)}",
-            hint="Write a function around it: lambda text: ….",
+            f"the parameters of {_called(function)} are unknown",
+            hint="Wrap it in a function: lambda text: ….",
         ) from error
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     wrong = [one.name for one in found if one.kind not in positional]
     if wrong:
-        raise InvalidPlan(f'{_called(function)} has the parameter "{wrong[0]}", which is no column')
+        raise InvalidPlan(
+            f'{_called(function)} has the parameter "{wrong[0]}", which is not a column'
+        )
     return [one.name for one in found if one.default is inspect.Parameter.empty]
 
 
@@ -162,7 +164,7 @@ def _hints(function: Function) -> dict[str, Any]:
         raise TypeMismatch(
             f"cannot read the annotations of {_called(function)}",
             detail=f"{error}.",
-            hint="Define what they name at the top of its module.",
+            hint="Define the types that they name at the top of its module.",
         ) from error
 
 
@@ -185,7 +187,7 @@ def _part(name: str, schema: Schema, function: Function) -> Part:
         f"column for the parameter of {_called(function)}", name, [*known, *_BESIDE]
     )
     error.hint = error.hint or (
-        "Call the parameter as a column, or `value`: a dict of the value's columns, lambda value: ...."
+        "Name the parameter after a column, or `value` for a dict of the value's columns: lambda value: ...."
     )
     raise error
 
@@ -265,8 +267,8 @@ def predicate(function: Function, schema: Schema) -> PythonCall:
     found = call_with_columns(function, schema, None if annotated else bool)
     if found.function.result != BOOLEAN:
         raise TypeMismatch(
-            f"{_called(function)} returns {found.function.result}, and no BOOLEAN",
-            hint="A record is kept for which it returns True.",
+            f"{_called(function)} returns {found.function.result}, not BOOLEAN",
+            hint="Return True for the records to keep.",
         )
     return found
 
@@ -289,6 +291,6 @@ def pair_of(of: Type, function: Function) -> tuple[Type, Type]:
             return key, value
         case _:
             raise TypeMismatch(
-                f"{_called(function)} returns {of}, and not a key with a value",
-                hint="Annotate it: def f(…) -> tuple[str, Priced], the key first; of flat_map a list of these.",
+                f"{_called(function)} returns {of}, not a key with a value",
+                hint="Annotate it: def f(…) -> tuple[str, Priced], key first; for flat_map, a list of these.",
             )

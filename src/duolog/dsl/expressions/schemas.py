@@ -102,7 +102,7 @@ def _fields(declared: object, inside: str, outer: tuple[object, ...]) -> tuple[C
     if any(declared is one for one in outer):
         raise InvalidPlan(
             f"{_name(declared)} contains itself",
-            detail="A row has as many columns as its type says.",
+            detail="A type cannot contain itself.",
         )
     named = declared if isinstance(declared, Mapping) else _annotations(declared)
     return tuple(
@@ -118,14 +118,14 @@ def _annotations(declared: Any) -> dict[str, object]:
         raise TypeMismatch(
             f"cannot read the annotations of {_name(declared)}",
             detail=f"{error}.",
-            hint="Define what they name at the top of its module.",
+            hint="Define the types that they name at the top of its module.",
         ) from error
     return {field.name: hints[field.name] for field in fields(declared)}
 
 
 def _field_name(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeMismatch(f"{name!r} is no name of a column", detail="Names are texts.")
+        raise TypeMismatch(f"{name!r} is not the name of a column", detail="Names must be texts.")
     return name
 
 
@@ -154,13 +154,13 @@ def _type(  # noqa: PLR0911 - a table of cases
 
 def _no_type(declared: object, inside: str) -> TypeMismatch:
     hints: dict[object, str] = {
-        list: "Say of what: list[str].",
-        dict: "Say of what: dict[str, int].",
+        list: "Add the element type: list[str].",
+        dict: "Add the types: dict[str, int].",
     }
-    default = 'Write it as text where no Python type fits: "DECIMAL(10,2)", "INT".'
+    default = 'Write it as text if no Python type fits: "DECIMAL(10,2)", "INT".'
     return TypeMismatch(
-        f"no type of a column for {_name(declared)}",
-        detail=f'It is that of "{inside}". {_KNOWN}' if inside else _KNOWN,
+        f"{_name(declared)} is not a column type",
+        detail=f'It is the type of "{inside}". {_KNOWN}' if inside else _KNOWN,
         hint=hints.get(declared, default) if isinstance(declared, type) else default,
     )
 

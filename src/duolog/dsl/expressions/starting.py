@@ -38,7 +38,9 @@ def start_of(given: Begin | None) -> Start:
     except InvalidPlan as error:
         raise _no_place(given, error.detail or error.hint) from error
     if start.ms < 0:
-        raise _no_place(given, "It is before 1970." if start.kind == "at" else "It has not come.")
+        raise _no_place(
+            given, "It is before 1970." if start.kind == "at" else "It is in the future."
+        )
     return start
 
 
@@ -60,7 +62,7 @@ def read_topics(topic: str | Sequence[str], pattern: str | None) -> list[str]:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise InvalidPlan(f"{pattern!r} is no regular expression", detail=f"{error}.") from error
+        raise InvalidPlan(f"{pattern!r} is not a regular expression", detail=f"{error}.") from error
     return [pattern]
 
 
@@ -76,8 +78,8 @@ def _in_time(given: Duration | dt.datetime | int) -> Start:
 
 def _no_place(given: object, why: str = "") -> InvalidPlan:
     return InvalidPlan(
-        f"{given!r} is no place to start",
+        f"{given!r} is not a start position",
         detail=why,
-        hint='Write "earliest", "latest", how long ago ("2 hours", a timedelta), or a time: a '
+        hint='Write "earliest", "latest", a duration before now ("2 hours", a timedelta), or a time: a '
         "datetime with its time zone, its text, or milliseconds since 1970.",
     )

@@ -131,8 +131,8 @@ def instant_ms(instant: dt.datetime | str) -> int:
         ) from error
     if at.tzinfo is None:
         raise InvalidPlan(
-            f"{at} is a time of day anywhere",
-            hint=f'Say where: "{at.isoformat()}+00:00", or a datetime with tzinfo.',
+            f"{at} has no time zone",
+            hint=f'Add one: "{at.isoformat()}+00:00", or a datetime with tzinfo.',
         )
     return (at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
 

@@ -72,7 +72,7 @@ def ensure_same_groups(sides: Sequence[Side]) -> None:
         if [column.type for column in one] != [column.type for column in other]:
             raise InvalidPlan(
                 f'the groups of streams "{side.group.parent}" and "{after.group.parent}" differ',
-                detail=f"They are by ({render_columns(one)}) and ({render_columns(other)}).",
+                detail=f"Their keys are ({render_columns(one)}) and ({render_columns(other)}).",
                 hint="Group both by columns of the same types.",
             )
 

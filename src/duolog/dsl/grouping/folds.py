@@ -39,7 +39,7 @@ def fold_of(
             _ensure_found_again(found, group)
         return found
     if initializer is None or adder is None:
-        raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
+        raise InvalidPlan("a custom aggregate needs an initializer and an adder")
     steps = (initializer, adder, subtractor, merger)
     if any(map(is_function, steps)):
         return python_fold(group, wanted, steps)
@@ -68,9 +68,9 @@ def _ensure_found_again(found: Fold, group: GroupBy) -> None:
     by_time = any(one.paged and RowTime() in walk(one.add) for one in found.accumulators)
     if by_time and isinstance(table, TableJoin):
         raise InvalidPlan(
-            f'cannot keep values of "{table}" by time',
-            detail="A row of a join has the later time of two rows, and no more when that one has gone.",
-            hint='Ask by a column of the row: top_k("changed_at", 1, "value").',
+            f'cannot aggregate values of "{table}" by time',
+            detail="A row of a join has the later timestamp of two rows, which changes when either row does.",
+            hint='Use a column of the row: top_k("changed_at", 1, "value").',
         )
 
 
@@ -89,7 +89,7 @@ def results_of(
         if text not in known:
             raise InvalidPlan(
                 f'result "{text}" is a constant text',
-                hint='Write an aggregate function, count() or sum_("amount"), which takes the column in brackets; '
+                hint='Write an aggregate function, count() or sum_("amount"), with the column in parentheses; '
                 f'or lit("{text}") for the text.',
             )
         if text in known:
@@ -110,8 +110,8 @@ def _ensure_aggregated(wanted: tuple[Named, ...], group: GroupBy) -> None:
             ):
                 raise InvalidPlan(
                     f'result "{name}" reads column "{part.name}" without an aggregate function',
-                    detail="A group has one value of that column for each of its records.",
-                    hint=f"Say which: {name}={_some_aggregate(part.name)}, or name the column in group_by(...).",
+                    detail="A group has a value of that column for each of its records.",
+                    hint=f"Aggregate it: {name}={_some_aggregate(part.name)}, or name the column in group_by(...).",
                 )
 
 

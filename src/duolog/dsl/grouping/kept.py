@@ -39,18 +39,19 @@ class Kept:
         """
         if self.windows is not None:
             raise InvalidPlan(
-                f"the groups have windows already: {self.windows}",
-                hint="Write windowed_by(...) once; for other windows begin at group_by(...) again.",
+                f"the groups already have windows: {self.windows}",
+                hint="Write windowed_by(...) once. For other windows, call group_by(...) again.",
             )
         if not isinstance(windows, Windows):
             said = f'"{windows}"' if isinstance(windows, str) else '"1 hour"'
             raise InvalidPlan(
-                f"{windows!r} does not say what kind of windows there are",
+                f"{windows!r} is not a kind of windows",
                 hint=f"Write windowed_by(tumbling({said})); others are hopping, sliding, session and calendar.",
             )
         if emit not in EMITS:
             raise InvalidPlan(
-                f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
+                f"results cannot be emitted {emit!r}",
+                hint='Write emit="on update" or emit="on close".',
             )
         idle_ms = None if idle is None else milliseconds(idle, "idle")
         return replace(self, windows=windows, emit=emit, idle_ms=idle_ms)

@@ -38,8 +38,8 @@ def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any])
     """
     if not all(step is None or is_function(step) for step in steps):
         raise InvalidPlan(
-            "some steps of the aggregate are functions, and others are not",
-            hint="Write them all as functions; call(function, acc(...), col(...)) is one as an expression.",
+            "some steps of the aggregate are functions, others are not",
+            hint="Write all of them as functions. As an expression, a function is call(function, acc(...), col(...)).",
         )
     initializer, adder, subtractor, merger = steps
     of = result_of(adder)

@@ -73,7 +73,7 @@ def _steps(what: str, group: GroupBy, kept: Mapping[str, Column], given: Columns
     steps = dict(named((), given, known))
     if steps.keys() != kept.keys():
         raise InvalidPlan(
-            f"the {what} does not say what becomes of each column",
+            f"the {what} does not set every column",
             detail=f"The adder has {', '.join(kept)}, the {what} {', '.join(steps) or 'none'}.",
         )
     for name, step in steps.items():
@@ -81,8 +81,8 @@ def _steps(what: str, group: GroupBy, kept: Mapping[str, Column], given: Columns
             if read not in known:
                 raise unknown_name("column", read, kept)
             raise InvalidPlan(
-                f"the {what} of {quote(name)} reads {quote(read)}, which reduce does not keep",
-                detail=f"It keeps {', '.join(map(quote, kept))}.",
+                f"the {what} of {quote(name)} reads {quote(read)}, which reduce does not store",
+                detail=f"It stores {', '.join(map(quote, kept))}.",
                 hint="Reduce that column too, or use aggregate(initializer=..., adder=...).",
             )
     return steps

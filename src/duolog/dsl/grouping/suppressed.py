@@ -28,17 +28,17 @@ def suppressed(
     """Add the node that buffers changes, and return the resulting table."""
     if (time_limit is None) == (until is None):
         raise InvalidPlan(
-            "changes are held back until their window closes, or for a time",
+            "suppress needs either a time limit or until=",
             hint='Write suppress(until="window close"), or suppress("10 minutes").',
         )
     if until not in {None, "window close"}:
         raise InvalidPlan(
-            f"changes cannot be held back until {until!r}",
+            f"changes cannot be buffered until {until!r}",
             hint='Write suppress(until="window close").',
         )
     if when_full not in {None, *_WHEN_FULL}:
         raise InvalidPlan(
-            f"nothing is done when {when_full!r}",
+            f"when_full={when_full!r} is unknown",
             hint='Write when_full="emit" or when_full="shut down".',
         )
     limit_ms = None if time_limit is None else milliseconds(time_limit, "time limit")

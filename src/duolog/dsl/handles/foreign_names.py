@@ -48,7 +48,7 @@ OF_RECORDS: Final = _rows(
         "rename withColumnRenamed withColumnsRenamed toDF": (
             'Write map_values("item", total=col("amount")), with every column to keep.'
         ),
-        "drop pop": 'Name the columns to keep: map_values("item", "amount").',
+        "drop pop": 'List the columns to keep: map_values("item", "amount").',
         "head tail limit take show sample first last display": (
             f"{_NO_END}Write print(limit=10) to see records as they pass, or {_ROWS_NOW}.head()."
         ),
@@ -80,15 +80,15 @@ OF_RECORDS: Final = _rows(
             'Write group_by("item").windowed_by(tumbling("1 hour")).count().'
         ),
         "windowed_by": 'Group first: group_by("item").windowed_by(tumbling("1 hour")).count().',
-        "withWatermark": 'Say how late records may be: tumbling("1 hour", grace="5 minutes").',
+        "withWatermark": 'Set how late records may be: tumbling("1 hour", grace="5 minutes").',
         "union unionAll unionByName append vstack concat": "Write merge(other_stream).",
         "through": 'Write repartition(), or to("topic") and topology.stream("topic", ...).',
-        "to_stream": "It is a stream already.",
+        "to_stream": "It is already a stream.",
         "branch": 'Write split(large=col("amount") > 100, default="small").',
         "foreachBatch": "Write for_each(function).",
         "queryableStoreName": "Write store_name.",
         "alias": 'Write named("step"), or prefix="c_" in a join.',
-        "persist cache checkpoint": "Leave it out: a stream that two steps read is computed once.",
+        "persist cache checkpoint": "Remove it: a stream that two steps read is computed once.",
         "start run": "Write Application(topology, bootstrap_servers=...).start().",
     }
 )
@@ -102,9 +102,9 @@ OF_GROUPS: Final = _rows(
         "window rolling resample": 'Write windowed_by(tumbling("1 hour")).',
         "apply transform fold": "Write aggregate(initializer=..., adder=...).",
         "filter map_values with_columns select to join to_stream to_table print select_key merge": (
-            "Make a table of the groups first: count() or aggregate(...)."
+            "Create a table of the groups first: count() or aggregate(...)."
         ),
-        "suppress": "Make a table of the windows first: count() or aggregate(...).",
+        "suppress": "Create a table of the windows first: count() or aggregate(...).",
     }
 )
 
@@ -158,12 +158,12 @@ OF_TOPOLOGIES: Final = _rows(
 OF_ARGUMENTS: Final = _rows(
     {
         "left_on right_on left_index right_index": (
-            'Write on="customer": the columns that are matched with the key of the other side.'
+            'Write on="customer": the columns that match the key of the other side.'
         ),
         "suffixes suffix lsuffix rsuffix": 'Write prefix="customer_" for the columns of the other side.',
-        "inplace": "Take what the step returns: it leaves the stream as it is.",
+        "inplace": "Use the result of the step: it does not change the stream.",
         "key": 'Write select_key("customer") before this step.',
-        "axis": "Leave it out: the steps are about records.",
+        "axis": "Remove it: the steps work on records.",
         "windows window": 'Join streams with within="5 minutes"; aggregate with windowed_by(...).',
     }
 )
@@ -208,7 +208,7 @@ def too_many_arguments(called: str, known: Iterable[Parameter]) -> UnknownArgume
     """Return the error for a call with too many positional arguments."""
     named = [f"{one.name}=..." for one in known if one.kind is Parameter.KEYWORD_ONLY]
     return UnknownArgument(
-        f"{called.rpartition('.')[2]}(...) has more arguments than it takes",
+        f"{called.rpartition('.')[2]}(...) has too many positional arguments",
         hint=f"Name them: {', '.join(named)}." if named else "",
     )
 

@@ -44,7 +44,7 @@ class Handle:
                 return object.__getattribute__(self, name)
             if name in self._columns():
                 raise UnknownMethod(
-                    f'{self._called()} has no attribute "{name}", which is the name of a column',
+                    f'{self._called()} has no attribute "{name}", but a column of this name',
                     hint=f'Write col("{name}"), as in filter(col("{name}").is_not_null()).',
                 )
             known = [one for one in dir(type(self)) if not one.startswith("_")]

@@ -48,13 +48,13 @@ class Within:
         if given:
             raise InvalidPlan(
                 f'a join with table "{other}" has no {given[0]}',
-                detail="A record is joined with the row that its key has when it comes.",
-                hint=f"Leave {given[0]}= out, or join the table's changes: to_stream().",
+                detail="A record is joined with the row of its key that exists when it arrives.",
+                hint=f"Remove {given[0]}=, or join the table's changes: to_stream().",
             )
         if kind == "outer":
             raise InvalidPlan(
                 f'a stream has no outer join with table "{other}"',
-                detail="A change of the table emits nothing by itself.",
+                detail="A change of the table emits nothing.",
                 hint="Use left_join(...), or join the table's changes: to_stream().",
             )
 
@@ -62,9 +62,9 @@ class Within:
         """Return the window of a join of two streams."""
         if self.within is None and self.before is None and self.after is None:
             raise InvalidPlan(
-                f'a join of stream "{left}" with stream "{right}" needs a difference of time',
-                detail="Each record is kept for later ones of the other stream, and not for ever.",
-                hint='Say how far apart two records may be: within="5 minutes". '
+                f'a join of stream "{left}" with stream "{right}" needs a time difference',
+                detail="Each record is stored for later records of the other stream, for a limited time.",
+                hint='Set the maximum time difference of two records: within="5 minutes". '
                 "To look up the latest row of a key, read the other topic with table(...).",
             )
         both = "0 ms" if self.within is None else self.within

@@ -71,13 +71,13 @@ class Deduplicated(Records):
         within_ms = milliseconds(within, "within")
         if within_ms < 1:
             raise InvalidPlan(
-                "duplicates within 0 ms are none",
-                hint='Say how far apart they may be: within="1 hour".',
+                "the time of duplicates must be positive",
+                hint='Set the maximum time difference: within="1 hour".',
             )
         if self.schema.window is not None:
             raise InvalidPlan(
                 f'cannot deduplicate "{self.node}", whose key has a window',
-                hint="Make the window's bounds columns first: select_key(...).",
+                hint="Turn the window's bounds into columns first: select_key(...).",
             )
         columns = [column.name for column in self.schema.key]
         given = columns if by is None else [by] if isinstance(by, str | Expr) else by

@@ -167,7 +167,7 @@ class Processing(Records):
         if not children:
             raise InvalidPlan(
                 "process_to needs the names of its children",
-                hint="process(...) has one without a name.",
+                hint="Use process(...) for a single child without a name.",
             )
         outputs = tuple(
             Output(called, self._made(*(of if isinstance(of, tuple) else (None, of))))
@@ -208,11 +208,9 @@ def _ensure_makes(processor: object, kind: type[Any]) -> None:
     """Raise a StatementError unless this creates processors of a kind."""
     for step in ("init", "process", "close"):
         if (of := getattr(processor, step, None)) is not None:
-            ensure_awaits_nothing(
-                of, f"A processor is called, and awaits nothing: write def {step}(self, …)."
-            )
+            ensure_awaits_nothing(of, f"Processors cannot await: write def {step}(self, …).")
     if not isinstance(processor, type) and callable(processor):
-        ensure_awaits_nothing(processor, "Give the class, or a function that returns a new one.")
+        ensure_awaits_nothing(processor, "Use the class, or a function that returns a new one.")
     other = "process_values" if kind is Processor else "process"
     wrong = FixedKeyProcessor if kind is Processor else Processor
     if isinstance(processor, type):
@@ -222,13 +220,13 @@ def _ensure_makes(processor: object, kind: type[Any]) -> None:
             )
         if not issubclass(processor, kind):
             raise InvalidPlan(
-                f"{processor.__name__} is no {kind.__name__}",
-                hint=f"class {processor.__name__}(duolog.{kind.__name__}): …",
+                f"{processor.__name__} is not a {kind.__name__}",
+                hint=f"Inherit: class {processor.__name__}(duolog.{kind.__name__}): …",
             )
     elif isinstance(processor, kind | wrong):
         raise InvalidPlan(
-            f"{type(processor).__name__} is given as one object, and each task needs its own",
-            hint=f"Give the class, or a function: lambda: {type(processor).__name__}(...).",
+            f"{type(processor).__name__} is a single object, but each task needs its own",
+            hint=f"Use the class, or a function: lambda: {type(processor).__name__}(...).",
         )
     elif not callable(processor):
-        raise InvalidPlan(f"{processor!r} is no {kind.__name__}, and makes none")
+        raise InvalidPlan(f"{processor!r} is not a {kind.__name__}, and does not create one")

@@ -154,8 +154,8 @@ class Records(Handle):
         if isinstance(topic, str):
             if topics:
                 raise InvalidPlan(
-                    "topics= is for a topic that an expression names",
-                    hint=f'Write to("{topic}"), once for each topic.',
+                    "topics= is only for an expression that chooses a topic",
+                    hint=f'Call to("{topic}") once for each topic.',
                 )
             return None, ()
         if not isinstance(topic, Expr):
@@ -164,9 +164,9 @@ class Records(Handle):
             )
         if isinstance(topics, str) or not topics:
             raise InvalidPlan(
-                f"which topics may {topic.expression} name?",
-                detail="Each is created before the first record comes.",
-                hint='Name them: to(..., topics=["eu-orders", "us-orders"]).',
+                f"the topics of {topic.expression} are unknown",
+                detail="Each topic is created before the first record is processed.",
+                hint='List them: to(..., topics=["eu-orders", "us-orders"]).',
             )
         return find_fields(topic.expression, self.schema.names), tuple(dict.fromkeys(topics))
 
@@ -294,7 +294,7 @@ class Records(Handle):
                 return call_with_columns(partitioner, self.schema)
             return key_function(partitioner, self.schema)
         raise TypeMismatch(
-            f"{partitioner!r} is no expression over columns, and no function of the key",
+            f"{partitioner!r} is neither an expression over columns nor a function of the key",
             hint='Write partitioner=col("region") % 4, or partitioner=function.',
         )
 
@@ -332,7 +332,7 @@ def _condition(condition: Any) -> Expr:
     # Python evaluates a comparison of two Python values before the call: filter("a" == "b").
     if not isinstance(condition, Expr):
         raise TypeMismatch(
-            f"{condition!r} is no condition over columns",
+            f"{condition!r} is not a condition over columns",
             hint='Write filter(col("dest") == "SFO").',
         )
     return condition

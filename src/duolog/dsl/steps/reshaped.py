@@ -135,8 +135,8 @@ class Reshaped(Processing):
         """
         if limit < 1 or retries < 0:
             raise InvalidPlan(
-                f"map_async with limit={limit} and retries={retries} looks nothing up",
-                hint="The limit is 1 at least, and retries are not negative.",
+                f"map_async with limit={limit} and retries={retries} performs no look-ups",
+                hint="Use a limit of at least 1, and retries of at least 0.",
             )
         pause_ms = milliseconds(backoff, "backoff")
         lookups = Lookups(limit, milliseconds(timeout, "timeout"), retries, pause_ms)
@@ -271,7 +271,9 @@ class Reshaped(Processing):
         wanted = {**(branches or {}), **named_branches}
         if not wanted or default in wanted:
             raise InvalidPlan(
-                f'two branches are called "{default}"' if wanted else "a split needs a condition",
+                f'two branches have the name "{default}"'
+                if wanted
+                else "a split needs a condition",
                 hint='Write split(large=col("amount") > 100, default="small").',
             )
         conditions = tuple(self._predicate(condition) for condition in wanted.values())
@@ -353,7 +355,7 @@ def _alone(functions: Sequence[Any]) -> Function:
     if len(functions) != 1 or not is_function(functions[0]):
         raise InvalidPlan(
             "a map needs a key",
-            hint='Say it, map("dest", key="carrier"); or give one function that returns a key and a value.',
+            hint='Set it, map("dest", key="carrier"), or use one function that returns a key and a value.',
         )
     function: Function = functions[0]
     return function

@@ -63,12 +63,12 @@ class ColumnsCodec:
     def _without_names(self, value: object) -> StatementError:
         names = [column.name for column in self._columns]
         if len(names) == 1:
-            hint = f'Give {{"{names[0]}": {values.shown(value)}}}.'
+            hint = f'Use {{"{names[0]}": {values.shown(value)}}}.'
         else:
-            hint = f"Give {_by_name(names)}."
+            hint = f"Use {_by_name(names)}."
         return StatementError(
-            f"{values.shown(value)} is no value of columns {', '.join(names)}",
-            detail="The value of a record is a dict by column.",
+            f"{values.shown(value)} is not a value of columns {', '.join(names)}",
+            detail="The value of a record must be a dict by column name.",
             hint=hint,
         )
 
@@ -98,8 +98,8 @@ class KeyCodec:
             return f"[{only.encode(key)}]".encode()
         if not isinstance(key, tuple) or len(key) != len(self._columns):
             raise StatementError(
-                f'{key!r} is no key of store "{self._store.name}"',
-                detail=f"It is a tuple of {', '.join(column.name for column in self._store.key)}.",
+                f'{key!r} is not a key of store "{self._store.name}"',
+                detail=f"It must be a tuple of {', '.join(column.name for column in self._store.key)}.",
             )
         if all(part is None for part in key):
             raise self._null()
@@ -114,7 +114,7 @@ class KeyCodec:
     def _null(self) -> StatementError:
         return StatementError(
             f'a key of store "{self._store.name}" is null',
-            hint="Look whether record.key is None first.",
+            hint="Check if record.key is None first.",
         )
 
 
@@ -147,16 +147,16 @@ class ValueCodec:
         given = values.shown(value)
         if self._alone and isinstance(value, dict) and list(value) == self.names:
             return StatementError(
-                f'{given} is no value of store "{self._store.name}"',
-                detail="A value of one column is kept without its name.",
-                hint=f"Give {values.shown(value[self.names[0]])}.",
+                f'{given} is not a value of store "{self._store.name}"',
+                detail="A value of one column is stored without its name.",
+                hint=f"Use {values.shown(value[self.names[0]])}.",
             )
         if self._alone:
             return error
         return StatementError(
-            f'{given} is no value of store "{self._store.name}"',
-            detail="A value of several columns is a dict.",
-            hint=f"Give {_by_name(self.names)}.",
+            f'{given} is not a value of store "{self._store.name}"',
+            detail="A value of several columns must be a dict.",
+            hint=f"Use {_by_name(self.names)}.",
         )
 
     def decode(self, parsed: Any) -> Any:

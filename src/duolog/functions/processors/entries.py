@@ -67,9 +67,9 @@ class Entries:
         """
         if self.refuses:
             raise StatementError(
-                f'store "{self._name}" is written in close',
-                detail="What close writes is not kept: the task may have gone on elsewhere.",
-                hint="Write it in process or in a callback; in close stores can be read.",
+                f'store "{self._name}" was written in close',
+                detail="Writes in close are not stored: the task may run elsewhere already.",
+                hint="Write it in process or in a callback; close can only read stores.",
             )
         time = self.timestamp_ms if timestamp_ms is None else timestamp_ms
         place = bucket, key

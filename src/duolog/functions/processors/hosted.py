@@ -132,8 +132,8 @@ class Hosted:
         made = self._definition.make()
         if not callable(getattr(made, "process", None)):
             raise StatementError(
-                f"{self._definition.called} gives {type(made).__name__}, which is no processor",
-                hint="Give a class that is a Processor, or a function that returns a new one each time.",
+                f"{self._definition.called} returns {type(made).__name__}, which is not a processor",
+                hint="Use a Processor class, or a function that returns a new one each time.",
             )
         return made
 
@@ -227,9 +227,9 @@ class Hosted:
         except KeyError:
             given = ", ".join(self._stores) or "none"
             raise StatementError(
-                f'{self._definition.called} was given no store "{name}"',
-                detail=f"It was given {given}.",
-                hint="Name it among stores= of the step.",
+                f'{self._definition.called} has no store "{name}"',
+                detail=f"Its stores are {given}.",
+                hint="Add it to stores= of the step.",
             ) from None
 
     def schedule(
@@ -239,15 +239,15 @@ class Hosted:
             of = PunctuationType(kind)
         except ValueError:
             raise StatementError(
-                f"{kind!r} is no time to schedule by",
-                hint='By "stream time" or "wall clock".',
+                f"{kind!r} is not a kind of schedule",
+                hint='Use "stream time" or "wall clock".',
             ) from None
-        ensure_awaits_nothing(callback, "Give a function that returns when it is done.")
+        ensure_awaits_nothing(callback, "Use a function that returns after its work is done.")
         interval_ms = milliseconds(interval, "interval")
         if interval_ms < 1:
             raise StatementError(
                 f"an interval of {interval_ms} ms is shorter than a millisecond",
-                hint='Give a longer one: "10 seconds".',
+                hint='Use a longer one: "10 seconds".',
             )
         made = self._schedules.add(of, interval_ms, self._clock(), callback, kept=self._begins)
         return _Cancel(made)
@@ -256,17 +256,17 @@ class Hosted:
         told = self._told
         if told is None:
             raise StatementError(
-                "a record is forwarded when nobody is called",
-                hint="Forward in init, process or a callback, and not from a thread beside them.",
+                "a record is forwarded outside of a call",
+                hint="Forward in init, process or a callback, not in another thread.",
             )
         if self._definition.fixed_key and not isinstance(record, FixedKeyRecord):
             raise StatementError(
-                f"{record!r} is no record whose key is fixed",
-                hint="Forward record.with_value(...), or use process() for records of other keys.",
+                f"{record!r} is not a record with a fixed key",
+                hint="Forward record.with_value(...), or use process() to change keys.",
             )
         if not isinstance(record, Record):
             raise StatementError(
-                f"{record!r} is no Record", hint="Forward Record(key, value, timestamp_ms)."
+                f"{record!r} is not a Record", hint="Forward Record(key, value, timestamp_ms)."
             )
         headers = checked_headers(record.headers) if record.headers else ()
         for number in self._children(to):
@@ -287,7 +287,8 @@ class Hosted:
                 or "only one, without a name"
             )
             raise StatementError(
-                f'{self._definition.called} has no child "{to}"', detail=f"There is {there}."
+                f'{self._definition.called} has no child "{to}"',
+                detail=f"It has {there}.",
             )
         return iter((self._outputs[to],))
 
@@ -326,8 +327,8 @@ class _Columns:
         parts = key if len(self._names) != 1 else (key,)
         if not isinstance(parts, tuple) or len(parts) != len(self._names):
             raise StatementError(
-                f"{key!r} is no key of columns {', '.join(self._names) or '(none)'}",
-                detail="A key of several columns is a tuple.",
+                f"{key!r} is not a key of columns {', '.join(self._names) or '(none)'}",
+                detail="A key of several columns must be a tuple.",
             )
         return {
             name: codec.check(part)

@@ -36,7 +36,7 @@ class Record:
         if not 0 <= self.timestamp_ms <= _TIMESTAMP_MAX:
             raise StatementError(
                 f"a record has the timestamp {self.timestamp_ms}",
-                detail="It is milliseconds since 1970, not negative, and of 64 bits.",
+                detail="It must be milliseconds since 1970, from 0 to 2**63 - 1.",
             )
 
     def with_key(self, key: Any) -> Self:
@@ -62,8 +62,8 @@ def _whole(timestamp_ms: Any) -> int:
     except TypeError:
         raise StatementError(
             f"a record has the timestamp {timestamp_ms!r:.100}",
-            detail="It is milliseconds since 1970, a whole number.",
-            hint="Give int(time.time() * 1000), say.",
+            detail="It must be an integer, in milliseconds since 1970.",
+            hint="Use int(time.time() * 1000), for example.",
         ) from None
 
 
@@ -80,9 +80,9 @@ def checked_headers(headers: Any) -> Headers:
     for name, value in found:
         if not isinstance(name, str) or not (value is None or isinstance(value, bytes)):
             raise StatementError(
-                f"{headers!r:.100} are no headers",
-                detail="They are pairs of a name and bytes, or None.",
-                hint='Give (("trace", b"7"),).',
+                f"{headers!r:.100} are not headers",
+                detail="They must be pairs of a name and bytes, or None.",
+                hint='Use (("trace", b"7"),).',
             )
     return found
 
@@ -103,16 +103,16 @@ class FixedKeyRecord(Record):
     def __post_init__(self) -> None:
         if self.made_by is not _MADE_HERE:
             raise StatementError(
-                "a record with a fixed key is made of one that came",
-                hint="Forward record.with_value(...). A processor of process() may make new ones: Record(...).",
+                "a record with a fixed key must be a copy of an input record",
+                hint="Forward record.with_value(...). Only a processor of process() can create new records: Record(...).",
             )
         Record.__post_init__(self)
 
     def with_key(self, key: Any) -> NoReturn:
         """Refuse: the key is fixed."""
         raise StatementError(
-            f"the key of a record of process_values() stays what it is, and does not become {key!r}",
-            hint="Use process(): records are then shuffled behind it, where that is needed.",
+            f"the key of a record of process_values() cannot be changed to {key!r}",
+            hint="Use process(): records are then shuffled after it if necessary.",
         )
 
 

@@ -96,8 +96,8 @@ class Store:
     def _ensure_time(self, at: int) -> None:
         if at < 0:
             raise StatementError(
-                f'what store "{self.name}" is to keep is of {at} ms',
-                detail="Times are milliseconds since 1970, and not negative.",
+                f'a row of store "{self.name}" has the time {at} ms',
+                detail="Times are milliseconds since 1970, and must not be negative.",
             )
 
     def _wanted(self, low: Any, high: Any) -> Callable[[tuple[Any, ...]], bool]:
@@ -354,7 +354,7 @@ class SessionStore(_Segmented):
     def put(self, key: Any, start_ms: int, end_ms: int, value: Any) -> None:
         """Set the value of a key's session; None deletes it. An expired session is dropped."""
         if start_ms > end_ms:
-            raise StatementError(f"a session from {start_ms} to {end_ms} ms ends before it begins")
+            raise StatementError(f"a session from {start_ms} to {end_ms} ms ends before it starts")
         self._put(key, end_ms, start_ms, value)
 
     def remove(self, key: Any, start_ms: int, end_ms: int) -> None:

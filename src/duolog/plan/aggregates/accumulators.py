@@ -108,7 +108,7 @@ class Accumulators:
         """Raise a StatementError if rows are subtracted, which this aggregate does not support."""
         if self.undo:
             raise InvalidPlan(
-                f"cannot keep {aggregate} over a grouped table", detail=detail, hint=hint
+                f"cannot compute {aggregate} over a grouped table", detail=detail, hint=hint
             )
 
 

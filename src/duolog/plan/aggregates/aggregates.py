@@ -108,7 +108,7 @@ def custom_fold(
     for step, given in given_steps:
         if given.keys() != initial.keys():
             raise InvalidPlan(
-                f"the {step} does not say what becomes of each accumulator",
+                f"the {step} does not set every accumulator",
                 detail=f"The initializer has {_names(initial)}, the {step} {_names(given)}.",
             )
     types = {name: type_of(expression, Scope(())) for name, expression in initial.items()}

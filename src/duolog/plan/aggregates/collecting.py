@@ -78,8 +78,8 @@ def _first_or_last(kept: Accumulators, aggregate: Aggregate) -> Expression:
     if kept.undo and options["by"] == "offset":
         kept.refuse_undo(
             aggregate,
-            "Rows of a table change and go: none of them stays the one that came first.",
-            'Ask for the row that changed first or last: by="time".',
+            "Rows of a table change and can be deleted, so no row stays the first one.",
+            'Use the row that changed first or last: by="time".',
         )
     if kept.undo:
         pair = unless_null(arg, call("SORTABLE", RowTime(), arg), options["nulls"])
@@ -192,9 +192,9 @@ def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
     nulls = dict(aggregate.options)["nulls"]
     if kept.undo and nulls:
         raise InvalidPlan(
-            f"cannot keep {aggregate} over a grouped table",
-            detail="A set of a table's rows does not hold null.",
-            hint="Leave nulls=True out, or aggregate the table's stream with to_stream().",
+            f"cannot compute {aggregate} over a grouped table",
+            detail="A set over a table cannot contain null.",
+            hint="Remove nulls=True, or aggregate the table's changes: to_stream().",
         )
     if kept.undo:
         return read_of_all(kept, name, arg, _as_it_is, "VALUES_LEAST", limit=limit, distinct=True)
@@ -286,8 +286,8 @@ def _field_names(aggregate: Aggregate) -> list[str]:
     ]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidPlan(
-            f'two fields of {aggregate} are called "{twice}"',
-            hint='Give one another name: col("price").alias("euro").',
+            f'two fields of {aggregate} have the name "{twice}"',
+            hint='Rename one: col("price").alias("euro").',
         )
     return names
 
@@ -339,7 +339,7 @@ def distinct_of_all(kept: Accumulators, arg: Expression) -> Expression:
 def _approx_count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
     kept.refuse_undo(
         aggregate,
-        "A sketch does not know how often it has seen a value, and cannot take one back.",
+        "A sketch does not count its values, so it cannot subtract one.",
         "Count exactly: count_distinct(...).",
     )
     arg = _arg(aggregate)
@@ -462,8 +462,8 @@ def _as_it_is(found: Expression) -> Expression:
 def _ensure_ordered(of: Type, aggregate: Aggregate) -> None:
     if map_in(of):
         raise TypeMismatch(
-            f"cannot keep {aggregate}",
-            detail=f"It compares values, and a {of} has no order and no equality.",
+            f"cannot compute {aggregate}",
+            detail=f"It compares values, but values of {of} cannot be compared.",
         )
 
 

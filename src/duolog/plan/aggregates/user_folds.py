@@ -47,8 +47,8 @@ def user_fold(kept: Accumulators, aggregate: Aggregate, of: Kept) -> Expression:
     if "undo" not in steps:
         kept.refuse_undo(
             aggregate,
-            f"{of.routine.function.name} has no undo.",
-            "Give it one: undo(self, kept, value).",
+            f"{of.routine.function.name} has no `undo`.",
+            "Add one: undo(self, kept, value).",
         )
     types = of.routine.arguments
     kept.by_name[name] = Accumulator(

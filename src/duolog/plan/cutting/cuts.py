@@ -233,7 +233,7 @@ class _Cutter:
         if not self._unite(one, other):
             raise InvalidPlan(
                 f'"{one}" and "{other}" cannot share a store',
-                detail="Records are shuffled on their way from the one to the other, to other tasks.",
+                detail="Records are shuffled to other tasks between the two.",
                 hint="Keep the key between them: process_values(...) does.",
             )
 

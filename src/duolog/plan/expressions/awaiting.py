@@ -31,9 +31,9 @@ def ensure_awaits_nothing(function: Callable[..., Any], hint: str) -> None:
     """
     called = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
     if is_coroutine(function) or is_async_generator(function):
-        raise InvalidPlan(f"{called} is a coroutine function: nobody would wait for it", hint=hint)
+        raise InvalidPlan(f"{called} is a coroutine function, which is not awaited here", hint=hint)
     if is_generator(function):
-        raise InvalidPlan(f"{called} is a generator: nobody would run it", hint=hint)
+        raise InvalidPlan(f"{called} is a generator function, which would not run", hint=hint)
 
 
 def _forms(function: Any) -> tuple[Any, ...]:

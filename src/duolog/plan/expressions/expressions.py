@@ -315,8 +315,8 @@ def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
             return LambdaOf("LAMBDA", of_parameters, type_of(body, scope))
         case _:
             raise TypeMismatch(
-                f"{expression} does not stand for one value of a record",
-                hint="Aggregate functions belong into aggregate(...) after group_by(...).",
+                f"{expression} is not a single value of a record",
+                hint="Use aggregate functions in aggregate(...) after group_by(...).",
             )
 
 
@@ -386,15 +386,15 @@ _METADATA: Final[dict[str, Type]] = {
 def _not_at_hand(expression: Metadata | WallClock) -> InvalidPlan:
     if isinstance(expression, WallClock):
         return InvalidPlan(
-            "the wall clock is no part of a record",
-            detail="What is computed again after a failure would come out otherwise.",
-            hint="Take it as the timestamp of a source: stream(..., timestamp=wall_clock()).",
+            "the wall clock is not part of a record",
+            detail="A repetition after a failure would compute another value.",
+            hint="Use it as the timestamp of a source: stream(..., timestamp=wall_clock()).",
         )
     return InvalidPlan(
-        f"{expression} is known of a stream's record only",
-        detail="A row of a table is computed again where it is looked up or taken back; "
-        "the record that brought it is gone by then.",
-        hint="Keep it in a column of the stream, or read the changes: to_stream().with_columns(...).",
+        f"{expression} is only available for records of a stream",
+        detail="A row of a table is computed again when it is looked up or subtracted; "
+        "the record that wrote it is no longer available then.",
+        hint="Store it in a column of the stream, or read the changes: to_stream().with_columns(...).",
     )
 
 
@@ -434,11 +434,11 @@ def _parts_of(given: Type) -> str:
         case Struct(fields=fields):
             return f"has the fields {render_columns(fields)}"
         case Array():
-            return f"is {_a(given)}: its elements are counted from 0, by INT or BIGINT"
+            return f"is {_a(given)}: its elements have an INT or BIGINT index from 0"
         case Map(key=key):
             return f"is {_a(given)}: its keys are {key}"
         case _:
-            return f"is {_a(given)}, which has no parts; a STRUCT, an ARRAY and a MAP have some"
+            return f"is {_a(given)}, which has no parts, unlike a STRUCT, ARRAY or MAP"
 
 
 def _a(of: Type) -> str:

@@ -233,7 +233,7 @@ def _whole(name: str, types: Types) -> Type:
 
 def _mismatch(name: str, types: Types, wanted: str, hint: str = "") -> TypeMismatch:
     if name == "+" and STRING in types:
-        hint = "Write concat(...) to put texts together."
+        hint = "Write concat(...) to join texts."
     return TypeMismatch(
         f'"{name}" does not take ({", ".join(map(str, types))})',
         detail=f"It takes {wanted}.",

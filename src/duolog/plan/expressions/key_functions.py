@@ -48,7 +48,9 @@ class KeyFunction(Expression):
         if found is None:
             return None
         if isinstance(found, bool) or not hasattr(found, "__index__"):
-            raise ValueError(f"{found!r} is no partition: an int, or None where the key chooses")
+            raise ValueError(
+                f"{found!r} is not a partition: it must be an int, or None if the key decides"
+            )
         partition = operator.index(found)
         if not 0 <= partition <= PARTITIONS_MAX:
             raise ValueError(f"the partition is {partition}")
@@ -65,7 +67,7 @@ def key_function(function: Callable[[Any], int | None], schema: Schema) -> KeyFu
     ensure_awaits_nothing(function, "Give a function that returns the partition.")
     if not schema.key:
         raise InvalidPlan(
-            f"{found.called} chooses by a key, and records have none",
-            hint='Give them one, select_key(...), or choose by a column: partitioner=col("region") % 4.',
+            f"{found.called} chooses a partition by key, but the records have no key",
+            hint='Set a key with select_key(...), or choose by a column: partitioner=col("region") % 4.',
         )
     return found

@@ -73,16 +73,16 @@ class PythonFunction:
     def __post_init__(self) -> None:
         if self.lookups is None and is_coroutine(self.function):
             raise InvalidPlan(
-                f"{self.called} is a coroutine function: nobody would wait for it here",
-                hint="Give it to map_async, which waits for many at once; or write def.",
+                f"{self.called} is a coroutine function, which is not awaited here",
+                hint="Use map_async, which awaits it; or write def.",
             )
         if is_async_generator(self.function) or (
             is_generator(self.function)
             and not (isinstance(self.result, Array) and self.takes == "values")
         ):
             raise InvalidPlan(
-                f"{self.called} is a generator, and yields where one {self.result} is needed",
-                hint="Return the value; several records of one are made by flat_map, from a list.",
+                f"{self.called} is a generator function, but must return one {self.result}",
+                hint="Return the value. To create several records, return a list in flat_map.",
             )
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class PythonFunction:
             raise TypeMismatch(
                 f"{self.called} does not take {_listed(given)}",
                 detail=f"It takes {_listed(self.parameters)}.",
-                hint="A parameter's annotation says what it takes; cast(...) makes a column fit.",
+                hint="Change the annotation of the parameter, or cast the column: .cast(...).",
             )
 
     def over(self, given: tuple[Type, ...]) -> "PythonFunction":

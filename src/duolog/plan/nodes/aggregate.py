@@ -82,21 +82,21 @@ class AggregateNode(Node):
             self.group.is_table or any(kept.paged for kept in self.accumulators)
         ):
             raise InvalidPlan(
-                f'rows of an aggregate of table "{self.group.parent}" have no time to live',
-                detail="What has gone with a group could not be taken back when its rows change.",
-                hint="Leave ttl= out, or aggregate the table's changes: to_stream().",
+                f'rows of an aggregate over table "{self.group.parent}" cannot have a ttl',
+                detail="After a group has expired, its old rows could not be subtracted when they change.",
+                hint="Remove ttl=, or aggregate the table's changes: to_stream().",
             )
         if self.windows and self.ttl_ms is not None:
             raise InvalidPlan(
-                "rows of windows have no time to live of their own",
-                detail="They go when their windows have closed.",
-                hint="Leave ttl= out; grace= says how long windows take late records, and retention= how "
-                "long their rows are kept.",
+                "rows of windows cannot have a ttl",
+                detail="They expire after their windows have closed.",
+                hint="Remove ttl=. Set grace= for late records, and retention= for how "
+                "long rows are stored.",
             )
         if self.windows and self.group.is_table:
             raise InvalidPlan(
                 f'cannot aggregate table "{self.group.parent}" in windows',
-                detail="A row of a table stands until it changes: it is in no window.",
+                detail="A row of a table is valid until it changes, so it is not in a window.",
                 hint="Aggregate the table's changes: to_stream().",
             )
         if self.windows and self.emits_on_close:
@@ -112,12 +112,12 @@ class AggregateNode(Node):
             if isinstance(self.windows, SessionWindows) and accumulator.merge is None:
                 raise InvalidPlan(
                     f'cannot merge accumulator "{accumulator.name}" of two sessions in "{self}"',
-                    detail=f"Sessions that come together become one: {self.windows}.",
+                    detail=f"Sessions are merged when a record connects them: {self.windows}.",
                     hint="Give the aggregation a merger.",
                 )
             if self.group.is_table and accumulator.subtract is None:
                 raise InvalidPlan(
-                    f'cannot take rows back from accumulator "{accumulator.name}" of "{self}"',
+                    f'cannot subtract rows from accumulator "{accumulator.name}" of "{self}"',
                     detail=f'"{self.group.parent}" is a table: its rows change. The adder is {accumulator.add}.',
                     hint="Give the aggregation a subtractor.",
                 )
@@ -151,12 +151,12 @@ class AggregateNode(Node):
             return
         if not (self.windows and self.emits_on_close):
             raise InvalidPlan(
-                f'an idle timeout closes windows, and results of "{self}" do not leave on close',
-                hint='Leave idle= out, or write emit="on close".',
+                f'an idle timeout closes windows, but results of "{self}" are not emitted on close',
+                hint='Remove idle=, or write emit="on close".',
             )
         if self.idle_ms < 1:
             raise InvalidPlan(
-                "an idle timeout has no length", hint="Give it a millisecond or more."
+                "the idle timeout must be positive", hint="Use at least a millisecond."
             )
 
     @property

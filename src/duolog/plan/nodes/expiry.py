@@ -18,7 +18,7 @@ def ttl_of(table: Node) -> int | None:
 
 def ensure_ttl(ttl_ms: int | None) -> None:
     if ttl_ms is not None and ttl_ms < 1:
-        raise InvalidPlan("a row has no time to live", hint="Give ttl= a millisecond or more.")
+        raise InvalidPlan("the ttl must be positive", hint="Use at least a millisecond for ttl=.")
 
 
 def ensure_stays(table: Node, action: str) -> None:
@@ -26,9 +26,9 @@ def ensure_stays(table: Node, action: str) -> None:
     if ttl_of(table) is not None:
         raise InvalidPlan(
             f'cannot {action} table "{table}"',
-            detail=f"Its rows go after {ttl_of(table)} ms, and nobody is told: what was added could not "
-            "be taken back.",
-            hint="Leave ttl= out, or take the table's changes: to_stream().",
+            detail=f"Its rows expire silently after {ttl_of(table)} ms: what they added could not "
+            "be subtracted.",
+            hint="Remove ttl=, or use the table's changes: to_stream().",
         )
 
 

@@ -68,7 +68,7 @@ class Explode(Node):
         found = [type_of(array, scope) for array in self.arrays]
         if len(self.into) != len(found) or not all(isinstance(of, Array) for of in found):
             raise InvalidPlan(
-                "what is walked side by side are arrays, with a name for each",
+                "parallel explodes require arrays, and a name for each",
                 detail=f"{', '.join(map(str, self.arrays))} into {', '.join(self.into)}.",
             )
         return [
@@ -86,13 +86,13 @@ class Explode(Node):
             case _:
                 raise TypeMismatch(
                     f"{self.of} has no elements",
-                    detail=f"It is {of}; an ARRAY and a MAP have some.",
+                    detail=f"It is {of}; only an ARRAY or a MAP has elements.",
                 )
         if len(types) != len(self.into):
             wanted = "one name" if len(types) == 1 else "two names, for key and value,"
             raise InvalidPlan(
-                f"{self.of} needs {wanted} for what is in it",
-                detail=f"It is {of}; given are: {', '.join(self.into) or 'none'}.",
+                f"{self.of} requires {wanted} for its elements",
+                detail=f"It is {of}. Given: {', '.join(self.into) or 'none'}.",
                 hint='Write explode(..., into=("name", "value")).' if len(types) > 1 else "",
             )
         return [Column(name, kind) for name, kind in zip(self.into, types, strict=True)]

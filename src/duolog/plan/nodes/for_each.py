@@ -27,7 +27,7 @@ class ForEach(End):
                 f"{self.function!r} cannot be called", hint="Give a function of one record."
             )
         ensure_awaits_nothing(
-            self.function, "Give a function that returns when the record is done."
+            self.function, "Use a function that returns after it has processed the record."
         )
         ensure_json(self, "to call a function with them")
 

@@ -74,9 +74,9 @@ class Numbered(Node):
         if [column.type for column in found] != [column.type for column in wanted]:
             raise InvalidPlan(
                 f'cannot join table "{self.left}" with table "{self.right}"',
-                detail=f"What is matched is ({render_columns(found)}), the key of "
+                detail=f"The matched columns are ({render_columns(found)}), the key of "
                 f'"{self.right}" is ({render_columns(wanted)}).',
-                hint="Match columns of the same types; cast one, or declare it so.",
+                hint="Match columns of the same types: cast one, or change its declaration.",
             )
 
     @cached_property

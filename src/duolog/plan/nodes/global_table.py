@@ -77,7 +77,7 @@ class GlobalTableJoin(Node):
                 detail=f"{', '.join(map(str, self.keys)) or 'Nothing'} of type "
                 f"({', '.join(map(str, given))}) is matched with the table's key "
                 f"({render_columns(self.table.schema.key)}).",
-                hint="Give join(..., on=...) an expression for each key column, cast to its type.",
+                hint="Set join(..., on=...) to one expression per key column, cast to its type.",
             )
         assert self.schema is not None
 
@@ -126,9 +126,9 @@ def ensure_read_once(sources: Iterable[Source]) -> None:
         kinds.setdefault(source.topic, set()).add(isinstance(source, GlobalTableSource))
         if len(kinds[source.topic]) > 1:
             raise InvalidPlan(
-                f'topic "{source.topic}" is read as a global table and otherwise too',
-                detail="A global table is there before any stream or other table is read.",
-                hint="Read it in one way; a stream or table can be joined with itself.",
+                f'topic "{source.topic}" is read as a global table and in another way',
+                detail="A global table is loaded before any stream or other table is read.",
+                hint="Read it in one way. A stream or table can be joined with itself.",
             )
 
 

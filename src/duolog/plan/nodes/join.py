@@ -112,7 +112,7 @@ def key_hint(left: tuple[Column, ...], right: tuple[Column, ...]) -> str:
         'Write select_key(id=col("id").cast("BIGINT")) before the join, or declare both keys alike.'
     """
     if not left or len(left) != len(right):
-        return "Give the stream the other side's key with select_key(...)."
+        return "Set the other side's key with select_key(...)."
     keys = (
         f'{has.name}=col("{has.name}")'
         + ("" if has.type == wanted.type else f'.cast("{wanted.type}")')
@@ -127,21 +127,21 @@ def ensure_same_windows(left: Node, right: Node) -> None:
         return
     windowed = left if left.schema.window is not None else right
     called = f'{"table" if windowed.is_table else "stream"} "{windowed}"'
-    hint = "Make both with the same windows, or read them with the same windowed=..."
+    hint = "Use the same windows for both, or read them with the same windowed=..."
     if right.schema.window is None:
-        hint += ". Or give this one a key of plain columns: " + (
+        hint += ". Or set a key of plain columns: " + (
             'to_stream().select_key(...).to("topic"), and read that.'
             if left.is_table
             else "select_key(...)."
         )
     elif left.schema.window is None and not left.is_table:
-        hint += ". A stream gets such a key where `on` names it: the columns, start and end."
+        hint += ". For a stream, set `on` to the key columns, start and end of the window."
     both = f"({render_columns(left.schema.key)}) and ({render_columns(right.schema.key)})"
     detail = f"Their keys are {both}."
     if left.schema.window and right.schema.window:
         detail += (
-            f" Windows of {_size(left.schema.window)} and {_size(right.schema.window)}: a row would "
-            "meet whatever begins with its window, and end otherwise."
+            f" Windows of {_size(left.schema.window)} and {_size(right.schema.window)}: a row would be joined with "
+            "a window that has the same start but another end."
         )
     raise InvalidPlan(
         f'cannot join "{left}" with "{right}": '
@@ -163,10 +163,10 @@ def ensure_history(table: Node, grace_ms: int) -> None:
     """Raise a StatementError if a table's history is shorter than the time for which records are buffered."""
     history_ms = table.history_ms
     if history_ms is None or history_ms < grace_ms:
-        kept = "the last ones" if history_ms is None else f"those of the last {history_ms} ms"
+        kept = "the latest rows" if history_ms is None else f"the rows of the last {history_ms} ms"
         raise InvalidPlan(
             f'a join with table "{table}" cannot wait {grace_ms} ms',
-            detail=f"By then the row of a record's time may be gone: of its rows the table keeps {kept}.",
+            detail=f"By then, the row of a record's time may be gone: the table stores {kept}.",
             hint="Read its topic as a versioned table: table(..., history=...), at least as long as "
-            "grace. What is made of tables by an aggregate or a join has no versions.",
+            "grace. Results of aggregates and joins have no versions.",
         )

@@ -23,9 +23,9 @@ def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
             if way is not None:
                 raise InvalidPlan(
                     f'topic "{topic}" feeds itself',
-                    detail=f"What is read from it leads back to it: {' → '.join(way)}. Without an "
-                    "end a record would go round for ever.",
-                    hint=f'Write to another topic; or say that it is meant: to("{topic}", loop=True).',
+                    detail=f"Records read from it are written back to it: {' → '.join(way)}. Without a "
+                    "condition, a record would loop forever.",
+                    hint=f'Write to another topic, or permit the loop: to("{topic}", loop=True).',
                     place=places.get(sink.name, ""),
                 )
 

@@ -28,8 +28,8 @@ class Merge(Node):
                 raise InvalidPlan(
                     f'the columns of streams "{first}" and "{other}" differ',
                     detail=f"They are {first.schema} and {other.schema}.",
-                    hint="What is merged has the same columns, of the same types: map_values(...) "
-                    "gives a stream others, select_key(...) another key.",
+                    hint="Merged streams must have the same columns and types: map_values(...) "
+                    "changes the value, select_key(...) the key.",
                 )
 
     @property

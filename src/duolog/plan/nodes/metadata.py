@@ -55,7 +55,7 @@ class SetHeaders(_Beside):
             if found not in {STRING, BYTES, NULL}:
                 raise TypeMismatch(
                     f'header "{header}" cannot be {found}',
-                    detail="A header is bytes, or a text, which is written in UTF-8.",
+                    detail="A header must be BYTES or STRING, which is written in UTF-8.",
                     hint="Cast it: .cast(str).",
                 )
 
@@ -95,6 +95,4 @@ def ensure_header_names(names: tuple[str, ...]) -> None:
     """Raise a StatementError if a name is empty or occurs twice."""
     for name in names:
         if not name or names.count(name) > 1:
-            raise InvalidPlan(
-                f'header "{name}" is written twice' if name else "a header has no name"
-            )
+            raise InvalidPlan(f'header "{name}" occurs twice' if name else "a header has no name")

@@ -173,7 +173,7 @@ def typed_columns(named: tuple[Named, ...], scope: Scope) -> tuple[Column, ...]:
             raise TypeMismatch(
                 f'column "{column.name}" has no type',
                 detail=f"It is {expression}.",
-                hint="Cast it to the type that it should have.",
+                hint="Cast it to a type.",
             )
     return columns
 
@@ -216,8 +216,8 @@ def ensure_time(time: Expression, scope: Scope) -> None:
     found = type_of(time, scope)
     if found not in {INT, BIGINT, TIMESTAMP}:
         raise TypeMismatch(
-            f"{time} is no timestamp",
-            detail=f"It is {found}; a timestamp is BIGINT milliseconds, or TIMESTAMP.",
+            f"{time} is not a timestamp",
+            detail=f"It is {found}; a timestamp must be BIGINT milliseconds or TIMESTAMP.",
             hint='Cast a text: .cast("TIMESTAMP").' if found == STRING else "",
         )
 
@@ -229,8 +229,8 @@ def ensure_partition(partitioner: Expression, of: Node) -> None:
     found = type_of(partitioner, scope_of(of))
     if found not in {INT, BIGINT, NULL}:
         raise TypeMismatch(
-            f"{partitioner} is no partition",
-            detail=f"It is {found}; a partition is a number from 0 on.",
+            f"{partitioner} is not a partition",
+            detail=f"It is {found}; a partition must be an INT or BIGINT from 0.",
         )
 
 
@@ -247,5 +247,5 @@ def ensure_key(schema: Schema) -> None:
                 f'column "{column.name}" cannot be a key',
                 detail=f"It is a {column.type}. The entries of a MAP have no order, so that "
                 "equal maps may have different bytes.",
-                hint="Take the entries that make the key.",
+                hint="Use entries of the map as the key.",
             )

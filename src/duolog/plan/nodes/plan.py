@@ -81,9 +81,9 @@ class Plan:
             if name in first:
                 before = self.places.get(first[name].name, "")
                 raise InvalidPlan(
-                    f'two {kind}s are called "{name}"',
+                    f'two {kind}s have the name "{name}"',
                     detail=f"The first one is at {before}." if before else "",
-                    hint="Name one differently.",
+                    hint="Rename one of them.",
                     place=self.places.get(node.name, ""),
                 )
             first[name] = node

@@ -19,7 +19,7 @@ class Print(End):
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise InvalidPlan(
-                f"cannot print {self.limit} records", hint="Leave limit= out for all."
+                f"cannot print {self.limit} records", hint="Remove limit= to print all."
             )
         ensure_json(self, "to print them")
 

@@ -32,7 +32,7 @@ class Process(Node):
         names = [kept.name for kept in self.definition.stores]
         for name in names:
             if names.count(name) > 1 or name == self.own_store:
-                raise InvalidPlan(f'two stores of "{self.name}" are called "{name}"')
+                raise InvalidPlan(f'two stores of "{self.name}" have the name "{name}"')
 
     @property
     def own_store(self) -> str:

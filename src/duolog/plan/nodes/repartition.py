@@ -36,7 +36,7 @@ class Repartition(Node):
         ensure_stream(self.parent, "repartition")
         if self.partitions is not None and self.partitions < 1:
             raise InvalidPlan(
-                f"cannot repartition into {self.partitions} partitions", hint="Say 1 or more."
+                f"cannot repartition into {self.partitions} partitions", hint="Use at least 1."
             )
         if self.partitioner is not None:
             ensure_partition(self.partitioner, self.parent)
@@ -100,14 +100,14 @@ def _ensure_meet(node: Node, sent: Repartition, places: Mapping[str, str]) -> No
     if isinstance(node, GlobalTableJoin) or not (node.by_key or node.tables):
         return
     what = (
-        f"it is {sent.partitioner}, which is not made of the key alone: records of one key come to "
-        "several tasks, and each would have its own"
+        f"it is {sent.partitioner}, which does not only depend on the key: records of one key are in "
+        "several tasks, each with its own state"
         if alone
-        else "what it joins is in the tasks of their keys"
+        else "the other side of the join is in the tasks of the keys"
     )
     raise InvalidPlan(
-        f'"{node}" cannot stand behind "{sent}"',
-        detail=f"That sends records to other tasks than those of their keys; {what}.",
+        f'"{node}" cannot follow "{sent}"',
+        detail=f"It sends records to other tasks than those of their keys; {what}.",
         hint="Send them back first: .repartition(), or group by another key.",
         place=places.get(node.name, ""),
     )

@@ -13,10 +13,10 @@ def ensure_one_start(sources: Iterable[Source], places: Mapping[str, str]) -> No
         other = first.setdefault(source.topic, source)
         if other.start != source.start:
             raise InvalidPlan(
-                f'topic "{source.topic}" would start in two places',
-                detail="It is read once, for all that read it: one says "
+                f'topic "{source.topic}" has two start positions',
+                detail="A topic is read once: one source is "
                 f'"{other.action}", the other "{source.action}".',
-                hint="Give all of them the same start=.",
+                hint="Use the same start= for all of them.",
                 place=places.get(source.name, ""),
             )
 
@@ -28,8 +28,8 @@ def ensure_one_name(sources: Iterable[Source], places: Mapping[str, str]) -> Non
         for source in known:
             if not source.is_pattern and pattern.reads_topic(source.topic):
                 raise InvalidPlan(
-                    f'topic "{source.topic}" matches pattern "{pattern.topic}", and is read by its name too',
+                    f'topic "{source.topic}" matches pattern "{pattern.topic}" and is also read by its name',
                     detail="A topic is read once, in one way.",
-                    hint="Let the pattern match other topics only, or filter by topic().",
+                    hint="Change the pattern so that it does not match this topic, or filter by topic().",
                     place=places.get(pattern.name, ""),
                 )

@@ -122,4 +122,7 @@ def ensure_condition(predicate: Expression, node: Node) -> None:
     """Raise a StatementError if an expression over the records of `node` is not a condition."""
     found = type_of(predicate, scope_of(node))
     if found not in {BOOLEAN, NULL}:
-        raise TypeMismatch(f"{predicate} is no condition", detail=f"It is a {found}.")
+        raise TypeMismatch(
+            f"{predicate} is not a condition",
+            detail=f"It is a {found}; a condition must be BOOLEAN.",
+        )

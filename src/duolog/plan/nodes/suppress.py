@@ -47,13 +47,13 @@ class Suppress(Node):
         ensure_table(self.parent, "hold back")
         if self.parent.history_ms is not None:
             raise InvalidPlan(
-                f'cannot hold back changes of versioned table "{self.parent}"',
-                detail="Rows of an earlier time are among them, which no later change replaces.",
-                hint="Read its topic as a table without history=.",
+                f'cannot buffer changes of versioned table "{self.parent}"',
+                detail="They include rows of an earlier time, which later changes do not replace.",
+                hint="Read the topic as a table without history=.",
             )
         for name, limit in (("max_records", self.max_records), ("max_bytes", self.max_bytes)):
             if limit is not None and limit < 1:
-                raise InvalidPlan(f"{name} is {limit}: nothing could wait")
+                raise InvalidPlan(f"{name} must be positive, not {limit}")
         if self.time_limit_ms is None:
             self._ensure_final()
 
@@ -62,8 +62,8 @@ class Suppress(Node):
             ensure_closing(windows, self.parent)
         if not self.shut_down and (self.max_records or self.max_bytes):
             raise InvalidPlan(
-                "a result that leaves early is not the last one of its window",
-                hint='Leave out when_full, or write when_full="shut down".',
+                "a result that is emitted early is not the final one of its window",
+                hint='Remove when_full=, or write when_full="shut down".',
             )
 
     @property
@@ -135,16 +135,16 @@ def _windows_of(table: Node) -> tuple[Windows, ...]:
     """
     if table.schema.window is None:
         raise InvalidPlan(
-            f'table "{table}" has no windows that could close',
-            hint='Say for how long its changes wait: suppress("10 minutes").',
+            f'table "{table}" has no windows',
+            hint='Set a time limit: suppress("10 minutes").',
         )
     if isinstance(table, AggregateNode) and table.windows:
         return (table.windows,)
     if not table.drivers:
         raise InvalidPlan(
-            f'when the windows of "{table}" close is not known here',
-            detail="Another program has made them, and the topic does not say their grace period.",
-            hint='Say for how long its changes wait: suppress("10 minutes").',
+            f'the grace period of the windows of "{table}" is unknown',
+            detail="Another program created them, and the topic does not contain their grace period.",
+            hint='Set a time limit: suppress("10 minutes").',
         )
     found = [windows for driver in table.drivers for windows in _windows_of(driver)]
     return tuple(dict.fromkeys(found))

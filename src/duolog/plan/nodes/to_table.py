@@ -31,8 +31,8 @@ class ToTable(Node):
         ensure_ttl(self.ttl_ms)
         if not self.schema.key:
             raise InvalidPlan(
-                f'stream "{self.stream}" has no key to make a table by',
-                hint="Give it one: select_key(...).",
+                f'stream "{self.stream}" has no key, which a table requires',
+                hint="Set a key: select_key(...).",
             )
 
     @property

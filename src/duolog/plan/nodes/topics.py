@@ -110,8 +110,8 @@ class TableSource(Source):
     def __post_init__(self) -> None:
         if self.history_ms is not None and self.history_ms < 1:
             raise InvalidPlan(
-                f'table "{self.topic}" has a history of nothing',
-                hint='Say how long, history="1 day", or leave it out.',
+                f'table "{self.topic}" has a history that is not positive',
+                hint='Use a longer one, history="1 day", or remove it.',
             )
         if not self.schema.key:
             raise InvalidPlan(f'table "{self.topic}" has no key', hint='Declare one: key="...".')
@@ -170,9 +170,9 @@ class Sink(_Topic, End):
             ensure_partition(self.partitioner, self.parent)
         if self.retention_ms not in {None, FOR_EVER} and self.is_table and not self.schema.window:
             raise InvalidPlan(
-                f'the rows of table "{self.parent}" do not go because they are old',
-                detail="Its topic keeps the latest row of each key.",
-                hint="Leave the retention out, or write its changes: to_stream().",
+                f'the rows of table "{self.parent}" do not expire by age',
+                detail="Its topic is compacted and keeps the latest row of each key.",
+                hint="Remove retention=, or write the table's changes: to_stream().",
             )
         if self.topic_of is not None:
             self._ensure_names_a_topic(self.topic_of)
@@ -193,11 +193,11 @@ class Sink(_Topic, End):
     def _ensure_names_a_topic(self, topic_of: Expression) -> None:
         found = type_of(topic_of, scope_of(self.parent))
         if found != STRING:
-            raise TypeMismatch(f"{topic_of} names no topic", detail=f"It is {found}.")
+            raise TypeMismatch(f"{topic_of} is not the name of a topic", detail=f"It is {found}.")
         read = sorted(column_names(topic_of) - {column.name for column in self.schema.key})
         if self.is_table and read:
             raise InvalidPlan(
                 f'the topic of a row of table "{self.parent}" cannot be chosen by {quote(read[0])}',
-                detail="A row that is deleted has no value: nobody would know where to delete it.",
-                hint="Choose by columns of the key, or write to_stream().",
+                detail="A deleted row has no value, so the topic of its deletion would be unknown.",
+                hint="Choose by columns of the key, or write the changes: to_stream().",
             )

@@ -66,33 +66,33 @@ _TOP: Final = tuple(f"ARRAY<{of}> (val {of}, k INT)" for of in _ORDERED)
 _ALL: Final = (
     _aggregate(
         "ATTR",
-        "Returns the value that all records of a group have, and null where they have several.",
+        "Returns the value that all records of a group have, or null if they have several.",
         "T (val T)",
         over_tables="always",
     ),
     _aggregate(
         "AVG",
-        "Returns the mean of the values that are not null, and 0 where there are none.",
+        "Returns the mean of the values that are not null, or 0 if there are none.",
         *(f"DOUBLE (val {of})" for of in _NUMBERS),
         over_tables="always",
     ),
     _aggregate(
         "COLLECT_LIST",
-        "Returns the values, nulls too, as an array in the order in which they came; what comes beyond "
-        "ksql.functions.collect_list.limit is left out.",
+        "Returns the values, including nulls, as an array in arrival order; values beyond "
+        "ksql.functions.collect_list.limit are dropped.",
         "ARRAY<T> (val T)",
         over_tables="always",
     ),
     _aggregate(
         "COLLECT_SET",
-        "Returns the different values, null too, as an array in the order in which they came; what comes beyond "
-        "ksql.functions.collect_set.limit is left out. Over a table they are ascending, without null.",
+        "Returns the different values, including null, as an array in arrival order; values beyond "
+        "ksql.functions.collect_set.limit are dropped. Over a table they are sorted, without null.",
         "ARRAY<T> (val T)",
         over_tables="beyond ksqlDB",
     ),
     _aggregate(
         "CORRELATION",
-        "Returns Pearson's correlation of two columns over the records that have both, and NaN where there is none.",
+        "Returns Pearson's correlation of two columns over the records that have both, or NaN if there is none.",
         *(f"DOUBLE (x {of}, y {of})" for of in _NUMBERS),
         over_tables="always",
     ),
@@ -106,24 +106,24 @@ _ALL: Final = (
     ),
     _aggregate(
         "COUNT_DISTINCT",
-        "Counts the different values, nearly (an error of 1.6 %); over a table exactly. Null is no value.",
+        "Counts the different values, approximately (with an error of 1.6 %); over a table exactly. Null is not counted.",
         "BIGINT (val T)",
         over_tables="beyond ksqlDB",
     ),
     _aggregate(
         "EARLIEST_BY_OFFSET",
-        "Returns the first value, or an array of the first n; nulls are passed over unless ignoreNulls is false.",
+        "Returns the first value, or an array of the first n; nulls are ignored unless ignoreNulls is false.",
         *_BY_OFFSET,
     ),
     _aggregate(
         "HISTOGRAM",
-        "Returns how often each value is there, as a map; a new value beyond 1000 is not counted.",
+        "Returns the number of occurrences of each value, as a map; a new value beyond 1000 is not counted.",
         "MAP<STRING, BIGINT> (val STRING)",
         over_tables="always",
     ),
     _aggregate(
         "LATEST_BY_OFFSET",
-        "Returns the last value, or an array of the last n; nulls are passed over unless ignoreNulls is false.",
+        "Returns the last value, or an array of the last n; nulls are ignored unless ignoreNulls is false.",
         *_BY_OFFSET,
     ),
     _aggregate(
@@ -142,33 +142,33 @@ _ALL: Final = (
     ),
     _aggregate(
         "STDDEV_SAMP",
-        "Returns the variance of a sample, for all that its name says; 0 of one value. STDDEV_SAMPLE is its root.",
+        "Returns the variance of a sample, despite its name; 0 for one value. STDDEV_SAMPLE is its square root.",
         *(f"DOUBLE (val {of})" for of in _NUMBERS),
         over_tables="always",
     ),
     _aggregate(
         "STDDEV_SAMPLE",
-        "Returns the standard deviation of a sample; 0 of one value.",
+        "Returns the standard deviation of a sample; 0 for one value.",
         *(f"DOUBLE (val {of})" for of in _NUMBERS),
         over_tables="always",
     ),
     _aggregate(
         "SUM",
-        "Returns the sum of the values that are not null, in their own type: 0 of none.",
+        "Returns the sum of the values that are not null, in their own type; 0 if there are none.",
         *(f"{of} (val {of})" for of in (*_NUMBERS, "DECIMAL")),
         over_tables="always",
         keeps_parts=False,
     ),
     _aggregate(
         "SUM_LIST",
-        "Returns the sum of all elements of arrays; nulls are passed over.",
+        "Returns the sum of all elements of arrays; nulls are ignored.",
         *(f"{of} (val ARRAY<{of}>)" for of in _NUMBERS),
         over_tables="always",
         keeps_parts=False,
     ),
     _aggregate(
         "TOPK",
-        "Returns the k greatest values as an array, the greatest first; with other columns, as an array of structs of sort_col, "
+        "Returns the k greatest values as an array in descending order; with other columns, as an array of structs of sort_col, "
         "col0, col1 ….",
         *_TOP,
         *(f"ARRAY<STRUCT> (sort_col {of}, others ANY..., k INT)" for of in _ORDERED),
@@ -176,7 +176,7 @@ _ALL: Final = (
     ),
     _aggregate(
         "TOPKDISTINCT",
-        "Returns the k greatest different values as an array, the greatest first.",
+        "Returns the k greatest different values as an array in descending order.",
         *_TOP,
         over_tables="beyond ksqlDB",
     ),

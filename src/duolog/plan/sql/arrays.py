@@ -11,37 +11,37 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "ARRAY_CONCAT",
         _FAMILY,
-        "Returns the elements of one array and then those of another; an array that is null is left out.",
+        "Returns the elements of one array and then those of another; a null array is ignored.",
         "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
     ),
     function(
         "ARRAY_CONTAINS",
         _FAMILY,
-        "Tells if a value is among the elements of an array.",
+        "Returns true if an array contains a value.",
         "BOOLEAN (array ARRAY<T>, value T)",
     ),
     function(
         "ARRAY_DISTINCT",
         _FAMILY,
-        "Returns each element once, where it stands first.",
+        "Returns each element once, at its first position.",
         "ARRAY<T> (array ARRAY<T>)",
     ),
     function(
         "ARRAY_EXCEPT",
         _FAMILY,
-        "Returns each element of the left array once that is not in the right one.",
+        "Returns each element of the left array that is not in the right one, once.",
         "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
     ),
     function(
         "ARRAY_INTERSECT",
         _FAMILY,
-        "Returns each element of the left array once that is in the right one too.",
+        "Returns each element of the left array that is also in the right one, once.",
         "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
     ),
     function(
         "ARRAY_JOIN",
         _FAMILY,
-        "Joins the elements to a text, with a comma or another text between them; a null is written null.",
+        "Joins the elements into a text, separated by a comma or another text; a null is written as null.",
         *(f"STRING (array ARRAY<{of}>)" for of in _JOINED),
         *(f"STRING (array ARRAY<{of}>, delimiter STRING)" for of in _JOINED),
     ),
@@ -49,13 +49,13 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "ARRAY_MAX",
         _FAMILY,
-        "Returns the greatest element; nulls are left out.",
+        "Returns the greatest element; nulls are ignored.",
         "T (array ARRAY<T>)",
     ),
     function(
         "ARRAY_MIN",
         _FAMILY,
-        "Returns the least element; nulls are left out.",
+        "Returns the least element; nulls are ignored.",
         "T (array ARRAY<T>)",
     ),
     function(
@@ -67,20 +67,20 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "ARRAY_SORT",
         _FAMILY,
-        "Returns the elements from the least to the greatest, or the other way round by 'DESC'; nulls are last.",
+        "Returns the elements in ascending order, or in descending order with 'DESC'; nulls are last.",
         "ARRAY<T> (array ARRAY<T>)",
         "ARRAY<T> (array ARRAY<T>, direction STRING)",
     ),
     function(
         "ARRAY_UNION",
         _FAMILY,
-        "Returns each element once that is in one of two arrays.",
+        "Returns each element of two arrays, once.",
         "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
     ),
     function(
         "GENERATE_SERIES",
         _FAMILY,
-        "Returns whole numbers from one to another, both inclusive, by steps of 1 or -1 or of another size.",
+        "Returns the integers from one to another, both inclusive, in steps of 1 or -1, or of another size.",
         "ARRAY<INT> (first INT, last INT)",
         "ARRAY<BIGINT> (first BIGINT, last BIGINT)",
         "ARRAY<INT> (first INT, last INT, step INT)",
@@ -89,7 +89,7 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "SLICE",
         _FAMILY,
-        "Returns the elements from one place to another, both inclusive; null where the array has no such places.",
+        "Returns the elements from one position to another, both inclusive; null if the array has no such positions.",
         "ARRAY<T> (array ARRAY<T>, first INT, last INT)",
     ),
 )

@@ -11,7 +11,7 @@ def _number(of: str, length: int) -> SqlFunction:
     return function(
         f"{of}_FROM_BYTES",
         _FAMILY,
-        f"Returns the {of} in {length} bytes, BIG_ENDIAN if not LITTLE_ENDIAN is said.",
+        f"Returns the {of} in {length} bytes, BIG_ENDIAN by default, or LITTLE_ENDIAN.",
         f"{of} (value BYTES)",
         f"{of} (value BYTES, byteOrder STRING)",
     )

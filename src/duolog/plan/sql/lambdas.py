@@ -17,14 +17,14 @@ LAMBDA_FUNCTIONS: Final = (
     function(
         "TRANSFORM",
         _FAMILY,
-        "Returns what a function makes of each element of an array, or two functions of the keys and values of a map.",
+        "Applies a function to each element of an array, or two functions to the keys and values of a map.",
         "ARRAY<U> (array ARRAY<T>, f (T) => U)",
         "MAP<R, U> (map MAP<K, V>, key (K, V) => R, value (K, V) => U)",
     ),
     function(
         "REDUCE",
         _FAMILY,
-        "Returns what becomes of a value when each element of an array, or each entry of a map, is worked into it.",
+        "Folds the elements of an array, or the entries of a map, into a start value with a function.",
         "S (array ARRAY<T>, start S, f (S, T) => S)",
         "S (map MAP<K, V>, start S, f (S, K, V) => S)",
     ),

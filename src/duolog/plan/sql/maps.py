@@ -18,13 +18,13 @@ MAP_FUNCTIONS: Final = (
     function(
         "AS_MAP",
         _FAMILY,
-        "Returns a map of keys and the values at their places; what has no partner is left out.",
+        "Returns a map of keys to the values at the same positions; keys or values without a counterpart are ignored.",
         "MAP<STRING, V> (keys ARRAY<STRING>, values ARRAY<V>)",
     ),
     function(
         "ENTRIES",
         _FAMILY,
-        "Returns the entries of a map as structs of K and V, sorted by their keys if one likes.",
+        "Returns the entries of a map as structs of K and V, optionally sorted by key.",
         "ARRAY<STRUCT> (map MAP<STRING, V>, sorted BOOLEAN)",
         result_of=_entries,
     ),
@@ -33,7 +33,7 @@ MAP_FUNCTIONS: Final = (
     function(
         "MAP_UNION",
         _FAMILY,
-        "Returns the entries of two maps, of a key that both have that of the right one; a map that is null is left out.",
+        "Returns the entries of two maps; for a key in both, that of the right one. A null map is ignored.",
         "MAP<K, V> (left MAP<K, V>, right MAP<K, V>)",
     ),
 )

@@ -79,22 +79,22 @@ def _widest(types: Types) -> Type:
 
 
 MATHEMATICAL_FUNCTIONS: Final = (
-    _of_same_type("ABS", "Returns a number without its sign."),
-    _of_same_type("CEIL", "Returns the least whole number that is not below a number."),
-    _of_same_type("FLOOR", "Returns the greatest whole number that is not above a number."),
+    _of_same_type("ABS", "Returns the absolute value of a number."),
+    _of_same_type("CEIL", "Returns the least integer that is not less than a number."),
+    _of_same_type("FLOOR", "Returns the greatest integer that is not greater than a number."),
     _at_places(
         "ROUND",
-        "Returns the nearest number with so many places behind the point, or in front of it if they are negative; "
-        "of two that are equally near the greater one.",
+        "Rounds a number to a number of decimal places, or to a power of ten if it is negative; "
+        "a tie is rounded up.",
     ),
     _at_places(
         "TRUNC",
-        "Cuts off the digits behind so many places behind the point, or in front of it if they are negative.",
+        "Truncates a number to a number of decimal places, or to a power of ten if it is negative.",
     ),
     function(
         "SIGN",
         _FAMILY,
-        "Returns -1 for numbers below 0, 1 for those above, else 0.",
+        "Returns -1 for negative numbers, 1 for positive ones, else 0.",
         "INT (value INT)",
         "INT (value BIGINT)",
         "INT (value DOUBLE)",
@@ -114,11 +114,11 @@ MATHEMATICAL_FUNCTIONS: Final = (
     _of_double("COT", "Returns the cotangent of an angle in radians."),
     _of_double("DEGREES", "Returns an angle in radians as degrees."),
     _of_double("EXP", "Returns Euler's number to the power of a number."),
-    _of_double("LN", "Returns the natural logarithm; NaN of what is below 0."),
+    _of_double("LN", "Returns the natural logarithm; NaN for negative numbers."),
     function(
         "LOG",
         _FAMILY,
-        "Returns the logarithm of a number to a base, by default the natural one; NaN of what is below 0.",
+        "Returns the logarithm of a number to a base, by default the natural one; NaN for negative numbers.",
         "DOUBLE (value DOUBLE)",
         "DOUBLE (base DOUBLE, value DOUBLE)",
     ),
@@ -133,14 +133,14 @@ MATHEMATICAL_FUNCTIONS: Final = (
     function(
         "RANDOM",
         _FAMILY,
-        "Returns a number from 0 to below 1, another one for each record and each call.",
+        "Returns a random number from 0 to less than 1, a new one for each record and each call.",
         "DOUBLE ()",
     ),
     _of_double("SIN", "Returns the sine of an angle in radians."),
     _of_double("SINH", "Returns the hyperbolic sine."),
-    _of_double("SQRT", "Returns the square root; NaN of what is below 0."),
+    _of_double("SQRT", "Returns the square root; NaN for negative numbers."),
     _of_double("TAN", "Returns the tangent of an angle in radians."),
     _of_double("TANH", "Returns the hyperbolic tangent."),
-    _compared("GREATEST", "Returns the greatest of some values; nulls are left out."),
-    _compared("LEAST", "Returns the least of some values; nulls are left out."),
+    _compared("GREATEST", "Returns the greatest of several values; nulls are ignored."),
+    _compared("LEAST", "Returns the least of several values; nulls are ignored."),
 )

@@ -10,29 +10,28 @@ REGULAR_EXPRESSION_FUNCTIONS: Final = (
     function(
         "REGEXP_EXTRACT",
         _FAMILY,
-        "Returns what a regular expression finds first in a text, or a group of it; null if it finds nothing.",
+        "Returns the first match of a regular expression in a text, or a group of it; null if there is none.",
         "STRING (pattern STRING, input STRING)",
         "STRING (pattern STRING, input STRING, group INT)",
     ),
     function(
         "REGEXP_EXTRACT_ALL",
         _FAMILY,
-        "Returns all that a regular expression finds in a text, or a group of each.",
+        "Returns all matches of a regular expression in a text, or a group of each.",
         "ARRAY<STRING> (pattern STRING, input STRING)",
         "ARRAY<STRING> (pattern STRING, input STRING, group INT)",
     ),
     function(
         "REGEXP_REPLACE",
         _FAMILY,
-        "Returns a text with another part in place of all that a regular expression finds; $1 stands for its first "
-        "group.",
+        "Replaces all matches of a regular expression in a text; $1 is the first group.",
         "STRING (str STRING, regexp STRING, newStr STRING)",
     ),
     function(
         "REGEXP_SPLIT_TO_ARRAY",
         _FAMILY,
-        "Returns the parts of a text between all that a regular expression finds, empty ones too; with an empty "
-        "expression each character.",
+        "Splits a text at the matches of a regular expression; parts may be empty. With an empty "
+        "expression, each character is a part.",
         "ARRAY<STRING> (string STRING, regexp STRING)",
     ),
 )

@@ -12,8 +12,8 @@ def _masking(name: str, what: str) -> SqlFunction:
     return function(
         name,
         _FAMILY,
-        f"Hides {what} behind a character for each kind: by default X for upper case, x for lower case, n for "
-        "digits, - for all else. A kind whose character is null stays as it is.",
+        f"Masks {what} by a character for each kind: by default X for upper case, x for lower case, n for "
+        "digits, - for all others. A kind whose character is null is not masked.",
         "STRING (input STRING, numChars INT)",
         f"STRING (input STRING, numChars INT, {_MASKS})",
     )
@@ -23,8 +23,8 @@ _PARTS: Final = (
     function(
         "INSTR",
         _FAMILY,
-        "Returns where a part begins in a text, 0 if nowhere. It is looked for from a position on, or backwards from "
-        "one that is counted from the end if it is negative; of several occurrences the given one counts.",
+        "Returns the position of a part in a text, or 0 if it is not found. The search starts at a position, or backwards at "
+        "one counted from the end if it is negative, and can return a later occurrence.",
         "INT (str STRING, substring STRING)",
         "INT (str STRING, substring STRING, position INT)",
         "INT (str STRING, substring STRING, position INT, occurrence INT)",
@@ -32,7 +32,7 @@ _PARTS: Final = (
     function(
         "SUBSTRING",
         _FAMILY,
-        "Returns what stands from a position on, all of it or at most so long. A negative position is counted from "
+        "Returns the part from a position on, up to a length if given. A negative position is counted from "
         "the end.",
         "STRING (str STRING, pos INT)",
         "STRING (str STRING, pos INT, length INT)",
@@ -42,27 +42,27 @@ _PARTS: Final = (
     function(
         "SPLIT",
         _FAMILY,
-        "Returns the parts between delimiters, empty ones too; with an empty delimiter each character, or byte.",
+        "Returns the parts between delimiters, which may be empty; with an empty delimiter, each character or byte.",
         "ARRAY<STRING> (string STRING, delimiter STRING)",
         "ARRAY<BYTES> (bytes BYTES, delimiter BYTES)",
     ),
     function(
         "SPLIT_TO_MAP",
         _FAMILY,
-        "Returns the entries of a text, each a key and a value with a delimiter between them. Of a key that comes "
-        "twice the last value counts; what has no delimiter is left out. Null if a delimiter is empty.",
+        "Returns the entries of a text, each a key and a value separated by a delimiter. If a key occurs "
+        "twice, the last value wins; parts without a delimiter are ignored. Null if a delimiter is empty.",
         "MAP<STRING, STRING> (input STRING, entryDelimiter STRING, kvDelimiter STRING)",
     ),
     function(
         "ELT",
         _FAMILY,
-        "Returns the nth of the texts behind n, null if there is none.",
+        "Returns the nth of the texts after n; null if there is none.",
         "STRING (n INT, args STRING...)",
     ),
     function(
         "FIELD",
         _FAMILY,
-        "Returns at which place a text comes first among those behind it, 0 if at none, or if it is null.",
+        "Returns the first position of a text among those after it; 0 if there is none, or it is null.",
         "INT (str STRING, args STRING...)",
     ),
 )
@@ -79,13 +79,13 @@ _FORMS: Final = (
     function(
         "TRIM",
         _FAMILY,
-        "Returns a text without the blanks and control characters at both ends.",
+        "Removes the blanks and control characters at both ends of a text.",
         "STRING (input STRING)",
     ),
     function(
         "LPAD",
         _FAMILY,
-        "Returns a text, or bytes, of the given length, cut or with the padding repeated before it. Null if the "
+        "Returns a text, or bytes, of the given length, truncated or padded at the start. Null if the "
         "padding is empty or the length negative.",
         "STRING (input STRING, targetLen INT, padding STRING)",
         "BYTES (input BYTES, targetLen INT, padding BYTES)",
@@ -93,7 +93,7 @@ _FORMS: Final = (
     function(
         "RPAD",
         _FAMILY,
-        "Returns a text, or bytes, of the given length, cut or with the padding repeated behind it. Null if the "
+        "Returns a text, or bytes, of the given length, truncated or padded at the end. Null if the "
         "padding is empty or the length negative.",
         "STRING (input STRING, targetLen INT, padding STRING)",
         "BYTES (input BYTES, targetLen INT, padding BYTES)",
@@ -101,14 +101,14 @@ _FORMS: Final = (
     function(
         "REPLACE",
         _FAMILY,
-        "Returns a text with another part in place of each occurrence of a part.",
+        "Replaces each occurrence of a part in a text by another.",
         "STRING (str STRING, oldStr STRING, newStr STRING)",
     ),
     function(
         "MASK",
         _FAMILY,
-        "Hides the characters of a text behind one for each kind: by default X for upper case, x for lower case, n "
-        "for digits, - for all else. A kind whose character is null stays as it is.",
+        "Masks the characters of a text by one for each kind: by default X for upper case, x for lower case, n "
+        "for digits, - for all others. A kind whose character is null is not masked.",
         "STRING (input STRING)",
         f"STRING (input STRING, {_MASKS})",
     ),
@@ -129,14 +129,14 @@ _JOINED: Final = (
     function(
         "CONCAT",
         _FAMILY,
-        "Joins texts, or bytes; a null is left out.",
+        "Joins texts, or bytes; nulls are ignored.",
         "STRING (inputs STRING...)",
         "BYTES (inputs BYTES...)",
     ),
     function(
         "CONCAT_WS",
         _FAMILY,
-        "Joins texts, or bytes, with a separator between two; a null is left out. Null if the separator is.",
+        "Joins texts, or bytes, with a separator; nulls are ignored. Null if the separator is null.",
         "STRING (separator STRING, inputs STRING...)",
         "BYTES (separator BYTES, inputs BYTES...)",
     ),
@@ -154,13 +154,13 @@ _CODES: Final = (
     function(
         "ENCODE",
         _FAMILY,
-        "Returns a text that is in one encoding in another one: hex, utf8, ascii or base64.",
+        "Converts a text from one encoding to another: hex, utf8, ascii or base64.",
         "STRING (str STRING, inputEncoding STRING, outputEncoding STRING)",
     ),
     function(
         "TO_BYTES",
         _FAMILY,
-        "Returns the bytes that a text stands for, by its encoding: hex, utf8, ascii or base64.",
+        "Returns the bytes of a text in an encoding: hex, utf8, ascii or base64.",
         "BYTES (value STRING, encoding STRING)",
     ),
     function(
@@ -178,7 +178,7 @@ _CODES: Final = (
     function(
         "UUID",
         _FAMILY,
-        "Returns a UUID: a random one (version 4), or that of 16 bytes; null of more or fewer.",
+        "Returns a UUID: a random one (version 4), or that of 16 bytes; null for any other number of bytes.",
         "STRING ()",
         "STRING (bytes BYTES)",
     ),

@@ -12,7 +12,7 @@ def _moved(name: str, of: str) -> SqlFunction:
     return function(
         name,
         _FAMILY,
-        f"Returns a {of} that is some units of time {said}.",
+        f"Returns a {of} that is a number of time units {said}.",
         f"{of} (unit UNIT, count INT, value {of})",
     )
 
@@ -27,7 +27,7 @@ TIME_FUNCTIONS: Final = (
     function(
         "CONVERT_TZ",
         _FAMILY,
-        "Returns what the clock of one time zone shows when that of another one shows a timestamp.",
+        "Converts a local timestamp from one time zone to another.",
         "TIMESTAMP (value TIMESTAMP, from_zone STRING, to_zone STRING)",
     ),
     _moved("DATEADD", "DATE"),
@@ -39,47 +39,47 @@ TIME_FUNCTIONS: Final = (
     function(
         "FORMAT_DATE",
         _FAMILY,
-        "Writes a date in a pattern.",
+        "Formats a date by a pattern.",
         "STRING (value DATE, pattern STRING)",
     ),
     function(
         "FORMAT_TIME",
         _FAMILY,
-        "Writes a time of a day in a pattern.",
+        "Formats a time of day by a pattern.",
         "STRING (value TIME, pattern STRING)",
     ),
     _with_zone(
         "FORMAT_TIMESTAMP",
-        "Writes a timestamp in a pattern, in UTC or another time zone.",
+        "Formats a timestamp by a pattern, in UTC or another time zone.",
         "STRING (value TIMESTAMP, pattern STRING)",
     ),
     function(
         "PARSE_DATE",
         _FAMILY,
-        "Reads a date by a pattern; what the pattern lacks is that of 1970-01-01. A day beyond the last one is in the next month, and text after the date is ignored.",
+        "Parses a date by a pattern; missing parts are those of 1970-01-01. A day after the last of the month is in the next month, and text after the date is ignored.",
         "DATE (text STRING, pattern STRING)",
     ),
     function(
         "PARSE_TIME",
         _FAMILY,
-        "Reads a time of a day by a pattern; what the pattern lacks is 0.",
+        "Parses a time of day by a pattern; missing parts are 0.",
         "TIME (text STRING, pattern STRING)",
     ),
     _with_zone(
         "PARSE_TIMESTAMP",
-        "Reads a timestamp by a pattern, in UTC or another time zone if the text names none.",
+        "Parses a timestamp by a pattern, in UTC or another time zone unless the text has one.",
         "TIMESTAMP (text STRING, pattern STRING)",
     ),
     function(
         "FROM_DAYS",
         _FAMILY,
-        "Returns the date that is so many days after 1970-01-01.",
+        "Returns the date that is a number of days after 1970-01-01.",
         "DATE (days INT)",
     ),
     function(
         "FROM_UNIXTIME",
         _FAMILY,
-        "Returns the timestamp that is so many milliseconds after 1970-01-01 00:00:00 UTC.",
+        "Returns the timestamp that is a number of milliseconds after 1970-01-01 00:00:00 UTC.",
         "TIMESTAMP (millis BIGINT)",
     ),
     function(
@@ -99,23 +99,23 @@ TIME_FUNCTIONS: Final = (
     function(
         "DATETOSTRING",
         _FAMILY,
-        "Writes a date, given as days since 1970-01-01, in a pattern; FORMAT_DATE takes a DATE.",
+        "Formats a date, given as days since 1970-01-01, by a pattern; FORMAT_DATE takes a DATE.",
         "STRING (days INT, pattern STRING)",
     ),
     function(
         "STRINGTODATE",
         _FAMILY,
-        "Reads a whole date by a pattern, as days since 1970-01-01; PARSE_DATE gives a DATE.",
+        "Parses a complete date by a pattern, as days since 1970-01-01; PARSE_DATE returns a DATE.",
         "INT (text STRING, pattern STRING)",
     ),
     _with_zone(
         "STRINGTOTIMESTAMP",
-        "Reads a timestamp by a pattern, as milliseconds since 1970; PARSE_TIMESTAMP gives a TIMESTAMP.",
+        "Parses a timestamp by a pattern, as milliseconds since 1970; PARSE_TIMESTAMP returns a TIMESTAMP.",
         "BIGINT (text STRING, pattern STRING)",
     ),
     _with_zone(
         "TIMESTAMPTOSTRING",
-        "Writes a timestamp, given as milliseconds since 1970, in a pattern; FORMAT_TIMESTAMP takes a TIMESTAMP.",
+        "Formats a timestamp, given as milliseconds since 1970, by a pattern; FORMAT_TIMESTAMP takes a TIMESTAMP.",
         "STRING (millis BIGINT, pattern STRING)",
     ),
 )

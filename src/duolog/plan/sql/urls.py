@@ -11,7 +11,7 @@ def _extract(part: str, what: str, result: str = "STRING") -> SqlFunction:
     return function(
         f"URL_EXTRACT_{part}",
         _FAMILY,
-        f"Returns the {what} of a URL, null if it has none.",
+        f"Returns the {what} of a URL; null if it has none.",
         f"{result} (url STRING)",
     )
 
@@ -20,13 +20,13 @@ URL_FUNCTIONS: Final = (
     function(
         "URL_ENCODE_PARAM",
         _FAMILY,
-        "Returns a text as it is written in the query of a URL.",
+        "Encodes a text for the query of a URL.",
         "STRING (value STRING)",
     ),
     function(
         "URL_DECODE_PARAM",
         _FAMILY,
-        "Returns the text that is written so in the query of a URL.",
+        "Decodes a text from the query of a URL.",
         "STRING (value STRING)",
     ),
     _extract("FRAGMENT", "fragment"),

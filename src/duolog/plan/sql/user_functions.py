@@ -301,7 +301,7 @@ def missing_function(function: UserFunction) -> StatementError:
     return StatementError(
         f'function "{function.name}" from "{function.origin}" cannot be called',
         detail=function.code.missing,
-        hint="Bring its module to where the engine finds it and start again, or CREATE OR REPLACE FUNCTION.",
+        hint="Make its module available to the engine and restart, or use CREATE OR REPLACE FUNCTION.",
     )
 
 

@@ -148,7 +148,7 @@ def _struct_from_python(of: Struct) -> Convert:
             given = dict(_known(value, of, Mapping))
             given = {name if name in known else field_name(name): v for name, v in given.items()}
         if strange := given.keys() - known:
-            raise TypeError(f"it gave a field {min(strange)}, and says {of}")
+            raise TypeError(f"it returned an unknown field {min(strange)} of {of}")
         return {name: change(given.get(name)) for name, change in parts}
 
     return convert
@@ -156,7 +156,7 @@ def _struct_from_python(of: Struct) -> Convert:
 
 def _known(value: Any, of: Type, *kinds: type) -> Any:
     if not isinstance(value, kinds):
-        raise TypeError(f"it gave {_shown(value)}, and says {of}")
+        raise TypeError(f"it returned {_shown(value)}, not {of}")
     return value
 
 
@@ -168,28 +168,28 @@ def _shown(value: Any) -> str:
 
 def _whole(value: Any, of: Type) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"it gave {_shown(value)}, and says {of}")
+        raise TypeError(f"it returned {_shown(value)}, not {of}")
     number = operator.index(value)
     if not -(2 ** (_BITS[of] - 1)) <= number < 2 ** (_BITS[of] - 1):
-        raise ValueError(f"it gave {number}, which is no {of}")
+        raise ValueError(f"it returned {number}, which is not a valid {of}")
     return number
 
 
 def _double(value: Any) -> float:
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise TypeError(f"it gave {_shown(value)}, and says DOUBLE")
+        raise TypeError(f"it returned {_shown(value)}, not DOUBLE")
     return float(value)
 
 
 def _decimal(value: Any, of: Decimal) -> PythonDecimal:
     if isinstance(value, bool) or not isinstance(value, PythonDecimal | int):
-        raise TypeError(f"it gave {_shown(value)}, and says {of}")
+        raise TypeError(f"it returned {_shown(value)}, not {of}")
     exact = PythonDecimal(value)
     if not exact.is_finite():
-        raise ValueError(f"it gave {exact}, which is no {of}")
+        raise ValueError(f"it returned {exact}, which is not a valid {of}")
     found = exact.quantize(PythonDecimal(1).scaleb(-of.scale), ROUND_HALF_UP, _WIDE)
     if found and found.adjusted() + 1 > of.precision - of.scale:
-        raise ValueError(f"it gave {exact}, which is no {of}")
+        raise ValueError(f"it returned {exact}, which is not a valid {of}")
     return found
 
 
@@ -201,7 +201,7 @@ def _timestamp(value: Any) -> dt.datetime:
 
 def _date(value: Any) -> dt.date:
     if isinstance(value, dt.datetime):
-        raise TypeError(f"it gave {_shown(value)}, and says DATE")
+        raise TypeError(f"it returned {_shown(value)}, not DATE")
     found: dt.date = _known(value, DATE, dt.date)
     return found
 

@@ -56,8 +56,8 @@ class CalendarWindows:
             raise InvalidPlan("the grace period is negative")
         if not 0 <= self.offset_ms < _DAYS_MIN[self.unit] * DAY_MS:
             raise InvalidPlan(
-                f"{self.unit}s of the calendar have no offset of {self.offset_ms} ms",
-                hint=f"Give one below {_DAYS_MIN[self.unit] * 24} hours, which a {self.unit} has at least.",
+                f"{self.unit}s of the calendar cannot have an offset of {self.offset_ms} ms",
+                hint=f"Use less than {_DAYS_MIN[self.unit] * 24} hours, the minimum length of a {self.unit}.",
             )
         try:
             ZoneInfo(self.zone)

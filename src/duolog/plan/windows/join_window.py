@@ -34,14 +34,14 @@ class JoinWindow:
     def __post_init__(self) -> None:
         if self.size_ms < 0:
             raise InvalidPlan(
-                "the window of a join ends before it begins",
-                detail=f"It is from {self.before_ms} ms before a record to {self.after_ms} ms behind it.",
-                hint="Give it a later end: after=...",
+                "the window of a join ends before it starts",
+                detail=f"It is from {self.before_ms} ms before a record to {self.after_ms} ms after it.",
+                hint="Use a later end: after=...",
             )
         if self.grace_ms < 0:
             raise InvalidPlan("the grace period is negative")
         if max(abs(self.before_ms), abs(self.after_ms), self.grace_ms) > _LONGEST_MS:
-            raise InvalidPlan("the window of a join is longer than time itself")
+            raise InvalidPlan("the window of a join is too long")
 
     @property
     def size_ms(self) -> int:

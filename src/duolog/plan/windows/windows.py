@@ -41,18 +41,20 @@ class TimeWindows:
 
     def __post_init__(self) -> None:
         if self.size_ms < 1:
-            raise InvalidPlan("a window has no size", hint="Give it a millisecond or more.")
+            raise InvalidPlan(
+                "the size of a window must be positive", hint="Use at least a millisecond."
+            )
         if not 1 <= self.advance_ms <= self.size_ms:
             raise InvalidPlan(
                 f"windows of {self.size_ms} ms cannot advance by {self.advance_ms} ms",
-                detail="Each record must be in one window at least.",
-                hint="Let them advance by their size, or less.",
+                detail="Each record must be in at least one window.",
+                hint="Use an advance of at most their size.",
             )
         ensure_grace(self.grace_ms)
         if not 0 <= self.offset_ms < self.advance_ms:
             raise InvalidPlan(
-                f"windows every {self.advance_ms} ms have no offset of {self.offset_ms} ms",
-                hint="Give one below the advance.",
+                f"windows every {self.advance_ms} ms cannot have an offset of {self.offset_ms} ms",
+                hint="Use an offset less than the advance.",
             )
 
     @property
@@ -112,7 +114,9 @@ class SessionWindows:
 
     def __post_init__(self) -> None:
         if self.gap_ms < 1:
-            raise InvalidPlan("a session has no gap", hint="Give it a millisecond or more.")
+            raise InvalidPlan(
+                "the gap of a session must be positive", hint="Use at least a millisecond."
+            )
         ensure_grace(self.grace_ms)
 
     @property
@@ -152,8 +156,8 @@ class SlidingWindows:
     def __post_init__(self) -> None:
         if self.difference_ms < 1:
             raise InvalidPlan(
-                "records of a sliding window are no time apart",
-                hint="Give it a millisecond or more.",
+                "the time difference of a sliding window must be positive",
+                hint="Use at least a millisecond.",
             )
         ensure_grace(self.grace_ms)
 
@@ -193,7 +197,7 @@ class UnlimitedWindows:
 
     def __post_init__(self) -> None:
         if self.start_ms < 0:
-            raise InvalidPlan("a window cannot begin before 1970")
+            raise InvalidPlan("a window cannot start before 1970")
 
     def starts(self, timestamp_ms: int) -> Iterator[int]:
         """Yield the window's start if the window contains the record."""
@@ -231,15 +235,15 @@ def ensure_closing(windows: Windows, of: object) -> None:
     """Check that an aggregate's windows close and that a grace period was given, because a final result cannot be corrected."""
     if isinstance(windows, UnlimitedWindows):
         raise InvalidPlan(
-            f'a window without an end never closes: that of "{of}"',
-            hint="Take its results with each update, or hold them back for a time: "
+            f'the window of "{of}" never closes, because it has no end',
+            hint="Emit results with each update, or buffer them for a time: "
             'suppress("10 minutes").',
         )
     if not windows.graced:
         raise InvalidPlan(
-            f'nobody has said how long the windows of "{of}" wait for records that are late',
-            detail=f"What comes when the result has left is left out of it: {windows}.",
-            hint='Give the windows a grace period: grace="5 minutes", or grace="0 s" to wait for none.',
+            f'the windows of "{of}" need a grace period for late records',
+            detail=f"Records that arrive after the result are not included in it: {windows}.",
+            hint='Set a grace period: grace="5 minutes", or grace="0 s" to drop late records.',
         )
 
 
@@ -252,19 +256,19 @@ def ensure_retention(windows: Windows | None, retention_ms: int) -> None:
     """Raise a StatementError if rows of these windows cannot have this retention."""
     if windows is None:
         raise InvalidPlan(
-            "a retention is for rows of windows",
-            detail="Other rows are kept for good.",
-            hint="Say how long a row lives that is not updated: ttl=.",
+            "a retention is only possible for rows of windows",
+            detail="Other rows do not expire.",
+            hint="Set the lifetime of rows that are not updated: ttl=.",
         )
     if windows.kept_ms is None:
         raise InvalidPlan(
-            "a window without an end has no retention", detail="Its rows are kept for good."
+            "a window without an end cannot have a retention", detail="Its rows do not expire."
         )
     if retention_ms < windows.kept_ms:
         raise InvalidPlan(
-            f"rows of windows cannot go after {retention_ms} ms",
+            f"rows of windows cannot expire after {retention_ms} ms",
             detail=f"They are needed for {windows.kept_ms} ms: {windows}.",
-            hint=f'Give them a longer retention: retention="{windows.kept_ms} ms", or more.',
+            hint=f'Use a longer retention: retention="{windows.kept_ms} ms", or more.',
         )
 
 

@@ -22,7 +22,7 @@ def topic_chooser(sink: Sink) -> Callable[[Entry], str]:
         row = named(sink.schema, entry.key, entry.value)
         topic = choose(Values(row, timestamp_ms=entry.timestamp_ms, record=entry))
         if not isinstance(topic, str) or topic not in sink.topics:
-            raise RecordError(f'topic "{topic}" is none of the topics of {sink.name}')
+            raise RecordError(f'topic "{topic}" is not one of the topics of {sink.name}')
         return topic
 
     return compute

@@ -189,7 +189,7 @@ def _extreme(choose: Callable[..., Value]) -> Scalar:
 def _like_pattern(pattern: str) -> re.Pattern[str]:
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     if any(part[0] == "\\" and part[1:] not in {"%", "_", "\\"} for part in parts):
-        raise RecordError(f"in the pattern {pattern!r} stands a \\ before another character")
+        raise RecordError(f"the pattern {pattern!r} has a \\ before another character")
     signs = {"%": ".*", "_": "."}
     text = "".join(signs.get(part) or re.escape(part[-1]) for part in parts)
     return re.compile(text, re.DOTALL)

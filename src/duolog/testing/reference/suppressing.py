@@ -49,7 +49,7 @@ def suppress(node: Suppress) -> Run:
                 break
             leaving.append(_told(waiting.pop(key)))
         if node.max_records is not None and len(waiting) > node.max_records:
-            raise Full(f"{node} may hold back {node.max_records} records, and {len(waiting)} wait")
+            raise Full(f"{node} may buffer {node.max_records} records, but has {len(waiting)}")
         return [one for one in leaving if one.value is not None or node.time_limit_ms is not None]
 
     return run

@@ -41,7 +41,7 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
     begins = [number for number, line in enumerate(lines) if _directive(line)[0] == _TEST]
     if not begins:
         raise StatementError(
-            f'no test in "{file}"', hint="Each test begins with a line `--@test: NAME`."
+            f'no test in "{file}"', hint="Start each test with a line `--@test: NAME`."
         )
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         told: dict[str, str] = {}
@@ -49,8 +49,8 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
             name, value = _directive(lines[number])
             if name and name not in _KNOWN:
                 raise StatementError(
-                    f"{file}:{number + 1}: there is no --@{name}",
-                    hint=f"There are {', '.join(f'--@{one}' for one in _KNOWN)}.",
+                    f"{file}:{number + 1}: unknown directive --@{name}",
+                    hint=f"Use {', '.join(f'--@{one}' for one in _KNOWN)}.",
                 )
             if name:
                 told[name] = value

@@ -139,7 +139,7 @@ class _Run:
         expected = told.of(wanted.key, None if row.tombstone else wanted.value)
         if found is None:
             raise AssertionFailed(
-                f"{source.name} has no more rows", detail=f"Expected is {expected}."
+                f"{source.name} has no more rows", detail=f"Expected: {expected}."
             )
         key, window = unwindowed(found.key, source.window)
         if row.tombstone:
@@ -148,7 +148,7 @@ class _Run:
             equal = told.same_key(key, wanted.key) and told.same_value(found.value, wanted.value)
         if not equal:
             raise AssertionFailed(
-                f"the next row of {source.name} is another one",
+                f"the next row of {source.name} differs",
                 detail=f"Expected: {expected}\nfound:    {told.of(key, found.value)}",
             )
         self._ensure_headers(row, wanted, found)
@@ -160,7 +160,7 @@ class _Run:
         for name, value in wanted.headers:
             if last.get(name) != value:
                 raise AssertionFailed(
-                    f"header '{name}' of the next row of {row.source.name} is another one",
+                    f"header '{name}' of the next row of {row.source.name} differs",
                     detail=f"Expected: {value!r}\nfound:    {last.get(name)!r}",
                 )
 
@@ -178,7 +178,7 @@ class _Run:
         for name, wanted in (given | bounds).items():
             if actual[name] != wanted:
                 raise AssertionFailed(
-                    f"{name} of the next row of {row.source.name} is another one",
+                    f"{name} of the next row of {row.source.name} differs",
                     detail=f"Expected: {wanted}\nfound:    {actual[name]}",
                 )
 

@@ -59,10 +59,10 @@ def test_a_name_is_given_once() -> None:
     _, stream = visits()
     stream.filter(col("place") != "").named("some")
 
-    with pytest.raises(StatementError, match='two nodes are called "some"') as error:
+    with pytest.raises(StatementError, match='two nodes have the name "some"') as error:
         stream.map_values("place").named("some")
     assert "The first one is at" in str(error.value.detail)
-    with pytest.raises(StatementError, match='two nodes are called "some"'):
+    with pytest.raises(StatementError, match='two nodes have the name "some"'):
         stream.to("out", name="some")
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_name_is_refused() -> None:
     _, stream = visits()
 
     for name in ("", "a b", "..", "x" * 250):
-        with pytest.raises(StatementError, match="is no name of an operator"):
+        with pytest.raises(StatementError, match="is not a valid name of a step"):
             stream.named(name)
 
 
@@ -86,6 +86,6 @@ def test_who_goes_on_with_the_old_name_is_told() -> None:
     _, stream = visits()
     stream.named("all")
 
-    with pytest.raises(StatementError, match='"stream-1" is called "all" now') as error:
+    with pytest.raises(StatementError, match='"stream-1" was renamed to "all"') as error:
         stream.filter(col("place") != "")
-    assert error.value.hint == "Go on with what named(...) has returned."
+    assert error.value.hint == "Continue with the result of named(...)."

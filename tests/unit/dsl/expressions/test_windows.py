@@ -124,7 +124,7 @@ def test_what_the_bytes_of_a_key_do_not_say_is_known_of_its_windows() -> None:
 
 @pytest.mark.parametrize("windows", [lambda: sliding("0 s"), lambda: session("1 s", grace=BACK)])
 def test_windows_of_no_time_and_negative_grace_are_refused(windows: Callable[[], Windows]) -> None:
-    with pytest.raises(StatementError, match=r"apart|negative"):
+    with pytest.raises(StatementError, match=r"positive|negative"):
         windows()
 
 
@@ -178,7 +178,7 @@ def test_a_topic_of_windows_is_read_with_its_bounds_as_columns() -> None:
     assert str(stream.node.key_format) == "JSON"  # type: ignore[attr-defined]
     with pytest.raises(StatementError, match="no columns before"):
         topology.stream("s", value="n INT", windowed=session("1 s"))
-    with pytest.raises(StatementError, match="no windows"):
+    with pytest.raises(StatementError, match="are not windows"):
         topology.table("t", key="a INT", value="n INT", windowed="1 hour")  # type: ignore[arg-type]
     with pytest.raises(StatementError, match="window_end"):
         topology.table("t", key="window_end INT", value="n INT", windowed=tumbling("1 hour"))
@@ -228,7 +228,7 @@ def test_rows_of_windows_are_kept_as_long_as_they_are_needed_or_longer() -> None
     table = windowed.materialized(retention="1 day").count()
 
     assert "kept in aggregate-3-store for 86400000 ms" in table.node.action
-    with pytest.raises(StatementError, match="cannot go after 3600000 ms") as caught:
+    with pytest.raises(StatementError, match="cannot expire after 3600000 ms") as caught:
         windowed.materialized(retention="1 h").count()
     assert 'retention="3900000 ms"' in caught.value.hint
 

@@ -30,7 +30,7 @@ def test_the_first_record_is_kept_as_it_is_and_changed_by_those_after_it() -> No
         ({}, "reduce needs an adder"),
         ({"who": col("who")}, 'unknown value column "who"'),
         ({"euro": col("erro")}, 'unknown column "erro"'),
-        ({"euro": col("at").length()}, "reads at, which reduce does not keep"),
+        ({"euro": col("at").length()}, "reads at, which reduce does not store"),
         ({"euro": lit("x")}, "euro"),
     ],
 )
@@ -42,7 +42,7 @@ def test_what_cannot_be_reduced_is_refused(adder: dict[str, object], said: str) 
 def test_a_grouped_table_is_reduced_with_a_subtractor_only() -> None:
     table = Topology("t").table("t", key="id BIGINT", value="who STRING, euro BIGINT")
 
-    with pytest.raises(StatementError, match="cannot take rows back"):
+    with pytest.raises(StatementError, match="cannot subtract rows"):
         table.group_by("who").reduce({"euro": acc("euro") + col("euro")})
 
 
@@ -70,7 +70,7 @@ def test_groups_of_other_types_are_refused() -> None:
     with pytest.raises(StatementError, match=r"groups of streams .* differ") as caught:
         paid(topology).group_by_key().cogroup({}).cogroup(other_key, {})
 
-    assert caught.value.detail == "They are by (who STRING) and (id BIGINT)."
+    assert caught.value.detail == "Their keys are (who STRING) and (id BIGINT)."
 
 
 def test_an_adder_of_what_is_not_kept_is_refused() -> None:
@@ -121,7 +121,7 @@ def test_a_null_value_deletes_the_row_of_a_stream_taken_for_a_table() -> None:
 
 
 def test_a_stream_without_a_key_is_no_table() -> None:
-    with pytest.raises(StatementError, match="has no key to make a table by"):
+    with pytest.raises(StatementError, match="has no key, which a table requires"):
         Topology("t").stream("s", value="n BIGINT").to_table()
 
 

@@ -66,7 +66,7 @@ def shops_with_orders() -> Any:
         (orders, "sort_values", "top_k("),
         (orders, "through", "repartition()"),
         (orders, "branch", "split("),
-        (orders, "toStream", "a stream already"),
+        (orders, "toStream", "already a stream"),
         (orders, "windowedBy", "Group first"),
         (orders, "windowed_by", "Group first"),
         (orders, "count", "Group first"),

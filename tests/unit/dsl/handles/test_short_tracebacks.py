@@ -80,7 +80,7 @@ def test_no_frame_of_duolog_is_below_the_line_of_the_user(line: str) -> None:
 def test_the_environment_asks_for_all_frames(tmp_path: Path) -> None:
     told = run(tmp_path, 's.filter(col("b") == 1)', DUOLOG_TRACEBACK="full")
 
-    assert any("duolog/dsl/records.py" in line for line in told)
+    assert any("duolog/dsl/steps/records.py" in line for line in told)
 
 
 def test_an_error_that_is_a_bug_keeps_every_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_signatures_and_docstrings_are_those_of_the_methods() -> None:
 
     assert [*parameters][:3] == ["self", "other", "on"]
     assert (top_k.__name__, top_k.__module__) == ("top_k", "duolog.dsl.expressions.aggregates")
-    assert (tumbling.__doc__ or "").startswith("Return windows")
+    assert (tumbling.__doc__ or "").startswith("Return adjacent windows")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def written(topology: Topology, *records: tuple[str, str | None, str | None, int
 def test_without_a_difference_of_time_streams_are_not_joined(kind: str) -> None:
     clicks, views = streams(Topology("t"))
 
-    with pytest.raises(StatementError, match="needs a difference of time") as caught:
+    with pytest.raises(StatementError, match="needs a time difference") as caught:
         getattr(clicks, kind)(views)
 
     assert 'within="5 minutes"' in caught.value.hint

@@ -65,7 +65,7 @@ def test_a_table_is_joined_on_another_column_with_the_key_of_another_table() -> 
     assert str(joined.schema) == (
         "key (item STRING) value (price BIGINT, at STRING, s_pieces BIGINT, s_at STRING)"
     )
-    with pytest.raises(StatementError, match="cannot be joined outer on at"):
+    with pytest.raises(StatementError, match="cannot be outer-joined on at"):
         left.outer_join(right, on="at", prefix="s_")
     with pytest.raises(StatementError, match="cannot join table") as caught:
         left.join(right, on="price", prefix="s_")

@@ -156,16 +156,20 @@ def test_the_branches_that_nobody_reads_are_left_out() -> None:
     ("make", "message", "hint"),
     [
         (lambda s: s.explode("customer"), "customer has no elements", ""),
-        (lambda s: s.explode("tags"), "tags needs two names", "into="),
-        (lambda s: s.explode("items", into=("a", "b")), "items needs one name", ""),
-        (lambda s: s.explode("items", "tags"), "one ARRAY or MAP and not 2", "one after the other"),
-        (lambda s: s.explode(), "one ARRAY or MAP and not 0", ""),
+        (lambda s: s.explode("tags"), "tags requires two names", "into="),
+        (lambda s: s.explode("items", into=("a", "b")), "items requires one name", ""),
+        (lambda s: s.explode("items", "tags"), "one ARRAY or MAP, not 2", "one after the other"),
+        (lambda s: s.explode(), "one ARRAY or MAP, not 0", ""),
         (lambda s: s.explode(col("customer").split()), "has no name", "alias"),
         (lambda s: s.explode("itmes"), 'unknown column "itmes"', '"items"'),
         (lambda s: s.explode(id="items"), 'column "id"', ""),
         (lambda s: s.split(), "needs a condition", "split("),
-        (lambda s: s.split(a=col("customer") == "x", default="a"), 'branches are called "a"', ""),
-        (lambda s: s.split(a=col("customer")), "is no condition", ""),
+        (
+            lambda s: s.split(a=col("customer") == "x", default="a"),
+            'branches have the name "a"',
+            "",
+        ),
+        (lambda s: s.split(a=col("customer")), "is not a condition", ""),
     ],
 )
 def test_what_cannot_be_is_told_with_the_users_line(make, message: str, hint: str) -> None:  # type: ignore[no-untyped-def]

@@ -70,12 +70,12 @@ def test_a_row_of_a_table_has_no_record_at_hand(define: object) -> None:
     with pytest.raises(StatementError) as error:
         define()
 
-    assert "is known of a stream's record only" in str(error.value)
+    assert "is only available for records of a stream" in str(error.value)
     assert "to_stream()" in error.value.hint
 
 
 def test_the_wall_clock_is_for_the_timestamps_of_sources() -> None:
-    with pytest.raises(StatementError, match="the wall clock is no part of a record"):
+    with pytest.raises(StatementError, match="the wall clock is not part of a record"):
         orders().with_columns(now=wall_clock())
 
 
@@ -88,7 +88,7 @@ def test_headers_are_bytes_or_texts() -> None:
 
 def test_a_timestamp_is_a_number_or_a_timestamp() -> None:
     assert orders().with_time(row_time() + 5).node.action == "timestamp (ROWTIME + 5)"
-    with pytest.raises(StatementError, match="user is no timestamp"):
+    with pytest.raises(StatementError, match="user is not a timestamp"):
         orders().with_time("user")
 
 
@@ -113,7 +113,7 @@ def test_what_is_written_stands_in_the_description() -> None:
 def test_the_timestamp_of_a_source_is_checked_where_it_is_written() -> None:
     topology = Topology("shop")
 
-    with pytest.raises(StatementError, match="at is no timestamp") as error:
+    with pytest.raises(StatementError, match="at is not a timestamp") as error:
         topology.stream("orders", value="at STRING", timestamp="at")
     assert error.value.hint == 'Cast a text: .cast("TIMESTAMP").'
     with pytest.raises(StatementError, match='unknown invalid_timestamp "drop"'):
@@ -130,10 +130,10 @@ def test_a_partition_is_a_number_that_an_expression_gives() -> None:
     orders().to("out", partitioner=col("n") % 4)
     totals().to("out", partitioner=col("n") % 4)
 
-    with pytest.raises(StatementError, match="user is no partition"):
+    with pytest.raises(StatementError, match="user is not a partition"):
         orders().to("out", partitioner=col("user"))
-    with pytest.raises(StatementError, match="is no expression over columns") as error:
+    with pytest.raises(StatementError, match="is neither an expression over columns") as error:
         orders().to("out", partitioner=4)  # type: ignore[arg-type]
     assert error.value.hint == 'Write partitioner=col("region") % 4, or partitioner=function.'
-    with pytest.raises(StatementError, match="is known of a stream's record only"):
+    with pytest.raises(StatementError, match="is only available for records of a stream"):
         totals().to("out", partitioner=partition())

@@ -119,7 +119,7 @@ def test_what_needs_a_key_in_its_task_is_refused_behind_a_partitioner(what: str)
     topology = Topology("t")
     BEHIND[what](topology, orders(topology).repartition(partitioner=col("region")))
 
-    with pytest.raises(StatementError, match='cannot stand behind "repartition-2"') as caught:
+    with pytest.raises(StatementError, match='cannot follow "repartition-2"') as caught:
         topology.build()
 
     assert caught.value.hint == "Send them back first: .repartition(), or group by another key."
@@ -137,9 +137,9 @@ def test_behind_another_repartition_all_may_stand(what: str) -> None:
 def test_what_is_no_partition_is_refused() -> None:
     stream = orders(Topology("t"))
 
-    with pytest.raises(StatementError, match="is no partition"):
+    with pytest.raises(StatementError, match="is not a partition"):
         stream.repartition(partitioner=col("id"))
-    with pytest.raises(StatementError, match="no expression over columns"):
+    with pytest.raises(StatementError, match="neither an expression over columns"):
         stream.repartition(partitioner=1)  # type: ignore[arg-type]
     with pytest.raises(StatementError, match="into 0 partitions"):
         stream.repartition(partitions=0)

@@ -92,7 +92,7 @@ def test_a_call_takes_and_gives_values_of_rows(
     ("name", "value", "told"),
     [
         ("INVERSE", 0, r"^INVERSE \(given.py:\d+\): ZeroDivisionError: division by zero$"),
-        ("WRONG", 1, r"^WRONG \(given.py:\d+\): TypeError: it gave 1 \(int\), and says STRING$"),
+        ("WRONG", 1, r"^WRONG \(given.py:\d+\): TypeError: it returned 1 \(int\), not STRING$"),
     ],
 )
 def test_a_call_that_fails_names_the_function_and_its_line(

@@ -113,7 +113,7 @@ def test_a_wrong_number_of_arguments_is_refused() -> None:
 
 
 def test_an_integer_beyond_64_bits_has_no_type() -> None:
-    with pytest.raises(StatementError, match="no type for the literal"):
+    with pytest.raises(StatementError, match="cannot use a literal of this type"):
         literal(2**63)
 
 

@@ -90,7 +90,7 @@ def test_keys_of_other_names_are_not_guessed() -> None:
         orders.join(rates)
 
     assert refused.value.hint == (
-        'Say what is matched with currency: join(table, on="id"), or another column of the stream.'
+        'Choose the columns that match currency: join(table, on="id"), or another column of the stream.'
     )
 
 

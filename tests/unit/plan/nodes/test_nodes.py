@@ -41,7 +41,7 @@ def test_a_group_by_the_current_key_changes_nothing() -> None:
 
 
 def test_a_filter_must_be_a_condition() -> None:
-    with pytest.raises(StatementError, match="delay is no condition"):
+    with pytest.raises(StatementError, match="delay is not a condition"):
         Filter("f", FLIGHTS, ColumnRef("delay"))
 
 

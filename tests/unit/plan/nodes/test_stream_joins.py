@@ -101,7 +101,7 @@ def test_the_right_side_sees_the_window_reversed() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(-5, 4), (4, -5)])
 def test_a_window_that_ends_before_it_begins_is_refused(before: int, after: int) -> None:
-    with pytest.raises(StatementError, match="ends before it begins"):
+    with pytest.raises(StatementError, match="ends before it starts"):
         JoinWindow(before, after, 10)
 
 

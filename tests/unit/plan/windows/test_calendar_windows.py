@@ -187,4 +187,4 @@ def test_an_offset_is_shorter_than_the_shortest_window() -> None:
     with pytest.raises(StatementError) as caught:
         calendar("month", time_zone="UTC", offset="28 days")
 
-    assert "below 672 hours" in caught.value.render()
+    assert "less than 672 hours" in caught.value.render()

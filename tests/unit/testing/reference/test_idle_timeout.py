@@ -129,7 +129,7 @@ def test_what_is_not_told_on_close_has_no_timeout() -> None:
     topology = Topology("visits")
     stream = topology.stream("visits", key="user STRING", value="page STRING")
 
-    with pytest.raises(StatementError, match="do not leave on close"):
+    with pytest.raises(StatementError, match="are not emitted on close"):
         stream.group_by_key().windowed_by(WINDOWS[0], idle="40 ms").count()
 
 

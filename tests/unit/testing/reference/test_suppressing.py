@@ -55,7 +55,7 @@ def test_what_waits_is_bounded() -> None:
 
     assert eager.output_topic("out").read_key_values() == [("b", {"city": "b"})]
     strict.input_topic("users").pipe_inputs([("b", {"city": "b"}), ("c", {"city": "c"})])
-    with pytest.raises(Full, match="3 wait"):
+    with pytest.raises(Full, match="but has 3"):
         strict.input_topic("users").pipe_input("a", {"city": "a"})
 
 

@@ -78,7 +78,7 @@ def test_a_version_that_comes_late_is_counted_in_no_group() -> None:
 
 
 def test_a_history_of_nothing_is_refused() -> None:
-    with pytest.raises(StatementError, match='table "prices" has a history of nothing'):
+    with pytest.raises(StatementError, match='table "prices" has a history that is not positive'):
         Topology("shop").table("prices", key="k STRING", value="v STRING", history="0 s")
 
 
@@ -133,5 +133,5 @@ def test_a_table_that_forgets_sooner_than_records_wait_is_refused(history: str |
 def test_changes_of_a_versioned_table_are_not_held_back() -> None:
     prices = Topology("shop").table("prices", key="k STRING", value="v STRING", history="1 day")
 
-    with pytest.raises(StatementError, match="cannot hold back changes of versioned table"):
+    with pytest.raises(StatementError, match="cannot buffer changes of versioned table"):
         prices.filter(col("v") != "x").suppress("1 minute")

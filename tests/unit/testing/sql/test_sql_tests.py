@@ -108,10 +108,10 @@ def test_what_is_not_as_claimed_fails_with_its_line(spark: SparkSession) -> None
     found = [(one.line, one.reason.splitlines()[0]) for one in outcomes(WRONG)]
 
     assert found == [
-        (5, "the next row of FLIGHTS is another one"),
+        (5, "the next row of FLIGHTS differs"),
         (9, "FLIGHTS has no more rows"),
-        (14, "ROWTIME of the next row of FLIGHTS is another one"),
-        (19, "the next row of FLIGHTS is another one"),
+        (14, "ROWTIME of the next row of FLIGHTS differs"),
+        (19, "the next row of FLIGHTS differs"),
         (23, "expected an error, and there was none: nothing"),
         (27, "expected an error with: no such thing"),
         (30, "line 30:1: Syntax Error"),
@@ -143,7 +143,7 @@ def test_the_command_prints_a_line_for_each_test_and_its_status_tells(
     ("text", "said"),
     [
         ("SHOW STREAMS;", 'no test in "a.sql"'),
-        ("--@test: a\n--@expects: b\n", "there is no --@expects"),
+        ("--@test: a\n--@expects: b\n", "unknown directive --@expects"),
     ],
 )
 def test_a_file_of_another_form_is_refused(text: str, said: str) -> None:
