@@ -1,11 +1,19 @@
 """Errors of statements: what is wrong, where it stands, and the text around it."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duolog.core.errors import StatementError
-from duolog.ksql.nodes import Place
 
 Kind = Literal["syntax", "statement"]
+
+
+class Place(NamedTuple):
+    """A position in a text: line and column, both from 1, and the characters from `start` up to `end`."""
+
+    line: int
+    column: int
+    start: int
+    end: int
 
 
 class SqlError(StatementError):

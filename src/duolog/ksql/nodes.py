@@ -7,18 +7,9 @@
 Every node keeps where it stands in the text: `place_of`.
 """
 
-from typing import NamedTuple
-
 from sqlglot import exp
 
-
-class Place(NamedTuple):
-    """Where something stands in a text: line and column from 1, and the characters from `start` up to `end`."""
-
-    line: int
-    column: int
-    start: int
-    end: int
+from duolog.ksql.errors import Place
 
 
 def place_of(node: exp.Expression) -> Place | None:

@@ -19,15 +19,12 @@ from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
+from duolog.ksql.query_parser import SEE_PULL_QUERIES
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.settings import LIMIT, RANGE_SCAN, TABLE_SCAN, Settings
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.types import STRING
 
-_SEE: Final = (
-    " See https://cnfl.io/queries for more info.\n"
-    "Add EMIT CHANGES if you intended to issue a push query."
-)
 _CLAUSES: Final = {
     "joins": "JOIN",
     "stream_window": "WINDOW",
@@ -51,11 +48,11 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
     for key, words in _CLAUSES.items():
         if found := select.args.get(key):
             at = place_of(found[0] if isinstance(found, list) else found)
-            raise SqlError(f"Pull queries don't support {words} clauses.{_SEE}", at=at)
+            raise SqlError(f"Pull queries don't support {words} clauses.{SEE_PULL_QUERIES}", at=at)
     if select.args.get("limit") and settings.truth(LIMIT) is False:
         raise SqlError(
             "LIMIT clause in pull queries is currently disabled. You can enable them by setting "
-            f"{LIMIT}=true.{_SEE}"
+            f"{LIMIT}=true.{SEE_PULL_QUERIES}"
         )
     where = select.args.get("where")
     for clause, nodes in (("SELECT", select.expressions), ("WHERE", [where] if where else [])):
@@ -69,12 +66,6 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
             )
 
 
-def negative_limit(*, emits: bool) -> SqlError:
-    """Return the refusal of a LIMIT below 0, of a query with EMIT or without."""
-    clause = "queries don't support negative integers in the LIMIT clause."
-    return SqlError(f"Push {clause}" if emits else f"Pull {clause}{_SEE}")
-
-
 def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) -> None:
     """Refuse a look-up in a table that would have to go through all of it, where that is switched off.
 
@@ -85,7 +76,7 @@ def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) ->
         return
     where = select.args.get("where")
     if where is None:
-        raise SqlError(f"Missing WHERE clause.{_SEE}")
+        raise SqlError(f"Missing WHERE clause.{SEE_PULL_QUERIES}")
     for alternative in _alternatives(where.this):
         _ensure_alternative(alternative, source, ranges=settings.truth(RANGE_SCAN) is not False)
 

@@ -9,8 +9,15 @@ from typing import Final
 from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
+from duolog.ksql.errors import SqlError
 from duolog.ksql.expression_parser import ExpressionParser
 from duolog.ksql.words import CALENDAR_UNITS, UNITS
+
+SEE_PULL_QUERIES: Final = (
+    " See https://cnfl.io/queries for more info.\n"
+    "Add EMIT CHANGES if you intended to issue a push query."
+)
+"""The end of ksqlDB's refusals of pull queries."""
 
 _EMITTED: Final = ("CHANGES", "FINAL")
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
@@ -67,10 +74,8 @@ class QueryParser(ExpressionParser):
         negative = self._match(TokenType.DASH)
         number = self.integer()
         if negative:
-            # Its rules know expressions of the plan, which most statements do without.
-            from duolog.ksql.pull_rules import negative_limit  # noqa: PLC0415
-
-            raise negative_limit(emits=emits)
+            clause = "queries don't support negative integers in the LIMIT clause."
+            raise SqlError(f"Push {clause}" if emits else f"Pull {clause}{SEE_PULL_QUERIES}")
         return exp.Limit(expression=number)
 
     # What is selected.

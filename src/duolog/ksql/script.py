@@ -9,8 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from duolog.ksql.dialect import Ksql
-from duolog.ksql.errors import SqlError, syntax_error, too_deep
-from duolog.ksql.nodes import Place
+from duolog.ksql.errors import Place, SqlError, syntax_error, too_deep
 from duolog.ksql.types import type_from
 from duolog.plan.types import Type
 

@@ -12,9 +12,9 @@ from sqlglot import exp
 
 from duolog.ksql.bound import Bound, converted
 from duolog.ksql.catalog import SqlColumn
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import Place, SqlError
 from duolog.ksql.nested import Nested
-from duolog.ksql.nodes import Place, place_of
+from duolog.ksql.nodes import place_of
 from duolog.ksql.steps import Steps
 from duolog.ksql.types import sql_name, wider
 from duolog.plan.expressions import ColumnRef

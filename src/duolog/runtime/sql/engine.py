@@ -40,12 +40,13 @@ from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Offsets
 from duolog.runtime.sql.ending import in_order_for
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter, Wanted
+from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.ownership import Ownership
 from duolog.runtime.sql.query_states import QueryStates, followed
 from duolog.runtime.sql.spark_queries import SparkQueries
 from duolog.runtime.sql.topics import Topics
+from duolog.runtime.sql.wanted import Wanted
 
 if TYPE_CHECKING:
     from duolog.engine import Engine

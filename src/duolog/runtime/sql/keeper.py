@@ -16,18 +16,16 @@ Threads: one of ours decides, and stops; a few start, one query each. `want` and
 
 import contextlib
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
 from duolog.core.raised import raised
-from duolog.ksql.state import PersistentQuery
-from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.wanted import Wanted
 
 if TYPE_CHECKING:
     from duolog.engine.progress import Progress
@@ -39,7 +37,6 @@ LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 _LOOK_S: Final = 0.1
 _STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
-_REPLACES: Final = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
 _WELL_AFTER_S: Final = 60.0
 """Who runs for so long has got over its failures."""
 
@@ -59,7 +56,7 @@ class RunningOne(Protocol):
 class Starter(Protocol):
     """Starts queries, and forgets what they kept. Threads: any."""
 
-    def start(self, wanted: "Wanted") -> RunningOne:
+    def start(self, wanted: Wanted) -> RunningOne:
         """Start a query; one that replaces another stops that, which may run, when it takes its place.
 
         Raises DuologError.
@@ -67,36 +64,6 @@ class Starter(Protocol):
 
     def forget(self, checkpoint: str) -> None: ...
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A query that is to run, or to be paused."""
-
-    query: PersistentQuery
-    starts: Offsets = field(default_factory=dict)
-    before: int = 0
-    """How many queries of its id have ended for good before it: it has nothing of theirs."""
-
-    @property
-    def checkpoint(self) -> str:
-        """What its state is kept by."""
-        return checkpoint_of(self.query.id, self.before)
-
-    @property
-    def replaces(self) -> bool:
-        """Whether it goes on with what another query keeps."""
-        return _REPLACES.match(self.query.statement) is not None
-
-
-def checkpoint_of(query_id: str, before: int) -> str:
-    """Return what the state of a query is kept by, so many of whose id have ended.
-
-    Example:
-        >>> checkpoint_of("LATE", 0), checkpoint_of("LATE", 2)
-        ('LATE', 'LATE~2')
-    """
-    return f"{query_id}~{before}" if before else query_id
 
 
 @dataclass(frozen=True, slots=True)

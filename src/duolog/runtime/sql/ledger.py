@@ -24,7 +24,7 @@ from duolog.ksql.user_calls import KEPT
 from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Command, Offsets
 from duolog.runtime.sql.errors import CommandDamaged
-from duolog.runtime.sql.keeper import Wanted, checkpoint_of
+from duolog.runtime.sql.wanted import Wanted, checkpoint_of
 
 _ATTEMPTS: Final = 10
 _READ_S: Final = 15.0

@@ -19,8 +19,9 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
-from duolog.runtime.sql.keeper import LiveQuery, LiveState, Wanted
+from duolog.runtime.sql.keeper import LiveQuery, LiveState
 from duolog.runtime.sql.ownership import owner_of
+from duolog.runtime.sql.wanted import Wanted
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topics import TABLE_CONFIG, create
 

@@ -21,8 +21,8 @@ from duolog.ksql.settings import EXACTLY_ONCE
 from duolog.runtime.metrics.here import tell_others
 from duolog.runtime.metrics.spans import trace
 from duolog.runtime.reach import ensure_reachable
-from duolog.runtime.sql.keeper import Wanted
 from duolog.runtime.sql.topics import Topics
+from duolog.runtime.sql.wanted import Wanted
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig

@@ -6,7 +6,7 @@ from duolog.core.errors import DuologError, QueryError
 from duolog.engine.progress import Progress
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.keeper import Wanted
+from duolog.runtime.sql.wanted import Wanted
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.commands import Offsets

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from duolog.ksql.session import PersistentQuery, SqlSession
-from duolog.runtime.sql.keeper import Keeper, Pauses, Wanted
+from duolog.runtime.sql.keeper import Keeper, Pauses
+from duolog.runtime.sql.wanted import Wanted
 from unit.runtime.sql.living import FakeQuery, FakeStarter
 
 WAIT_S = 60.0
