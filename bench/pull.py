@@ -22,9 +22,9 @@ from results_file import write_result
 from sqlglot import exp
 
 from duolog.ksql.session import parse
-from duolog.runtime.sql import pull
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.reply import pull
 from duolog.testing.cluster import EmbeddedCluster
 
 _TABLE = """CREATE TABLE totals (id STRING PRIMARY KEY, name STRING, rides BIGINT, km DOUBLE)

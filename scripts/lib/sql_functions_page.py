@@ -6,8 +6,8 @@ Written from the rows of `duolog.plan.sql`, which SHOW FUNCTIONS and DESCRIBE FU
 from collections.abc import Sequence
 from typing import Final
 
-from duolog.ksql.function_errors import type_written, written
-from duolog.ksql.function_listing import FUNCTIONS
+from duolog.ksql.expressions.function_errors import type_written, written
+from duolog.ksql.statements.function_listing import FUNCTIONS
 from duolog.plan.sql.signatures import SqlFunction
 
 INTRO: Final = """\

@@ -215,7 +215,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/runtime/sql/test_engine.py": Allowed(
         Counts(sleep=1), "a broker is away for longer than a session lasts"
     ),
-    "unit/runtime/sql/test_keeper.py": Allowed(
+    "unit/runtime/sql/persistent/test_keeper.py": Allowed(
         Counts(deadline=1, elapsed=1),
         "shows that a query has not settled; pauses last at least so long",
     ),

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from conformance.test_examples import EXAMPLES
 from duolog.cli.main import cli
 from duolog.cli.sql.layout import laid_out
-from duolog.ksql import nodes
-from duolog.ksql.catalog import SourceInfo
-from duolog.ksql.formats import plan_format
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.catalog.formats import plan_format
+from duolog.ksql.query.sources import source_schema
 from duolog.ksql.session import SqlSession, parse
-from duolog.ksql.sources import source_schema
+from duolog.ksql.syntax import nodes
 from duolog.plan.nodes import StreamSource
 from duolog.runtime.topic_values import TopicValues
 from duolog.testing import TopologyDriver

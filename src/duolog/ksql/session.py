@@ -13,15 +13,16 @@ from typing import Any, Final
 from sqlglot import exp
 
 from duolog.core.errors import StatementError
-from duolog.ksql import nodes, settings
-from duolog.ksql.catalog import Catalog
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.errors import SqlError, too_deep
-from duolog.ksql.nodes import place_of
-from duolog.ksql.old_ways import with_old_ways
-from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
+from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.settings import Settings
-from duolog.ksql.state import Done, PersistentQuery, SessionState
-from duolog.ksql.user_calls import with_functions
+from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
 
 __all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
@@ -189,32 +190,32 @@ def _in(module: str, name: str) -> Callable[[SessionState, Any], Done]:
     return run
 
 
-_CREATE_AS: Final = _in("queries", "create_as")
+_CREATE_AS: Final = _in("statements.queries", "create_as")
 _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
-    nodes.CreateSource: _in("definitions", "declare"),
-    nodes.CreateType: _in("definitions", "create_type"),
-    nodes.DropType: _in("definitions", "drop_type"),
-    nodes.DropSource: _in("definitions", "drop"),
-    nodes.CreateFunction: _in("function_definitions", "create_function"),
-    nodes.DropFunction: _in("function_definitions", "drop_function"),
-    nodes.AlterSource: _in("definitions", "alter"),
+    nodes.CreateSource: _in("statements.definitions", "declare"),
+    nodes.CreateType: _in("statements.definitions", "create_type"),
+    nodes.DropType: _in("statements.definitions", "drop_type"),
+    nodes.DropSource: _in("statements.definitions", "drop"),
+    nodes.CreateFunction: _in("statements.function_definitions", "create_function"),
+    nodes.DropFunction: _in("statements.function_definitions", "drop_function"),
+    nodes.AlterSource: _in("statements.definitions", "alter"),
     nodes.AlterSystem: _no_system,
-    nodes.InsertSelect: _in("queries", "insert_select"),
-    nodes.InsertValues: _in("insert_values", "insert_values"),
-    nodes.DeleteRows: _in("deleting", "delete_rows"),
-    exp.Select: _in("queries", "select"),
-    nodes.OfQuery: _in("queries", "of_query"),
-    nodes.Show: _in("listing", "show"),
-    nodes.Describe: _in("listing", "describe"),
-    nodes.Explain: _in("listing", "explain"),
+    nodes.InsertSelect: _in("statements.queries", "insert_select"),
+    nodes.InsertValues: _in("statements.insert_values", "insert_values"),
+    nodes.DeleteRows: _in("statements.deleting", "delete_rows"),
+    exp.Select: _in("statements.queries", "select"),
+    nodes.OfQuery: _in("statements.queries", "of_query"),
+    nodes.Show: _in("statements.listing", "show"),
+    nodes.Describe: _in("statements.listing", "describe"),
+    nodes.Explain: _in("statements.listing", "explain"),
     nodes.SetProperty: _set,
     nodes.UnsetProperty: _unset,
     nodes.Define: _define,
     nodes.Undefine: _undefine,
     nodes.RunScript: _run_script,
-    nodes.AssertTopic: _in("claims", "assert_topic"),
-    nodes.AssertSchema: _in("claims", "assert_schema"),
-    nodes.AssertSource: _in("claims", "assert_source"),
-    nodes.AssertValues: _in("insert_values", "assert_values"),
+    nodes.AssertTopic: _in("statements.claims", "assert_topic"),
+    nodes.AssertSchema: _in("statements.claims", "assert_schema"),
+    nodes.AssertSource: _in("statements.claims", "assert_source"),
+    nodes.AssertValues: _in("statements.insert_values", "assert_values"),
     nodes.OfConnector: _no_connect,
 }

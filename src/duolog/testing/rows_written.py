@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
-from duolog.ksql.state import InsertedRow
+from duolog.ksql.statements.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.statements.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
 

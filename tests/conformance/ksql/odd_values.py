@@ -12,7 +12,7 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-from duolog.ksql.types import sql_name
+from duolog.ksql.syntax.types import sql_name
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT, AnyDecimal, Generic, LambdaOf, Parameter, SqlFunction
 from duolog.plan.types import Array, Map, Struct, Type, parse_type

@@ -9,8 +9,8 @@ from conformance.ksql.random_expressions import Expressions, Written
 from conformance.ksql.random_relations import Application, Relation
 from conformance.ksql.random_types import KEYS, NUMBERS, comparable, order_of
 from duolog.ksql.errors import SqlError
-from duolog.ksql.script import parse
 from duolog.ksql.session import SqlSession
+from duolog.ksql.syntax.script import parse
 from duolog.testing.qtt.answers import Answering
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord

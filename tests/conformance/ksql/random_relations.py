@@ -16,7 +16,7 @@ import duckdb
 
 from conformance.ksql.random_expressions import Expressions, Written, duck_row
 from conformance.ksql.random_types import KAFKA, KINDS, drawn
-from duolog.ksql.catalog import SqlColumn, SqlFormat
+from duolog.ksql.catalog.catalog import SqlColumn, SqlFormat
 from duolog.plan.types import BIGINT, INT, STRING
 from duolog.testing.qtt.bytes import encode
 

@@ -15,7 +15,7 @@ from conformance.ksql.random_joins import JOINS
 from conformance.ksql.random_queries import QUERIES
 from conformance.ksql.random_relations import BAG, Application, Input, Relation
 from conformance.ksql.random_types import comparable, order_of
-from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.plan.partitioner import partition_of

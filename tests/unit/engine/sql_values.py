@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from duolog.engine.expressions import Names, lower_expression
-from duolog.ksql.binder import Binder
-from duolog.ksql.scope import SqlScope
+from duolog.ksql.expressions.binder import Binder
+from duolog.ksql.expressions.scope import SqlScope
 from duolog.ksql.session import parse
 from duolog.plan.schema import parse_schema
 

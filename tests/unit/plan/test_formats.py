@@ -2,9 +2,9 @@ import pytest
 
 from duolog.core.errors import StatementError
 from duolog.engine.formats import decode, encode, or_nulls_only
-from duolog.ksql.catalog import SqlFormat
+from duolog.ksql.catalog.catalog import SqlFormat
+from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formats import plan_format
 from duolog.plan.formats import JSON, Format
 from duolog.plan.types import parse_columns
 

@@ -43,7 +43,7 @@ def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = Tr
     """
     # Imported here: what starts a shell need not wait for it.
     from duolog.runtime.sql.answers import Message  # noqa: PLC0415
-    from duolog.runtime.sql.readable import readable  # noqa: PLC0415
+    from duolog.runtime.sql.reply.readable import readable  # noqa: PLC0415
 
     if isinstance(answer, Message):
         if answer.text:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from duolog.ksql.catalog import Catalog
+from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.udf.modules import functions_of, look_in
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duolog.ksql.catalog import Catalog, SourceInfo
-    from duolog.ksql.state import PersistentQuery
+    from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+    from duolog.ksql.statements.state import PersistentQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def relations_of(text: str, catalog: "Catalog | None" = None) -> list[Relation]:
 
 
 def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relation:
-    from duolog.ksql.types import sql_name  # noqa: PLC0415 - as above
+    from duolog.ksql.syntax.types import sql_name  # noqa: PLC0415 - as above
 
     origins: dict[str, list[tuple[str, str]]] = {column.name: [] for column in source.columns}
     for query in queries:

@@ -12,13 +12,13 @@ from typing import Final, Literal
 from sqlglot import exp
 
 from duolog.cli.sql.telling import lines_of
-from duolog.ksql import nodes
-from duolog.ksql.catalog import Catalog
+from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import place_of
-from duolog.ksql.script import is_blank, parse, pieces, substituted, uses_variables
+from duolog.ksql.query.windowing import is_final, windows_of
 from duolog.ksql.session import SqlSession
-from duolog.ksql.windowing import is_final, windows_of
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import is_blank, parse, pieces, substituted, uses_variables
 
 _DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")

@@ -90,7 +90,7 @@ def mark_names(pieces: Iterable[Piece], text: str) -> None:
     # Imported here: loading the parser takes a while.
     from sqlglot import exp  # noqa: PLC0415
 
-    from duolog.ksql.script import parse  # noqa: PLC0415
+    from duolog.ksql.syntax.script import parse  # noqa: PLC0415
 
     # A variable stands for a name, as far as the parser is concerned.
     plain = _VARIABLE.sub(lambda found: f"V_{found[1]}_", text)

@@ -16,14 +16,14 @@ from typing import Final, Self
 
 from duolog.core.errors import ConfigError
 from duolog.dsl.handles.html import table_html
-from duolog.ksql.script import type_written
+from duolog.ksql.syntax.script import type_written
 from duolog.plan.types import Column
 from duolog.runtime.data_dirs import default_data_dir
 from duolog.runtime.frames import Framed
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
-from duolog.runtime.sql.pushed import PushedRows
-from duolog.runtime.sql.readable import readable
+from duolog.runtime.sql.reply.pushed import PushedRows
+from duolog.runtime.sql.reply.readable import readable
 from duolog.serde.row import Row
 
 BOOTSTRAP: Final = "127.0.0.1:9092"

@@ -25,32 +25,33 @@ from sqlglot import exp
 from duolog.core.addresses import whole_servers
 from duolog.core.errors import DuologError, EncodingError, KafkaError
 from duolog.core.text_files import read_text_file
-from duolog.ksql import nodes, settings
-from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError, too_deep
-from duolog.ksql.nodes import place_of
-from duolog.ksql.old_ways import with_old_ways
+from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
-from duolog.ksql.state import SessionState
-from duolog.ksql.user_calls import with_functions
+from duolog.ksql.statements.state import SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql import showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
-from duolog.runtime.sql.command_topic import CommandTopic
-from duolog.runtime.sql.commands import Offsets
-from duolog.runtime.sql.ending import in_order_for
+from duolog.runtime.sql.command_log.command_topic import CommandTopic
+from duolog.runtime.sql.command_log.commands import Offsets
+from duolog.runtime.sql.command_log.ledger import Ledger
+from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.command_log.wanted import Wanted
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
-from duolog.runtime.sql.ledger import Ledger
-from duolog.runtime.sql.ownership import Ownership
-from duolog.runtime.sql.query_states import QueryStates, followed
-from duolog.runtime.sql.spark_queries import SparkQueries
-from duolog.runtime.sql.topics import Topics
-from duolog.runtime.sql.wanted import Wanted
+from duolog.runtime.sql.persistent.ending import in_order_for
+from duolog.runtime.sql.persistent.keeper import Keeper, LiveQuery, Pauses, Starter
+from duolog.runtime.sql.persistent.ownership import Ownership
+from duolog.runtime.sql.persistent.query_states import QueryStates, followed
+from duolog.runtime.sql.persistent.spark_queries import SparkQueries
+from duolog.runtime.sql.reply import showing
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
-    from duolog.runtime.sql.present import PresentRows
+    from duolog.runtime.sql.tables.present import PresentRows
 
 logger: Final = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ class SqlEngine:
     def present(self) -> "PresentRows":
         """The rows of sources as they are now, read when they are asked for."""
         if self._present is None:
-            from duolog.runtime.sql.present import PresentRows  # noqa: PLC0415 - 50 ms, which SHOW need not wait
+            from duolog.runtime.sql.tables.present import PresentRows  # noqa: PLC0415 - 50 ms, which SHOW need not wait
 
             self._present = PresentRows({"bootstrap.servers": self.bootstrap})
         return self._present
@@ -271,7 +272,7 @@ class SqlEngine:
             case exp.Query():
                 self._know(node)
                 # Imported here and below: a statement loads what it needs.
-                from duolog.runtime.sql import pull, push  # noqa: PLC0415
+                from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415
 
                 answers = push if node.args.get("emit") is not None else pull
                 asked = with_old_ways(node, self.session.state.settings)
@@ -282,7 +283,7 @@ class SqlEngine:
                 read = [one for one in named if one is not None]
                 yield showing.with_reason(answer, read, self.queries)
             case nodes.PrintTopic():
-                from duolog.runtime.sql import printing  # noqa: PLC0415
+                from duolog.runtime.sql.reply import printing  # noqa: PLC0415
 
                 yield printing.printed(self.bootstrap, node)
             case nodes.RunScript():
@@ -337,7 +338,7 @@ class SqlEngine:
         self.catalog.partitions.update(known)
 
     def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> str:
-        from duolog.runtime.sql import inserts  # noqa: PLC0415 - as in `run`
+        from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `run`
 
         done = self.session.execute(node, text)
         for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
@@ -375,7 +376,7 @@ class SqlEngine:
             logger.info("%s: %s", error.message, error.detail)
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
-        from duolog.runtime.sql.made_topics import make_topics  # noqa: PLC0415 - as in `run`
+        from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - as in `run`
 
         there = dict(self.topics.partitions())
         make_topics(self.topics, there, done, state)

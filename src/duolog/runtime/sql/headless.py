@@ -22,15 +22,15 @@ from sqlglot import exp
 
 from duolog.core.errors import DuologError
 from duolog.core.text_files import read_text_file
-from duolog.ksql import nodes
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import place_of
 from duolog.ksql.session import parse
-from duolog.ksql.types import type_from
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.types import type_from
 from duolog.runtime.broker_watch import BrokerWatch
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.keeper import LiveQuery
+from duolog.runtime.sql.persistent.keeper import LiveQuery
 
 _LOOK_S: Final = 1.0
 _GIVE_UP_S: Final = 0.1

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from duolog.ksql.catalog import Catalog
+from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.session import SqlSession
-from duolog.runtime.sql.topics import Topics
+from duolog.runtime.sql.command_log.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
-    from duolog.runtime.sql.present import PresentRows
+    from duolog.runtime.sql.tables.present import PresentRows
 
 
 class Planning(Protocol):

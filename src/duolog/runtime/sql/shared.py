@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 from duolog.core.errors import StatementError
 from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.starting import Begin
-from duolog.ksql.catalog import Catalog, SourceInfo
-from duolog.ksql.declarations import declaration, name_of
-from duolog.ksql.formats import OF_A_REGISTRY, plan_format
-from duolog.ksql.hints import closest
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.ksql.catalog.declarations import declaration, name_of
+from duolog.ksql.catalog.formats import OF_A_REGISTRY, plan_format
+from duolog.ksql.catalog.hints import closest
+from duolog.ksql.query.sources import header_column, source_schema, time_of
 from duolog.ksql.session import SqlSession
-from duolog.ksql.sources import header_column, source_schema, time_of
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import Plan, Sink
 from duolog.plan.nodes.topics import Source
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.asking import BOOTSTRAP, sql
-from duolog.runtime.sql.command_topic import CommandTopic
+from duolog.runtime.sql.command_log.command_topic import CommandTopic
+from duolog.runtime.sql.command_log.ledger import Ledger
 from duolog.runtime.sql.engine import DEFAULT_SERVICE
-from duolog.runtime.sql.ledger import Ledger
 
 if TYPE_CHECKING:
     from duolog.dsl.streams import Stream, Table

@@ -20,16 +20,16 @@ from sqlglot import exp
 
 from duolog.core.errors import SerdeError
 from duolog.engine.settings import OF_SQL
-from duolog.ksql.catalog import Catalog, SourceInfo
-from duolog.ksql.push_ids import push_query_id
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.session import SqlSession
-from duolog.ksql.types import sql_name
+from duolog.ksql.statements.push_ids import push_query_id
+from duolog.ksql.syntax.types import sql_name
 from duolog.plan.types import Array, Map, Struct, Type
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
-from duolog.runtime.sql.source_rows import SourceRows
-from duolog.runtime.sql.transient import Chosen
+from duolog.runtime.sql.reply.transient import Chosen
+from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row

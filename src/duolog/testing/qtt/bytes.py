@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from duolog.ksql.catalog import SourceWindow, SqlColumn, SqlFormat
+from duolog.ksql.catalog.catalog import SourceWindow, SqlColumn, SqlFormat
 
 _PACKED: Final = {"INT": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
 

@@ -14,7 +14,7 @@ from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 from typing import Final, Literal
 
-from duolog.ksql.catalog import SqlColumn, SqlFormat
+from duolog.ksql.catalog.catalog import SqlColumn, SqlFormat
 from duolog.plan.types import DOUBLE, STRING, Array, Column, Decimal, Map, Struct, Type
 from duolog.testing.qtt.bytes import dumps
 

@@ -6,11 +6,11 @@ Source: ksqlDB's own runner, as described next to the cases: lists are checked a
 import re
 from typing import Any, Final
 
-from duolog.ksql import nodes
-from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
-from duolog.ksql.format_support import Part, features_of
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog.format_support import Part, features_of
 from duolog.ksql.session import parse
-from duolog.ksql.types import type_from
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.types import type_from
 from duolog.testing.qtt.cases import Case
 
 DEFAULT_PARTITIONS: Final = 4

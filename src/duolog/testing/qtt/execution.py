@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from duolog.ksql.catalog import SourceInfo
-from duolog.ksql.old_ways import with_old_ways
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.expressions.old_ways import with_old_ways
 from duolog.ksql.session import PersistentQuery, SqlSession
-from duolog.ksql.state import Done, InsertedRow
+from duolog.ksql.statements.state import Done, InsertedRow
 from duolog.testing.qtt.answers import Answering, ensure_answer
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from duolog.engine.settings import OF_SQL
 from duolog.ksql.session import PersistentQuery
-from duolog.ksql.state import InsertedRow
+from duolog.ksql.statements.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
 from duolog.testing.rows_written import computed

@@ -13,11 +13,11 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.core.errors import DuologError, StatementError
-from duolog.ksql import nodes
-from duolog.ksql.catalog import Catalog, SourceInfo
-from duolog.ksql.script import is_blank, parse, pieces, substituted
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.session import Done, SqlSession
-from duolog.ksql.state import InsertedRow
+from duolog.ksql.statements.state import InsertedRow
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.script import is_blank, parse, pieces, substituted
 from duolog.testing.qtt.bytes import decode, dumps, unwindowed
 from duolog.testing.qtt.comparison import same
 from duolog.testing.reference import SinkRecord, SourceRecord

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import Place
+from duolog.ksql.syntax.nodes import Place
 from duolog.runtime.sql.answers import Answer, Message, Rows
 
 FLIGHTS = (("CARRIER", "STRING"), ("FLIGHTS", "BIGINT"))

@@ -2,8 +2,8 @@ import pytest
 
 from duolog.cli.sql.telling import lines_of
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import Place
-from duolog.ksql.script import parse
+from duolog.ksql.syntax.nodes import Place
+from duolog.ksql.syntax.script import parse
 
 TEXT = "SELECT a\n\tFROM fligths;"
 

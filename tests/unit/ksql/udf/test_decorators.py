@@ -9,7 +9,7 @@ import pytest
 
 from duolog import udaf, udf, udtf
 from duolog.core.errors import StatementError
-from duolog.ksql.function_errors import written
+from duolog.ksql.expressions.function_errors import written
 from duolog.ksql.udf.decorators import define
 from duolog.ksql.udf.modules import as_kept, functions_of, load, of_kept
 from duolog.plan.sql.user_functions import FunctionFailed, Routine, UserFunction

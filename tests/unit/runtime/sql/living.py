@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from duolog.core.errors import DuologError, QueryError
 from duolog.engine.progress import Progress
 from duolog.runtime.sql.answers import Message
+from duolog.runtime.sql.command_log.wanted import Wanted
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.wanted import Wanted
 
 if TYPE_CHECKING:
-    from duolog.runtime.sql.commands import Offsets
+    from duolog.runtime.sql.command_log.commands import Offsets
 
 
 class FakeQuery:

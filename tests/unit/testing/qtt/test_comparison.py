@@ -2,7 +2,7 @@ from decimal import Decimal as D
 
 import pytest
 
-from duolog.ksql.catalog import SqlColumn, SqlFormat
+from duolog.ksql.catalog.catalog import SqlColumn, SqlFormat
 from duolog.plan.types import parse_columns
 from duolog.testing.qtt.bytes import decode, encode
 from duolog.testing.qtt.comparison import same

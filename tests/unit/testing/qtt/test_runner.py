@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from duolog.ksql.function_listing import FUNCTIONS
+from duolog.ksql.statements.function_listing import FUNCTIONS
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.function_names import AGGREGATE, NAMES, SCALAR, TABLE

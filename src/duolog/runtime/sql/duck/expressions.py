@@ -11,7 +11,7 @@ from decimal import Decimal as PythonDecimal
 from typing import Final, NamedTuple
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.types import sql_name
+from duolog.ksql.syntax.types import sql_name
 from duolog.plan.expressions import (
     Call,
     Cast,

@@ -13,8 +13,8 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import place_of
-from duolog.ksql.scope import Visible
+from duolog.ksql.expressions.scope import Visible
+from duolog.ksql.syntax.nodes import place_of
 from duolog.plan.types import Array, Type
 from duolog.runtime.sql.duck.lowering import ELSEWHERE
 

@@ -11,14 +11,14 @@ from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import place_of
-from duolog.ksql.scope import SqlScope, Visible
-from duolog.ksql.sources import WINDOW_BOUNDS
-from duolog.ksql.types import wider
-from duolog.ksql.user_calls import with_functions
-from duolog.ksql.words import ROWTOPIC
+from duolog.ksql.expressions.scope import SqlScope, Visible
+from duolog.ksql.expressions.user_calls import with_functions
+from duolog.ksql.query.sources import WINDOW_BOUNDS
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.types import wider
+from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.types import BIGINT, INT, STRING, Type
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.expressions import Written

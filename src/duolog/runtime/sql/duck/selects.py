@@ -10,17 +10,17 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
-from duolog.ksql.aggregates import bind_aggregate
-from duolog.ksql.analysis import items_of, meaning, told
-from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
-from duolog.ksql.nodes import place_of
-from duolog.ksql.rows_parser import ROWS_ONLY
-from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.expressions.aggregates import bind_aggregate
+from duolog.ksql.expressions.binder import Binder, Bound
+from duolog.ksql.expressions.scope import SqlScope, Visible
+from duolog.ksql.expressions.user_calls import user_function
+from duolog.ksql.query.analysis import items_of, meaning, told
+from duolog.ksql.query.table_functions import array_of, ensure_not_in_case, is_table_function
 from duolog.ksql.settings import Settings
-from duolog.ksql.table_functions import array_of, ensure_not_in_case, is_table_function
-from duolog.ksql.types import sql_name
-from duolog.ksql.user_calls import user_function
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.rows_parser import ROWS_ONLY
+from duolog.ksql.syntax.types import sql_name
 from duolog.plan.aggregates.user_folds import OF_USER, Kept
 from duolog.plan.expressions import Call, Expression
 from duolog.plan.sql.registry import PREFIX

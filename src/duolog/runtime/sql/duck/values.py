@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.ksql.types import sql_name
+from duolog.ksql.syntax.types import sql_name
 from duolog.plan.types import BIGINT, BYTES, DOUBLE, NULL, Decimal, Type
 from duolog.runtime.sql.duck.casts import LEAST, nearest
 from duolog.runtime.sql.duck.lowering import Lowering, plain, python

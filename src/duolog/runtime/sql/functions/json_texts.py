@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from duolog.ksql.script import type_written
+from duolog.ksql.syntax.script import type_written
 from duolog.plan.types import DOUBLE, TIME, TIMESTAMP, Array, Map, Struct, Type
 from duolog.runtime.sql.functions.numbers import double_text
 from duolog.serde.times import time_text

@@ -1,0 +1,97 @@
+"""Which topics a stream or table reads, as WITH (…) says it.
+
+KAFKA_TOPIC = 'orders'              one
+KAFKA_TOPIC = 'orders-eu,orders-us' several, of a stream: their records come together; no topic has a comma in its name
+TOPIC_PATTERN = 'orders-.*'         of a stream: all whose whole name matches when a query starts
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from duolog.core.names import wrong_topic_name
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.catalog.properties import TOPIC_PATTERN, Properties
+from duolog.ksql.errors import SqlError
+from duolog.ksql.settings import Settings
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import uses_variables
+
+_SEPARATOR = ","
+
+
+class SourceTopics(NamedTuple):
+    """The names of topics, or a pattern that they match."""
+
+    names: tuple[str, ...]
+    is_pattern: bool = False
+
+
+def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settings) -> SourceTopics:
+    """Return the topics that a CREATE without a query names; the one of its own name where it names none.
+
+    Raises:
+        SqlError: it names them in two ways, or a table several, or the pattern is none.
+    """
+    given, pattern = properties.topic(), properties.text(TOPIC_PATTERN)
+    if pattern is None:
+        names: tuple[str, ...] = (given or node.this.name,)
+        if given is not None and not settings.strict:
+            names = tuple(dict.fromkeys(name.strip() for name in given.split(_SEPARATOR)))
+        if "" in names:
+            raise SqlError(f"KAFKA_TOPIC has an empty name in it: '{given}'", at=place_of(node))
+        ensure_legal(names, node)
+        found = SourceTopics(names)
+    else:
+        found = SourceTopics((_checked(pattern, given, node),), is_pattern=True)
+    if node.args["kind"] == "TABLE" and (found.is_pattern or len(found.names) > 1):
+        raise SqlError(
+            f"Table {node.this.name} reads one topic: its rows would be those of several.",
+            at=place_of(node),
+            hint="Read them as a stream, and group it.",
+        )
+    return found
+
+
+def ensure_legal(names: Iterable[str], node: exp.Expression) -> None:
+    """Refuse names that Kafka has for no topic. A name with an undefined variable, `${env}-orders`, is not known yet.
+
+    Raises:
+        SqlError: one is of that kind.
+    """
+    for name in names:
+        if not uses_variables(name) and (wrong := wrong_topic_name(name)):
+            raise SqlError(
+                f"KAFKA_TOPIC is not legal: {wrong}",
+                at=place_of(node),
+                hint="Name a topic by KAFKA_TOPIC that has letters, digits, '.', '_' and '-' only.",
+            )
+
+
+def _checked(pattern: str, given: str | None, node: nodes.CreateSource) -> str:
+    if given is not None:
+        raise SqlError(
+            f"Cannot supply both 'KAFKA_TOPIC' and '{TOPIC_PATTERN}' properties.", at=place_of(node)
+        )
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise SqlError(
+            f"{TOPIC_PATTERN} is no regular expression: '{pattern}'",
+            detail=f"{error}.",
+            at=place_of(node),
+        ) from error
+    return pattern
+
+
+def ensure_one_topic(source: SourceInfo, what: str, node: exp.Expression) -> None:
+    """Refuse what is done with one topic, of a stream that reads several."""
+    if not source.is_of_one_topic:
+        raise SqlError(
+            f"Cannot {what} {source.name}: it reads several topics, {source.topics_told}.",
+            at=place_of(node),
+            hint="Declare a stream over the one that is meant.",
+        )

@@ -1,0 +1,470 @@
+"""FROM a JOIN b ON …: the records that a query over several sources reads.
+
+    a ─▶ under what it is matched by ─┐
+                                      ├─▶ join ─▶ joined with the next one
+    b ─▶ under what it is matched by ─┘
+
+    streams                within a difference of time      both rekeyed where they have another key
+    stream, table          by the table's primary key       the stream rekeyed
+    stream, global table   by the table's primary key       the stream stays under its key
+    tables                 by both primary keys             by another column of the left one: a foreign key
+
+Every column of a source is in the value of its records, those of its key too: where a side is missing they are null.
+
+Source: ksqlDB's documentation of joins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SqlColumn
+from duolog.ksql.catalog.format_support import ensure_formats, ensure_no_maps
+from duolog.ksql.errors import SqlError
+from duolog.ksql.expressions.scope import SqlScope, Visible
+from duolog.ksql.query.analysis import key_name, meaning
+from duolog.ksql.query.join_criteria import Criterion, CriterionReader, Matched, ensure_tree
+from duolog.ksql.query.join_limits import (
+    ensure_no_window,
+    ensure_windows_fit,
+    no_repartitioning,
+)
+from duolog.ksql.query.join_window import window_of
+from duolog.ksql.query.keys import SYNTHETIC, synthetic
+from duolog.ksql.query.projection import FOREIGN_KEY, JOINING
+from duolog.ksql.query.sources import KeyColumn, Relation, SourceReader
+from duolog.ksql.query.steps import Steps, unused
+from duolog.ksql.syntax.nodes import place_of
+from duolog.plan.cutting.joining import join_by_foreign_key, join_streams, join_tables
+from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
+from duolog.plan.nodes import GlobalTableJoin, JoinKind, Node, SelectKey, StreamTableJoin
+from duolog.plan.nodes.global_table import global_source
+
+SYNTHETIC_NOTE: Final = (
+    "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
+    "This expression must be included in the projection and may be aliased."
+)
+_TOLD: Final = {"INNER": "[INNER]", "LEFT": "LEFT [OUTER]", "RIGHT": "RIGHT [OUTER]", "FULL": "[FULL] OUTER"}  # fmt: skip
+_KINDS: Final[dict[str, JoinKind]] = {
+    "INNER": "inner",
+    "LEFT": "left",
+    "RIGHT": "left",
+    "FULL": "outer",
+}
+"""What a join is of two sides; of a RIGHT one they change places."""
+
+
+class _Given(NamedTuple):
+    """The columns that a column of a join's key is the value of, and which of them are null where a side is missing."""
+
+    columns: tuple[exp.Expression, ...]
+    or_null: tuple[exp.Expression, ...]
+    expressions: frozenset[str]
+    """What else has its value: expressions of both sides, as `meaning` writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """Joins the sources of one query."""
+
+    reader: SourceReader
+    steps: Steps
+    strict: bool = False
+    """Whether what ksqlDB refuses is refused."""
+
+    def relation(self, select: exp.Select) -> Relation:
+        """Return the joined records of all sources.
+
+        Raises:
+            SqlError: they cannot be joined, or not so.
+        """
+        joins: list[exp.Join] = select.args["joins"]
+        tables = [select.args["from_"].this, *(join.this for join in joins)]
+        self._ensure_distinct(tables)
+        relations: list[Relation] = []
+        for table in tables:
+            streams = any(not relation.node.is_table for relation in relations)
+            relations.append(self.reader.read(table, joined=True, beside_stream=streams))
+        if self.strict:
+            ensure_formats([relation.sources[0] for relation in relations], "JOIN")
+        criteria = self._criteria(joins, relations)
+        found = relations[0]
+        for join, right, criterion in zip(joins, relations[1:], criteria, strict=True):
+            found = self._joined(found, right, join, criterion)
+        return found
+
+    def _ensure_distinct(self, tables: Sequence[exp.Table]) -> None:
+        """Raise a SqlError where a source is joined with itself, or two have one name."""
+        names = [self.reader.info(table).name for table in tables]
+        aliases = [table.alias or table.name for table in tables]
+        for at, table in enumerate(tables):
+            if self.strict and names[at] in names[:at]:
+                raise SqlError(
+                    f"Can not join '{names[at]}' to '{names[at]}': self joins are not yet supported."
+                    if len(tables) == 2
+                    else "N-way joins do not support multiple occurrences of the same source. "
+                    f"Source: '{names[at]}'",
+                    at=place_of(table),
+                )
+            if aliases[at] in aliases[:at]:
+                raise SqlError(
+                    f"Two sources are called '{aliases[at]}' in one query.",
+                    at=place_of(table),
+                    hint="Give one of them another name: AS.",
+                )
+
+    def _criteria(
+        self, joins: Sequence[exp.Join], relations: Sequence[Relation]
+    ) -> list[Criterion]:
+        """Return what each join matches: what is wrong in one of them is told before anything is joined."""
+        types = self.reader.catalog.types
+        if self.strict:
+            everything = sum((relation.scope.columns for relation in relations), ())
+            names = sum((relation.scope.names for relation in relations), ())
+            ensure_tree(relations[0], joins, SqlScope(everything, "JOIN ON", names))
+        scope = relations[0].scope
+        found = []
+        for join, right in zip(joins, relations[1:], strict=True):
+            scope = scope.joined(right.scope)
+            comes = right.scope.sources[0]
+            reader = CriterionReader(comes, scope.within("JOIN ON"), types, self.strict)
+            found.append(reader.read(join.args["on"]))
+        return found
+
+    def _joined(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        if not is_global(right):
+            ensure_windows_fit(left, right)
+        kinds = left.node.is_table, right.node.is_table
+        if kinds == (True, False):
+            raise SqlError(
+                "Invalid join order: table-stream joins are not supported; only stream-table joins. "
+                f"Got {left.sources[0].name} {_TOLD[_side(join)]} JOIN {right.sources[0].name}.",
+                at=place_of(join),
+            )
+        criterion.ensure_types()
+        if kinds == (True, True):
+            return self._tables(left, right, join, criterion)
+        if kinds == (False, True):
+            return self._stream_and_table(left, right, join, criterion)
+        return self._streams(left, right, join, criterion)
+
+    def _streams(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        within = join.args.get("within")
+        if within is None:
+            raise SqlError(
+                "Stream-Stream joins must have a WITHIN clause specified. None was provided.",
+                at=place_of(join),
+                hint="Say how far apart two records may be: WITHIN 1 HOUR.",
+            )
+        self._ensure_partitions(left, right)
+        window = window_of(within, strict=self.strict)
+        criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
+        given = _givens(left, criterion, join)
+        _ensure_key(given, criterion)
+        left = replace(left, node=self._keyed(left, criterion.lefts))
+        right = replace(right, node=self._keyed(right, criterion.rights))
+        if left.node.schema.window != right.node.schema.window:
+            raise no_repartitioning(join)
+        first, second = left, right
+        if _side(join) == "RIGHT":
+            first, second, window = right, left, replace(window, window=window.window.reversed)
+        node = join_streams(
+            self.steps,
+            (first.node, second.node),
+            _KINDS[_side(join)],
+            _values(first, second),
+            window.window,
+            eager=window.eager,
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _stream_and_table(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        side = _side(join)
+        if side in {"RIGHT", "FULL"}:
+            called = "Right" if side == "RIGHT" else "Full"
+            raise SqlError(
+                f"{called} outer joins between streams and tables (stream: left, table: right) are not "
+                "supported.",
+                at=place_of(join),
+                hint="A change of the table emits nothing: use LEFT JOIN.",
+            )
+        ensure_no_window(join, "Stream-Table")
+        if is_global(right):
+            return self._global(left, right, join, criterion)
+        criterion = _by_primary_key(
+            right, criterion, "stream-table joins", "the table's primary key"
+        )
+        self._ensure_partitions(left, right)
+        given = _givens(left, criterion, join)
+        _ensure_key(given, criterion)
+        stream = self._keyed(left, criterion.lefts)
+        if stream.schema.window != right.node.schema.window:
+            raise no_repartitioning(join)
+        values, table = _values(left, right), right.node
+        node = self.steps.add(
+            "stream-table-join",
+            lambda name: StreamTableJoin(
+                name, stream, table, "left" if side == "LEFT" else "inner", values
+            ),
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _global(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        """Look the records of a stream up in a global table; they keep the key that they have."""
+        what, key = "joins with a global table", "the whole primary key of that table"
+        criterion = _by_primary_key(right, criterion, what, key)
+        keys = tuple(matched.bound.expression for matched in criterion.lefts)
+        kind: Literal["inner", "left"] = "left" if _side(join) == "LEFT" else "inner"
+        values = _values(left, right)
+        node = self.steps.add(
+            "global-join",
+            lambda name: GlobalTableJoin(name, left.node, right.node, kind, keys, values),
+        )
+        return replace(
+            left,
+            node=node,
+            scope=left.scope.joined(right.scope),
+            sources=left.sources + right.sources,
+        )
+
+    def _tables(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        ensure_no_window(join, "Table-Table")
+        key = "the primary key of the right input table"
+        criterion = _by_primary_key(right, criterion, "table-table joins", key)
+        if not _is_key(left, criterion.lefts):
+            return self._foreign(left, right, join, criterion)
+        self._ensure_partitions(left, right)
+        given = _givens(left, criterion, join)
+        if left.node.schema.window != right.node.schema.window:
+            raise no_repartitioning(join)
+        first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
+        node = join_tables(
+            self.steps,
+            (first.node, second.node),
+            _KINDS[_side(join)],
+            _values(first, second),
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _foreign(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        """Join tables by an expression over the left one; its primary key is that of the result."""
+        if self.strict and len(left.sources) > 1:
+            raise SqlError(
+                "Invalid join condition: foreign-key table-table joins are not supported as part of n-way joins. "
+                f"Got {criterion}.",
+                at=place_of(join),
+            )
+        side = _side(join)
+        if side in {"RIGHT", "FULL"}:
+            raise SqlError(
+                f"{side} OUTER JOIN on a foreign key is not supported",
+                at=place_of(join),
+                hint="A row of the right table alone would have no key: use LEFT JOIN.",
+            )
+        if right.node.schema.window is not None:
+            raise no_repartitioning(join)
+        keys = tuple(
+            (f"(foreign) {key.name}", matched.bound.expression)
+            for key, matched in zip(right.keys, criterion.lefts, strict=True)
+        )
+        node = join_by_foreign_key(
+            self.steps,
+            (left.node, right.node),
+            "left" if side == "LEFT" else "inner",
+            keys,
+            _values(left, right),
+        )
+        scope = left.scope.joined(right.scope)
+        keyed_by = FOREIGN_KEY if len(left.sources) == 1 else left.keyed_by
+        return Relation(node, scope, left.sources + right.sources, left.keys, keyed_by)
+
+    def _keyed(self, side: Relation, matched: Sequence[Matched]) -> Node:
+        """Return the records of a stream under what they are matched by."""
+        node = side.node
+        if _is_key(side, matched):
+            return node
+        if node.schema.window is not None:
+            raise no_repartitioning(matched[0].node)
+        taken = set(node.schema.names)
+        keys: list[Named] = []
+        for one in matched:
+            name = unused(f"(key) {meaning(one.node, side.scope)}", taken)
+            taken.add(name)
+            keys.append((name, one.bound.expression))
+        return self.steps.add("select-key", lambda own: SelectKey(own, node, tuple(keys)))
+
+    def _result(
+        self,
+        node: Node,
+        sides: tuple[Relation, Relation],
+        join: exp.Join,
+        givens: Sequence[_Given],
+    ) -> Relation:
+        """Return what comes out of a join; `givens` are what each column of its key is the value of.
+
+        A key is a column of its own where there are none, or where each of the sides may be missing.
+        """
+        columns = tuple(column for side in sides for column in side.scope.columns if column.source)
+        taken = {column.name for column in columns}
+        own: list[Visible] = []
+        keys = []
+        for key, given in zip(node.schema.inner_key, givens, strict=True):
+            if given.columns and _side(join) != "FULL":
+                equal = given.expressions
+                keys.append(KeyColumn(key.name, given.columns, given.or_null, expressions=equal))
+                continue
+            name = synthetic(taken)
+            taken.add(name)
+            own.append(Visible("", name, ColumnRef(key.name), key.type))
+            column = exp.column(exp.to_identifier(name, quoted=True))
+            keys.append(KeyColumn(key.name, (column,), note=SYNTHETIC_NOTE.format(name)))
+        sources = sides[0].sources + sides[1].sources
+        names = sides[0].scope.joined(sides[1].scope).names
+        scope = SqlScope((*own, *columns), names=names)
+        return Relation(node, scope, sources, tuple(keys), JOINING)
+
+    def _ensure_partitions(self, left: Relation, right: Relation) -> None:
+        """Raise a SqlError where topics that are joined by key have known and different numbers of partitions.
+
+        Here it would not matter: records are sent to the tasks of their keys.
+        """
+        if not self.strict:
+            return
+        counts = self.reader.catalog.partitions
+        one, other = left.sources[0], right.sources[0]
+        first, second = counts.get(one.topic), counts.get(other.topic)
+        if first is not None and second is not None and first != second:
+            raise SqlError(
+                f"Can't join `{one.name}` with `{other.name}` since the number of partitions don't match. "
+                f"`{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
+                "Please repartition either one so that the number of partitions match."
+            )
+
+
+def is_global(side: Relation) -> bool:
+    """Tell if each task has a table whole."""
+    return global_source(side.node) is not None
+
+
+def _side(join: exp.Join) -> str:
+    return str(join.args.get("side") or "INNER")
+
+
+def _is_key(side: Relation, matched: Sequence[Matched]) -> bool:
+    """Tell if records have what they are matched by for a key."""
+    return len(side.keys) == len(matched) and all(
+        _is_column(side, key, one) for key, one in zip(side.keys, matched, strict=True)
+    )
+
+
+def _is_column(side: Relation, key: KeyColumn, matched: Matched) -> bool:
+    wanted = meaning(matched.node, side.scope)
+    sure = (one for one in key.given if one not in key.or_null)
+    return matched.is_column and any(wanted == meaning(one, side.scope) for one in sure)
+
+
+def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "right"]) -> Criterion:
+    """Return the pairs in the order of a side's key, if they are all of it; else as they are."""
+    found = []
+    for key in side.keys:
+        of_key = (
+            pair
+            for pair in criterion.pairs
+            if pair not in found
+            and _is_column(side, key, pair.left if own == "left" else pair.right)
+        )
+        found += [next(of_key, None)]
+    pairs = tuple(pair for pair in found if pair is not None)
+    whole = len(pairs) == len(side.keys) == len(criterion.pairs)
+    return replace(criterion, pairs=pairs) if whole else criterion
+
+
+def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) -> Criterion:
+    """Return the pairs in the order of a table's primary key.
+
+    Raises:
+        SqlError: they are others.
+    """
+    found = _in_order_of(right, criterion, own="right")
+    if not _is_key(right, found.rights):
+        raise SqlError(
+            f"Invalid join condition: {what} require to join on {key}. Got {criterion}.",
+            at=place_of(criterion.rights[0].node),
+        )
+    return found
+
+
+def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given]:
+    """Return what each column of a join's key is, the left one's columns first."""
+    keyed, side = _is_keyed(left, criterion), _side(join)
+    givens = []
+    for at, pair in enumerate(criterion.pairs):
+        ours = left.keys[at].given if keyed else _column(pair.left, criterion.scope)
+        theirs = _column(pair.right, criterion.scope)
+        or_null = left.keys[at].or_null if keyed else ()
+        if side == "LEFT":
+            or_null += theirs
+        elif side == "RIGHT":
+            or_null = ours
+        equal = left.keys[at].expressions if keyed else frozenset()
+        equal |= {
+            meaning(one.node, criterion.scope)
+            for one in (pair.left, pair.right)
+            if not one.is_column
+        }
+        givens.append(_Given(ours + theirs, or_null, equal))
+    return givens
+
+
+def _is_keyed(left: Relation, criterion: Criterion) -> bool:
+    """Tell if records are keyed by what they are matched by: a column, or an expression of the join before."""
+    if _is_key(left, criterion.lefts):
+        return True
+    wanted = [meaning(matched.node, criterion.scope) for matched in criterion.lefts]
+    return len(wanted) == len(left.keys) and all(
+        one in key.expressions for one, key in zip(wanted, left.keys, strict=True)
+    )
+
+
+def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:
+    """Return a column under the name of its source; nothing of another expression."""
+    if not isinstance(matched.node, exp.Column):
+        return ()
+    found = scope.find(matched.node)
+    name, source = (exp.to_identifier(one, quoted=True) for one in (found.name, found.source))
+    return (exp.column(name, table=source),)
+
+
+def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
+    """Return the value of joined records: the columns of both sides, under their names."""
+    return (
+        *((name, ColumnRef(name)) for name in _names(first)),
+        *((name, TableColumnRef(name)) for name in _names(second)),
+    )
+
+
+def _names(side: Relation) -> list[str]:
+    """Return the columns that a query uses, of those of a side; what has been the key of a join before is none."""
+    columns = (column.expression for column in side.scope.columns if column.source)
+    kept = {column.name for column in side.node.schema.value}
+    return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]
+
+
+def _ensure_key(givens: Sequence[_Given], criterion: Criterion) -> None:
+    for given, one in zip(givens, criterion.lefts, strict=True):
+        name = key_name(given.columns[0]) if given.columns else SYNTHETIC
+        ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])

@@ -1,0 +1,48 @@
+"""The columns of a new key: of GROUP BY and PARTITION BY, and of what no column is the key of."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SqlColumn
+from duolog.ksql.catalog.format_support import ensure_no_maps
+from duolog.ksql.expressions.binder import Binder
+from duolog.ksql.query.analysis import told
+from duolog.ksql.query.sources import Relation
+from duolog.ksql.query.steps import unused
+from duolog.plan.expressions import ColumnRef, Named
+
+SYNTHETIC: Final = "ROWKEY"
+
+
+def synthetic(taken: Collection[str]) -> str:
+    """Return the name of a key that is no column of a source: ROWKEY, or ROWKEY_n where one has that name."""
+    name, count = SYNTHETIC, 0
+    while name in taken:
+        count += 1
+        name = f"{SYNTHETIC}_{count}"
+    return name
+
+
+def new_key(
+    given: Sequence[exp.Expression], binder: Binder, relation: Relation
+) -> tuple[Named, ...]:
+    """Return a column for each expression. A column of the records keeps its name, so that a key stays one.
+
+    Raises:
+        SqlError: one has no meaning, or is a MAP.
+    """
+    taken = set(relation.node.schema.names)
+    keys: dict[str, Named] = {}
+    for node in given:
+        bound, of = binder.bind(node)
+        known = binder.scope.get(node) if isinstance(node, exp.Column) else None
+        ensure_no_maps([SqlColumn(known.name if known else "KSQL_COL_0", of, "KEY")])
+        if isinstance(bound, ColumnRef) and bound.name not in keys:
+            name = bound.name
+        else:
+            name = unused(told(node, relation.scope), taken)
+        taken.add(name)
+        keys[name] = (name, bound)
+    return tuple(keys.values())

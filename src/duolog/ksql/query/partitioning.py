@@ -1,0 +1,81 @@
+"""PARTITION BY: a stream under another key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.expressions.binder import Binder
+from duolog.ksql.query.analysis import Item, meaning
+from duolog.ksql.query.join_limits import no_repartitioning
+from duolog.ksql.query.key_rules import ensure_key_expressions
+from duolog.ksql.query.keys import new_key
+from duolog.ksql.query.presence import Presence
+from duolog.ksql.query.projection import PARTITIONING
+from duolog.ksql.query.sources import KeyColumn, Relation
+from duolog.ksql.query.steps import Steps
+from duolog.ksql.syntax.nodes import PartitionBy, place_of
+from duolog.plan.expressions import ColumnRef
+from duolog.plan.nodes import SelectKey
+from duolog.plan.types import Type
+
+
+def partitioned(
+    relation: Relation,
+    clause: PartitionBy,
+    types: Mapping[str, Type],
+    steps: Steps,
+    *,
+    strict: bool,
+) -> Relation:
+    """Return the records of a stream under the key that they are partitioned by; by NULL they have none.
+
+    Raises:
+        SqlError: it is a table, an expression cannot be a key, or a name is unknown; with `strict` also if the
+            stream has a windowed key, which ksqlDB does not replace.
+    """
+    if relation.node.is_table:
+        raise SqlError(
+            "PARTITION BY is only supported for STREAMs. See https://cnfl.io/2LV7ouS.",
+            at=place_of(clause),
+        )
+    given = clause.expressions
+    if len(given) == 1 and isinstance(given[0], exp.Null):
+        given = []
+    elif given or strict:
+        ensure_key_expressions("PARTITION BY", given, relation.scope)
+    if strict and relation.node.schema.window is not None and not _is_own_key(relation, given):
+        raise no_repartitioning(clause)
+    binder = Binder(relation.scope.within("PARTITION BY"), types)
+    presence = Presence(relation, steps)
+    keys = tuple((name, presence.of_value(of)) for name, of in new_key(given, binder, relation))
+    stream = presence.relation.node
+    node = steps.add("select-key", lambda name: SelectKey(name, stream, keys, keeps_nulls=True))
+    return replace(
+        relation,
+        node=node,
+        keys=tuple(KeyColumn(name, (one,)) for (name, _), one in zip(keys, given, strict=True)),
+        keyed_by=PARTITIONING,
+    )
+
+
+def _is_own_key(relation: Relation, given: Sequence[exp.Expression]) -> bool:
+    """Tell if expressions are the key that records have already."""
+    own = [meaning(key.given[0], relation.scope) for key in relation.keys]
+    return own == [meaning(node, relation.scope) for node in given]
+
+
+def keyed_as_selected(relation: Relation, items: Sequence[Item], steps: Steps) -> Relation:
+    """Return the records of a stream under those columns of their key that are selected, in that order."""
+    if relation.node.is_table or relation.node.schema.window is not None:
+        return relation
+    by_meaning = {meaning(key.given[0], relation.scope): key for key in relation.keys}
+    found = (by_meaning.get(meaning(item.node, relation.scope)) for item in items)
+    keys = tuple(dict.fromkeys(key for key in found if key is not None))
+    if keys == relation.keys:
+        return relation
+    stream = relation.node
+    named = tuple((key.name, ColumnRef(key.name)) for key in keys)
+    node = steps.add("select-key", lambda name: SelectKey(name, stream, named))
+    return replace(relation, node=node, keys=keys)

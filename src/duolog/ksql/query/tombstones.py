@@ -1,0 +1,51 @@
+"""Records without a value, and what takes none: a table's row is deleted by one only where no query computes it.
+
+INSERT INTO t (k) NULL VALUES KEY ('a')        into a stream or a table
+DELETE FROM t WHERE k = 'a'                    of a table
+"""
+
+from typing import Final
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.errors import SqlError, syntax_error
+from duolog.ksql.settings import Settings
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import text_of
+
+_BESIDE_THE_KEY: Final = "ROWTIME"
+
+
+def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Settings) -> None:
+    """Refuse NULL VALUES where a record without a value means nothing, and values that are none of the key.
+
+    Raises:
+        SqlError: the source has no key, or is the result of a query, or a column is none of its key.
+    """
+    null = node.args["tombstone"]
+    if settings.strict and (at := place_of(null)):
+        raise syntax_error(at, "Expecting 'VALUES', found 'NULL'", text_of(node))
+    if not source.key:
+        raise SqlError(
+            f"A record without a value needs a key, and {source.name} has none.", at=place_of(null)
+        )
+    if source.is_table:
+        ensure_no_result(source, node)
+    keys = {column.name for column in source.key}
+    for name in node.args.get("columns") or ():
+        if name.name not in keys | {_BESIDE_THE_KEY}:
+            raise SqlError(
+                f"NULL VALUES takes a value for each column of the key and none for others: `{name.name}` is no "
+                f"column of the key of {source.name}.",
+                at=place_of(name),
+            )
+
+
+def ensure_no_result(source: SourceInfo, node: nodes.InsertValues | nodes.DeleteRows) -> None:
+    """Refuse to change the rows of a table that a query computes: it would not know."""
+    if source.query:
+        raise SqlError(
+            f"Cannot delete rows of {source.name}: query {source.query} computes it, and would not know.",
+            at=place_of(node.this),
+            hint="Delete the rows that the query reads.",
+        )

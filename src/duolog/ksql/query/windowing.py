@@ -1,0 +1,161 @@
+"""WINDOW …: the windows that records are aggregated in.
+
+    TUMBLING (SIZE 1 HOUR, OFFSET 5 MINUTES)                    side by side, of a fixed length
+    TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin')           of the calendar there; without a zone, in UTC
+    TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)     days from 6 o'clock on, by the clock there
+    SESSION (5 MINUTES, IDLE TIMEOUT 1 MINUTE)                  closed where no record comes, with EMIT FINAL
+
+A week, a month, a quarter and a year are always of the calendar; a day is, where a time zone is said.
+"""
+
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.core.errors import StatementError
+from duolog.ksql.catalog.catalog import SourceWindow
+from duolog.ksql.errors import SqlError
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.durations import milliseconds
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.words import CALENDAR_UNITS
+from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.plan.windows.calendar_windows import CalendarWindows, Unit
+
+_DAY_MS: Final = 86_400_000
+_CALENDAR: Final[dict[tuple[int, str], Unit]] = {
+    (1, "DAY"): "day",
+    (1, "WEEK"): "week",
+    (1, "MONTH"): "month",
+    (3, "MONTH"): "quarter",
+    (12, "MONTH"): "year",
+    (1, "QUARTER"): "quarter",
+    (4, "QUARTER"): "year",
+    (1, "YEAR"): "year",
+}
+
+
+def is_final(select: exp.Expression | None) -> bool:
+    """Tell whether the results of a query leave when their windows close: EMIT FINAL."""
+    emit = None if select is None else select.args.get("emit")
+    return emit is not None and emit.this == "FINAL"
+
+
+def windows_of(
+    node: nodes.StreamWindow, *, final: bool
+) -> TimeWindows | SessionWindows | CalendarWindows:
+    """Return the windows of a query.
+
+    Without GRACE PERIOD late records are taken for a day from the start of their window; with `final` they are not
+    taken, so that a result leaves at its window's end, as in ksqlDB.
+
+    Raises:
+        SqlError: a window has no size, advances beyond it, or has an offset or a zone that it cannot have.
+    """
+    try:
+        return _calendar(node) if _is_calendar(node) else _fixed(node, final=final)
+    except SqlError:
+        raise
+    except StatementError as error:
+        raise SqlError(
+            error.message, detail=error.detail, hint=error.hint, at=place_of(node)
+        ) from error
+
+
+def retention_ms(node: nodes.StreamWindow, *, final: bool) -> int | None:
+    """Return how long rows of windows are kept, where that is longer than they take records."""
+    said = node.args.get("retention")
+    kept_ms = windows_of(node, final=final).kept_ms
+    return None if said is None or milliseconds(said) <= kept_ms else milliseconds(said)
+
+
+def idle_ms(node: nodes.StreamWindow, *, on_close: bool) -> int | None:
+    """Return how long no record comes until windows that have ended close without one.
+
+    Raises:
+        SqlError: results do not wait for the close.
+    """
+    said = node.args.get("idle")
+    if said is None:
+        return None
+    if not on_close:
+        raise SqlError(
+            "IDLE TIMEOUT closes windows, and results leave with each update",
+            at=place_of(said),
+            hint="Write EMIT FINAL, or leave IDLE TIMEOUT out.",
+        )
+    if (after := milliseconds(said)) < 1:
+        raise SqlError("Duration must be positive", at=place_of(said))
+    return after
+
+
+def source_window(node: nodes.StreamWindow) -> SourceWindow:
+    """Return the window that is in the keys of what such a query makes."""
+    kind = node.args["kind"]
+    fixed = kind != "SESSION" and not _is_calendar(node)
+    return SourceWindow(kind, milliseconds(node.args["size"]) if fixed else None)
+
+
+def _is_calendar(node: nodes.StreamWindow) -> bool:
+    if node.args["kind"] != "TUMBLING":
+        return False
+    zoned = node.args.get("zone") is not None
+    return zoned or node.args["size"].args["unit"].name in CALENDAR_UNITS
+
+
+def _calendar(node: nodes.StreamWindow) -> CalendarWindows:
+    size, zone, said = (node.args.get(name) for name in ("size", "zone", "grace"))
+    assert size is not None
+    number, unit = int(size.this.name), size.args["unit"].name
+    of = _CALENDAR.get((number, unit))
+    if of is None:
+        raise SqlError(
+            f"The calendar has no windows of {number} {unit}",
+            at=place_of(size),
+            hint="It has days, weeks, months, quarters and years, one of each: SIZE 1 MONTH. "
+            "Windows of a fixed length have no TIMEZONE: SIZE 14 DAYS, OFFSET 4 DAYS.",
+        )
+    windows = CalendarWindows(
+        of,
+        "UTC" if zone is None else zone.name,
+        grace_ms=0 if said is None else milliseconds(said),
+        offset_ms=_offset_ms(node),
+    )
+    _ensure_kept(node, windows.kept_ms)
+    return windows
+
+
+def _fixed(node: nodes.StreamWindow, *, final: bool) -> TimeWindows | SessionWindows:
+    size = milliseconds(node.args["size"])
+    said = node.args.get("grace")
+    unless_said = 0 if final else max(_DAY_MS - size, 0)
+    grace = unless_said if said is None else milliseconds(said)
+    kind = node.args["kind"]
+    _ensure_kept(node, size + (0 if said is None else grace))
+    if size < 1:
+        raise SqlError("Duration must be positive", at=place_of(node))
+    if kind == "SESSION":
+        return SessionWindows(size, grace)
+    advance = node.args.get("advance")
+    if kind == "HOPPING" and advance is None:
+        raise SqlError("HOPPING windows need ADVANCE BY", at=place_of(node))
+    step = size if advance is None else milliseconds(advance)
+    if not 1 <= step <= size:
+        raise SqlError(f"A window of {size} ms cannot advance by {step} ms", at=place_of(node))
+    return TimeWindows(size, step, grace, _offset_ms(node))
+
+
+def _offset_ms(node: nodes.StreamWindow) -> int:
+    offset = node.args.get("offset")
+    return 0 if offset is None else milliseconds(offset)
+
+
+def _ensure_kept(node: nodes.StreamWindow, least: int) -> None:
+    """Raise a SqlError where windows would be let go before they close: they are kept for `least` ms."""
+    said = node.args.get("retention")
+    if said is not None and milliseconds(said) < least:
+        raise SqlError(
+            f"The retention period '{milliseconds(said)} ms' must be at least the window's size and grace period, "
+            f"{least} ms",
+            at=place_of(node),
+        )

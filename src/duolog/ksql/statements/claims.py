@@ -1,0 +1,108 @@
+"""ASSERT TOPIC and ASSERT SCHEMA, and the claims of files of tests about streams and tables."""
+
+from duolog.ksql import settings
+from duolog.ksql.catalog.hints import named
+from duolog.ksql.catalog.properties import Properties
+from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.state import Done, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.types import sql_name, type_from
+
+
+def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
+    """Answer ASSERT TOPIC from the topics that the catalog knows.
+
+    Raises:
+        SqlError: what it claims is not so.
+    """
+    name, absent = node.this.name, bool(node.args.get("absent"))
+    partitions = state.catalog.partitions
+    sources = [one for one in state.catalog.sources.values() if not one.is_pattern]
+    known = {topic for source in sources for topic in source.topics} | set(partitions)
+    if absent:
+        if name in known:
+            raise SqlError(f"Topic {name} exists.")
+        return Done(node, message=f"Topic {name} does not exist.")
+    if name not in known:
+        raise SqlError(f"Topic {name} does not exist.")
+    wanted = Properties(node.args.get("properties"), ("PARTITIONS", "REPLICAS")).number(
+        "PARTITIONS"
+    )
+    if wanted is not None and partitions.get(name) != wanted:
+        raise SqlError(
+            f"Mismatched configuration for topic {name}: For config partitions, expected {wanted} "
+            f"got {partitions.get(name)}"
+        )
+    return Done(node, message=f"Topic {name} exists.")
+
+
+def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
+    """Answer ASSERT SCHEMA: without a schema registry there is none.
+
+    Raises:
+        SqlError: it claims that there is one.
+    """
+    subject, number = node.args.get("subject"), node.args.get("id")
+    if subject is None and number is None:
+        raise SqlError("ASSERT SCHEMA statements must include a subject name or an id")
+    if state.settings[settings.REGISTRY] is None:
+        raise SqlError(
+            "KSQL is not configured to use a schema registry. To assert schemas, please set ksql.schema.registry.url"
+        )
+    told = " ".join(
+        part
+        for part in (
+            f"subject name {subject.name}" if subject else "",
+            f"id {number.name}" if number else "",
+        )
+        if part
+    )
+    if node.args.get("absent"):
+        return Done(node, message=f"Schema with {told} does not exist.")
+    raise SqlError(f"Schema with {told} does not exist.")
+
+
+def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
+    """Check that a stream or table has the columns and the properties that a file of tests claims.
+
+    Raises:
+        SqlError: it has others.
+    """
+    kind = str(node.args["kind"])
+    source = named(state.catalog.sources, node.this, "Source {} does not exist.")
+    if source.kind != kind:
+        raise SqlError(
+            f"Expected type does not match actual for source {source.name}. Expected: {kind}, Actual: {source.kind}"
+        )
+    if (elements := node.args.get("elements")) is not None:
+        wanted = [
+            f"`{one.this.name}` {sql_name(type_from(one.args['kind'], state.catalog.types))}"
+            + (" KEY" if str(one.args.get("role") or "").endswith("KEY") else "")
+            for one in elements
+        ]
+        found = [str(column) for column in source.columns]
+        if sorted(wanted) != sorted(found):
+            raise SqlError(
+                f"Expected schema does not match actual for source {source.name}. "
+                f"Expected: {', '.join(wanted)}, Actual: {', '.join(found)}",
+                at=place_of(node.this),
+            )
+    properties = Properties(node.args.get("properties"))
+    given = (
+        ("kafka topic", properties.topic(), source.topics_told),
+        ("key format", properties.format("KEY"), source.key_format),
+        ("value format", properties.format("VALUE"), source.value_format),
+        ("window", properties.window(), source.window),
+    )
+    for what, expected, actual in given:
+        if expected is not None and expected != actual:
+            raise SqlError(
+                f"Expected {what} does not match actual for source {source.name}. "
+                f"Expected: {_told(expected)}, Actual: {_told(actual)}"
+            )
+    return Done(node)
+
+
+def _told(value: object) -> object:
+    return getattr(value, "name", None) or getattr(value, "kind", None) or value

@@ -1,0 +1,346 @@
+"""CREATE STREAM and CREATE TABLE over a topic, CREATE TYPE, ALTER and DROP."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import Role, SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog.format_support import ensure_key, ensure_value, wrapped
+from duolog.ksql.catalog.formats import OF_A_REGISTRY, registry_missing
+from duolog.ksql.catalog.hints import closest, named
+from duolog.ksql.catalog.properties import Properties, ensure_timestamp_format, format_named
+from duolog.ksql.catalog.source_topics import ensure_one_topic, topics_of
+from duolog.ksql.compatibility.beyond import ensure_global_allowed, ensure_known_to_ksqldb
+from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.state import Done, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import text_of
+from duolog.ksql.syntax.types import sql_name, type_from
+from duolog.plan.types import BYTES, STRING, Array, Column, Struct
+
+RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
+"""Names that stand beside the columns of each source."""
+HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
+_ROLES: Final[Mapping[str, Role]] = {
+    "KEY": "KEY",
+    "PRIMARY KEY": "KEY",
+    "VALUE": "VALUE",
+    "HEADERS": "HEADERS",
+    "HEADER": "HEADER",
+}
+"""By what stands behind a column."""
+
+
+def declare(state: SessionState, node: nodes.CreateSource) -> Done:
+    """Run CREATE STREAM or CREATE TABLE without a query.
+
+    Raises:
+        SqlError: columns, properties and name do not make one.
+    """
+    name, kind = node.this.name, str(node.args["kind"])
+    properties = Properties(node.args.get("properties"))
+    ensure_timestamp_format(properties, state.settings)
+    ensure_known_to_ksqldb(properties, state.settings)
+    ensure_global_allowed(node, state.settings, text_of(node))
+    if kind == "STREAM" and "TTL" in properties:
+        raise SqlError("Rows of a stream have no TTL: they are no state.")
+    elements = node.args.get("elements") or []
+    if stands := there_already(state, node):
+        return stands
+    _ensure_no_schema_ids(properties, elements)
+    roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
+    for part in {"KEY", "VALUE"} - roles:
+        # Columns that are not said here are in a registry.
+        if (of := properties.format(part)) is not None:
+            ensure_registry(state, of)
+    columns = tuple(_column(state, kind, element) for element in elements)
+    _ensure_columns(kind, columns)
+    source = _source(state, node, properties, columns)
+    if source.window is not None and not source.key:
+        raise SqlError("Windowed sources require a key column.")
+    if source.is_global and (source.window or source.headers or source.ttl_ms):
+        raise SqlError(f"A global table has no windowed key, no headers and no TTL: {name}.")
+    ensure_key(source.key_format, source.key)
+    ensure_value(source.value_format, source.value)
+    ensure_registry(state, source.key_format, source.value_format)
+    if not source.columns:
+        raise SqlError("The statement does not define any columns.")
+    if name in state.catalog.sources:
+        # A statement loads what it needs.
+        from duolog.ksql.statements.upgrades import ensure_upgradable  # noqa: PLC0415
+
+        ensure_upgradable(state.catalog.sources[name], source)
+    state.catalog.sources[name] = source
+    if source.read_only and source.is_table:
+        # ksqlDB has a query that keeps its rows: CST_…, which takes a number. Here they are read from the topic.
+        state.next_id(f"CST_{name}")
+    if (partitions := properties.number("PARTITIONS")) is not None and not source.is_pattern:
+        for topic in source.topics:
+            state.catalog.partitions.setdefault(topic, partitions)
+    return Done(node, message=f"{kind.capitalize()} {name} created")
+
+
+def there_already(state: SessionState, node: nodes.CreateSource) -> Done | None:
+    """Answer a CREATE whose name is taken and that says IF NOT EXISTS; None where it can go on.
+
+    Raises:
+        SqlError: the name is taken, and nothing says that this is right.
+    """
+    name, kind = node.this.name, str(node.args["kind"]).lower()
+    there = state.catalog.sources.get(name)
+    begins = f"Cannot add {kind} '{name}': "
+    if node.args.get("replace") and (node.args.get("read_only") or (there and there.read_only)):
+        raise SqlError(f"{begins}CREATE OR REPLACE is not supported on source {kind}s.")
+    if there is None:
+        return None
+    taken = f"A {there.kind.lower()} with the same name already exists"
+    if node.args.get("exists"):
+        return Done(node, message=f"Cannot add {kind} `{name}`: {taken}.")
+    if not node.args.get("replace") or there.kind.lower() != kind:
+        raise SqlError(f"{begins}{taken}", at=place_of(node.this))
+    return None
+
+
+def ensure_registry(state: SessionState, *formats: SqlFormat) -> None:
+    """Refuse formats whose schemas live in a schema registry, where there is none."""
+    for of in formats:
+        if of.name in OF_A_REGISTRY and state.settings[settings.REGISTRY] is None:
+            raise registry_missing(of)
+
+
+def create_type(state: SessionState, node: nodes.CreateType) -> Done:
+    name = node.this.name
+    if name in state.catalog.types:
+        if node.args.get("exists"):
+            return Done(
+                node, message=f"{name} is already registered with type {_type(state, name)}"
+            )
+        raise SqlError(
+            f"Cannot register custom type '{name}' since it is already registered with type: {_type(state, name)}",
+            at=place_of(node.this),
+        )
+    found = type_from(node.args["kind"], state.catalog.types)
+    state.catalog.types[name] = found
+    return Done(
+        node, message=f"Registered custom type with name '{name}' and SQL type {sql_name(found)}"
+    )
+
+
+def drop_type(state: SessionState, node: nodes.DropType) -> Done:
+    name = node.this.name
+    if name in state.catalog.types:
+        del state.catalog.types[name]
+        return Done(node, message=f"Type '{name}' dropped")
+    if node.args.get("exists"):
+        return Done(node, message=f"Type '{name}' does not exist")
+    raise SqlError(f"Type {name} does not exist.", at=place_of(node.this))
+
+
+def drop(state: SessionState, node: nodes.DropSource) -> Done:
+    """Run DROP STREAM or DROP TABLE; the query of its own CREATE … AS SELECT ends with it.
+
+    Raises:
+        SqlError: there is none of that name and kind, or something reads or writes it.
+    """
+    name, kind = node.this.name, str(node.args["kind"])
+    source = state.catalog.sources.get(name)
+    if source is None:
+        if node.args.get("exists"):
+            return Done(node, message=f"{kind.capitalize()} {name} does not exist.")
+        raise _not_dropped(state, node)
+    if source.kind != kind:
+        raise SqlError(
+            f"Incompatible data source type is {source.kind}, but statement was DROP {kind}"
+        )
+    if node.args.get("delete_topic") and source.read_only:
+        raise SqlError(f"Cannot delete topic for read-only source: {name}")
+    if node.args.get("delete_topic"):
+        ensure_one_topic(source, "delete the topic of", node.this)
+    own = {query.id for query in state.writers(name) if query.id == source.query}
+    readers = sorted(query.id for query in state.readers(name))
+    writers = sorted(query.id for query in state.writers(name) if query.id not in own)
+    if readers or writers:
+        raise SqlError(
+            f"Cannot drop {name}.\n"
+            f"The following queries read from this source: [{', '.join(readers)}].\n"
+            f"The following queries write into this source: [{', '.join(writers)}].\n"
+            f"You need to terminate them before dropping {name}."
+        )
+    for ended in own:
+        del state.queries[ended]
+    del state.catalog.sources[name]
+    return Done(
+        node,
+        message=f"Source `{name}` (topic: {source.topics_told}) was dropped.",
+        ended=tuple(own),
+    )
+
+
+def _not_dropped(state: SessionState, node: nodes.DropSource) -> SqlError:
+    """Return the error of a DROP of what there is not."""
+    name, kind = node.this.name, str(node.args["kind"])
+    case = closest(name, state.catalog.sources)
+    of_kind = [one.name for one in state.catalog.sources.values() if one.kind == kind]
+    near = get_close_matches(name, of_kind, n=1, cutoff=0.7)
+    lists = f"SHOW {kind}S; lists what there is. DROP {kind} IF EXISTS accepts that it is gone."
+    hint = f"Did you mean {near[0]}?" if near else lists
+    return SqlError(
+        f"Source {name} does not exist.{case}", at=place_of(node.this), hint="" if case else hint
+    )
+
+
+def alter(state: SessionState, node: nodes.AlterSource) -> Done:
+    """Run ALTER … ADD COLUMN: columns are added at the end.
+
+    Raises:
+        SqlError: it cannot be altered, or has such a column.
+    """
+    name, kind = node.this.name, str(node.args["kind"])
+    source = named(state.catalog.sources, node.this, "Source {} does not exist.")
+    if source.kind != kind:
+        raise SqlError(
+            f"Incompatible data source type is {source.kind}, but statement was ALTER {kind}"
+        )
+    if source.read_only:
+        raise SqlError(
+            f"Cannot alter {kind.lower()} '{name}': ALTER operations are not supported on source {kind.lower()}s."
+        )
+    if source.query:
+        raise SqlError("ALTER command is not supported for CREATE ... AS statements.")
+    added = tuple(_column(state, kind, element) for element in node.expressions)
+    for column in added:
+        if column.name in {one.name for one in source.columns}:
+            raise SqlError(
+                f"Cannot add column `{column.name}` to schema. A column with the same name already exists."
+            )
+    altered = replace(source, columns=source.columns + added)
+    _ensure_columns(kind, altered.columns)
+    ensure_value(altered.value_format, altered.value)
+    state.catalog.sources[name] = altered
+    return Done(node, message=f"{kind.capitalize()} {name} altered successfully")
+
+
+def _type(state: SessionState, name: str) -> str:
+    return sql_name(state.catalog.types[name])
+
+
+def _source(
+    state: SessionState,
+    node: nodes.CreateSource,
+    properties: Properties,
+    columns: tuple[SqlColumn, ...],
+) -> SourceInfo:
+    name = node.this.name
+    if properties.topic() is None and state.settings.strict:
+        raise SqlError('Missing required property "KAFKA_TOPIC" which has no default value.')
+    keyed = any(column.role == "KEY" for column in columns)
+    key = properties.format("KEY")
+    if key is None:
+        default = format_named(state.settings[settings.KEY_FORMAT] or "KAFKA")
+        key = properties.with_options("KEY", default if keyed else SqlFormat("NONE"))
+    value = properties.format("VALUE") or _default_value_format(state, properties)
+    values = [column for column in columns if column.role == "VALUE"]
+    value = wrapped(
+        value, values, wrap=properties.wrap(), default=state.settings.truth(settings.WRAP)
+    )
+    topics = topics_of(properties, node, state.settings)
+    return SourceInfo(
+        name,
+        node.args["kind"],
+        columns,
+        topics.names[0],
+        key,
+        value,
+        properties.window(),
+        properties.timestamp({column.name: column.type for column in columns}),
+        bool(node.args.get("read_only")),
+        statement=text_of(node),
+        ttl_ms=properties.ttl_ms(),
+        more_topics=topics.names[1:],
+        is_pattern=topics.is_pattern,
+        is_global=node.args.get("everywhere") is not None,
+    )
+
+
+def _default_value_format(state: SessionState, properties: Properties) -> SqlFormat:
+    default = state.settings[settings.VALUE_FORMAT]
+    if default is None:
+        raise SqlError(
+            "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either provide one or set a "
+            f"default via the '{settings.VALUE_FORMAT}' config."
+        )
+    return properties.with_options("VALUE", format_named(default))
+
+
+def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
+    """Return the column that an element declares.
+
+    Raises:
+        SqlError: it cannot have that name, type or role.
+    """
+    name, role = node.this.name, node.args.get("role") or "VALUE"
+    of = type_from(node.args["kind"], state.catalog.types)
+    if name in RESERVED_COLUMNS:
+        raise SqlError(
+            f"{_line(node)}'{name}' is a reserved column name. You cannot use it as a name for a column.",
+            at=place_of(node),
+        )
+    wanted = "PRIMARY KEY" if kind == "TABLE" else "KEY"
+    if role.endswith("KEY") and role != wanted:
+        raise SqlError(
+            f"{_line(node)}Column `{name}` is a '{role}' column: please use '{wanted}' for {kind.lower()}s.\n"
+            "Tables have PRIMARY KEYs, which are unique and NON NULL.\n"
+            "Streams have KEYs, which have no uniqueness or NON NULL constraints.",
+            at=place_of(node),
+        )
+    if role == "HEADERS" and of != HEADERS_TYPE:
+        raise SqlError(
+            f"Invalid type for HEADERS column: expected {sql_name(HEADERS_TYPE)}, got {sql_name(of)}",
+            at=place_of(node),
+        )
+    header = node.args["header"].name if role == "HEADER" else ""
+    if role == "HEADER" and of != BYTES:
+        raise SqlError(
+            f"Invalid type for HEADER('{header}') column: expected BYTES, got {sql_name(of)}",
+            at=place_of(node),
+        )
+    return SqlColumn(name, of, _ROLES[role], header)
+
+
+def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
+    """Refuse columns that are there twice, headers that are read twice, and a table without a key."""
+    twice = [
+        name for name, count in Counter(column.name for column in columns).items() if count > 1
+    ]
+    if twice:
+        raise SqlError(f"Duplicate column names: {', '.join(f'`{name}`' for name in twice)}")
+    read = Counter(
+        (column.role, column.header) for column in columns if column.role.startswith("HEADER")
+    )
+    for (role, header), count in read.items():
+        if count > 1:
+            told = f"HEADER('{header}')" if role == "HEADER" else "HEADERS"
+            raise SqlError(f"Schema already contains a {told} column.")
+    if kind == "TABLE" and not any(column.role == "KEY" for column in columns):
+        raise SqlError("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.")
+
+
+def _ensure_no_schema_ids(properties: Properties, elements: Sequence[exp.Expression]) -> None:
+    """Refuse columns beside the id of a schema that has them."""
+    roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
+    for part in ("KEY", "VALUE"):
+        if f"{part}_SCHEMA_ID" in properties and part in roles:
+            raise SqlError(
+                f"Table elements and {part}_SCHEMA_ID cannot both exist for create statement."
+            )
+
+
+def _line(node: exp.Expression) -> str:
+    at = place_of(node)
+    return f"Line: {at.line}, Col: {at.column}: " if at else ""

@@ -1,0 +1,142 @@
+"""DELETE FROM a table: a record without a value for each key that WHERE names.
+
+    DELETE FROM t WHERE k = 'a'
+    DELETE FROM t WHERE k IN ('a', 'b') AND n = 1        all columns of the key, each pair of their values
+
+It is written whether there is such a row or not: who writes to a topic does not read it.
+"""
+
+from itertools import product
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.catalog.hints import named
+from duolog.ksql.errors import SqlError, syntax_error
+from duolog.ksql.expressions.binder import Binder
+from duolog.ksql.expressions.bound import unwrapped
+from duolog.ksql.expressions.scope import SqlScope
+from duolog.ksql.query.tombstones import ensure_no_result
+from duolog.ksql.statements.insert_values import value_of
+from duolog.ksql.statements.state import Done, InsertedRow, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import text_of
+from duolog.plan.expressions import Literal
+
+
+def delete_rows(state: SessionState, node: nodes.DeleteRows) -> Done:
+    """Run DELETE: the tombstones are handed to whoever runs the statements.
+
+    Raises:
+        SqlError: rows of such a source are not deleted, or WHERE does not name whole keys.
+    """
+    if state.settings.strict and (at := place_of(node)):
+        raise syntax_error(at, "Unknown statement 'DELETE'", text_of(node))
+    source = named(state.catalog.sources, node.this, "{} does not exist.")
+    _ensure_deletable(source, node)
+    given = _given(source, node)
+    binder = Binder(SqlScope((), "WHERE"), state.catalog.types)
+    values = []
+    for column in source.key:
+        values.append(
+            [value_of(binder, column.name, column.type, one) for one in given[column.name]]
+        )
+        nulls = [one for one in values[-1] if isinstance(one, Literal) and one.value is None]
+        if nulls:
+            raise SqlError(
+                f"A key is never null: no row of {source.name} has null for `{column.name}`.",
+                at=place_of(node.args["where"]),
+            )
+    names = [column.name for column in source.key]
+    rows = (tuple(zip(names, key, strict=True)) for key in product(*values))
+    return Done(node, inserted=tuple(InsertedRow(source, row, tombstone=True) for row in rows))
+
+
+def _ensure_deletable(source: SourceInfo, node: nodes.DeleteRows) -> None:
+    at = place_of(node.this)
+    if not source.is_table:
+        raise SqlError(
+            f"Cannot delete rows of {source.name}: it is a stream, whose records stay as they came.",
+            at=at,
+            hint="INSERT INTO … NULL VALUES KEY (…) writes a record without a value.",
+        )
+    if source.read_only:
+        raise SqlError(f"Cannot delete rows of read-only table: {source.name}", at=at)
+    ensure_no_result(source, node)
+    if source.window is not None:
+        raise SqlError(
+            f"Cannot delete rows of {source.name}: its keys have windows in them.",
+            at=at,
+        )
+
+
+def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Expression]]:
+    """Return the values that WHERE names, by column of the key.
+
+    Raises:
+        SqlError: there is no WHERE, or it says something else, or not all of the key.
+    """
+    keys = [column.name for column in source.key]
+    hint = "WHERE " + " AND ".join(f"{name} = …" for name in keys) + ", or IN (…)."
+    where = node.args.get("where")
+    if where is None:
+        raise SqlError(
+            f"DELETE needs a WHERE that names the key of {source.name}.",
+            at=place_of(node.this),
+            hint=hint,
+        )
+    found: dict[str, list[exp.Expression]] = {}
+    for condition in _conditions(where.this):
+        name, values = _matched(condition, source.name)
+        if name not in keys or name in found:
+            raise SqlError(
+                "DELETE takes one condition on each column of the key and no other: "
+                + (f"`{name}` has two." if name in found else _what_is(source, name)),
+                at=place_of(condition),
+                hint=hint,
+            )
+        found[name] = values
+    if missing := [name for name in keys if name not in found]:
+        raise SqlError(
+            f"DELETE needs all of the key of {source.name}: {', '.join(missing)} is missing.",
+            at=place_of(where),
+            hint=hint,
+        )
+    return found
+
+
+def _what_is(source: SourceInfo, name: str) -> str:
+    known = name in {column.name for column in source.columns}
+    return f"`{name}` is no column of the key." if known else f"there is no column `{name}`."
+
+
+def _conditions(node: exp.Expression) -> list[exp.Expression]:
+    node = unwrapped(node)
+    if isinstance(node, exp.And):
+        return [*_conditions(node.this), *_conditions(node.expression)]
+    return [node]
+
+
+def _matched(condition: exp.Expression, source: str) -> tuple[str, list[exp.Expression]]:
+    """Return the column and the values of `column = value` or `column IN (values)`.
+
+    Raises:
+        SqlError: it is something else.
+    """
+    match condition:
+        case exp.EQ():
+            sides = unwrapped(condition.this), unwrapped(condition.expression)
+            for column, value in (sides, sides[::-1]):
+                if _is_column(column, source):
+                    return column.name, [value]
+        case exp.In() if _is_column(column := unwrapped(condition.this), source):
+            return column.name, list(condition.expressions)
+    raise SqlError(
+        "DELETE takes `column = value` and `column IN (values)`, with AND between them.",
+        at=place_of(condition),
+    )
+
+
+def _is_column(node: exp.Expression, source: str) -> bool:
+    return isinstance(node, exp.Column) and node.table in {"", source}

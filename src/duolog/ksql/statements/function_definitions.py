@@ -1,0 +1,104 @@
+"""CREATE FUNCTION and DROP FUNCTION: functions in Python, by the module that has them."""
+
+from dataclasses import replace
+from typing import Any
+
+from duolog.core.errors import StatementError
+from duolog.ksql.errors import SqlError
+from duolog.ksql.expressions.user_calls import KEPT
+from duolog.ksql.statements.function_listing import FUNCTIONS
+from duolog.ksql.statements.state import Done, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.udf.modules import load, of_kept
+from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.plan.sql.user_functions import UserFunction
+
+
+def create_function(state: SessionState, node: nodes.CreateFunction) -> Done:
+    """Run CREATE FUNCTION.
+
+    Raises:
+        SqlError: the name is taken, the module has no such function, or queries call what it would replace.
+    """
+    name, origin = node.this.name.upper(), node.args["origin"].name
+    there = state.catalog.functions.get(name)
+    if there is not None and node.args.get("exists"):
+        return Done(node, message=f"Function {name} is there already, from '{there.origin}'")
+    if name in FUNCTIONS or name in SQL_FUNCTIONS:
+        raise SqlError(
+            f"Cannot create function {name}: the language has one of that name",
+            at=place_of(node.this),
+            hint="Give yours another name.",
+        )
+    if there is not None and not node.args.get("replace"):
+        raise SqlError(
+            f"Cannot create function {name}: it is there already, from '{there.origin}'",
+            at=place_of(node.this),
+            hint="CREATE OR REPLACE FUNCTION takes its place.",
+        )
+    define(state, _loaded(node, name, origin, anew=there is not None))
+    return Done(
+        node, message=f"Function {name} {'replaced' if there else 'created'} from '{origin}'"
+    )
+
+
+def define(state: SessionState, function: UserFunction) -> None:
+    """Put a function into the catalog, in the place of the one of its name; queries that call that one call it from now on.
+
+    Raises:
+        SqlError: queries call what the new one does not have.
+    """
+    there = state.catalog.functions.get(function.name)
+    if there is not None:
+        callers = [one for one in state.queries.values() if function.name in one.functions]
+        gone = [one for one in there.overloads if one not in function.overloads]
+        if callers and (gone or there.kind != function.kind):
+            raise SqlError(
+                f"Cannot replace function {function.name}: queries call it, and its types would be others",
+                detail=f"It is called by {', '.join(one.id for one in callers)}.",
+                hint="Terminate them, or keep the overloads that there are and add others.",
+            )
+        function = replace(function, revision=there.revision + 1)
+        there.code.give_way(function.code)
+        for query in callers:
+            # Another object: whoever runs it starts it again.
+            state.queries[query.id] = replace(query, planned=replace(query.planned))
+    state.catalog.functions[function.name] = function
+
+
+def drop_function(state: SessionState, node: nodes.DropFunction) -> Done:
+    """Run DROP FUNCTION.
+
+    Raises:
+        SqlError: there is none, or queries call it.
+    """
+    name = node.this.name.upper()
+    if name not in state.catalog.functions:
+        if node.args.get("exists"):
+            return Done(node, message=f"Function {name} does not exist")
+        raise SqlError(f"Function {name} does not exist.", at=place_of(node.this))
+    callers = [one.id for one in state.queries.values() if name in one.functions]
+    if callers:
+        raise SqlError(
+            f"Cannot drop function {name}: it is called by {', '.join(callers)}.",
+            at=place_of(node.this),
+            hint="Terminate these queries first.",
+        )
+    del state.catalog.functions[name]
+    return Done(node, message=f"Function {name} dropped")
+
+
+def _loaded(node: nodes.CreateFunction, name: str, origin: str, *, anew: bool) -> UserFunction:
+    kept: Any = node.meta.get(KEPT)
+    if kept is not None:
+        return of_kept(name, origin, kept, anew=anew)
+    try:
+        return load(name, origin, anew=anew)
+    except StatementError as error:
+        raise SqlError(
+            f"Cannot create function {name} from '{origin}': {error.message}",
+            at=place_of(node.args["origin"]),
+            detail=error.detail,
+            hint=error.hint,
+        ) from error

@@ -1,0 +1,266 @@
+"""SHOW, DESCRIBE and EXPLAIN: what there is, as rows."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog.hints import named
+from duolog.ksql.errors import SqlError
+from duolog.ksql.settings import EXACTLY_ONCE
+from duolog.ksql.statements.state import Done, PersistentQuery, Rows, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.types import sql_name
+
+
+def show(state: SessionState, node: nodes.Show) -> Done:
+    """Answer SHOW or LIST.
+
+    Raises:
+        SqlError: it asks for connectors.
+    """
+    kind = str(node.args["kind"])
+    if kind not in _SHOWN:
+        raise SqlError("no Connect cluster is configured, so there are no connectors")
+    if node.args.get("extended") and kind in {"STREAMS", "TABLES"}:
+        return Done(node, rows=_described_all(state, kind))
+    if node.args.get("extended") and kind == "QUERIES":
+        told = (rows for query in state.queries.values() for rows in _explained(query))
+        return Done(node, rows=tuple(told))
+    return Done(node, rows=(_SHOWN[kind](state),))
+
+
+def describe(state: SessionState, node: nodes.Describe) -> Done:
+    """Answer DESCRIBE of a source, of all sources, or of a function.
+
+    Raises:
+        SqlError: there is none of that name.
+    """
+    kind = str(node.args["kind"])
+    if kind == "FUNCTION":
+        # Imported here and below: a statement loads what it needs.
+        from duolog.ksql.statements import function_listing  # noqa: PLC0415
+
+        return Done(node, rows=function_listing.described(node.this, state.catalog.functions))
+    if kind == "CONNECTOR":
+        raise SqlError("no Connect cluster is configured, so there are no connectors")
+    if kind in {"STREAMS", "TABLES"}:
+        return Done(node, rows=_described_all(state, kind))
+    unknown = "Could not find STREAM/TABLE '{}' in the Metastore"
+    source = named(state.catalog.sources, node.this, unknown)
+    extended = bool(node.args.get("extended"))
+    return Done(node, rows=_described(state, source, extended=extended))
+
+
+def explain(state: SessionState, node: nodes.Explain) -> Done:
+    """Answer EXPLAIN of a query that runs, or of a statement, which is planned and not begun.
+
+    Raises:
+        SqlError: there is no such query, or the statement cannot run.
+    """
+    explained = node.this
+    if isinstance(explained, exp.Identifier):
+        if explained.name not in state.queries:
+            raise SqlError(
+                f"Query with id:{explained.name} does not exist, use SHOW QUERIES to view the full set of queries.",
+                at=place_of(explained),
+            )
+        return Done(node, rows=_explained(state.queries[explained.name]))
+    from duolog.ksql.statements.queries import tried  # noqa: PLC0415
+
+    query = tried(state, explained)
+    if node.args.get("upgrade"):
+        if not explained.args.get("replace"):
+            raise SqlError(
+                "EXPLAIN UPGRADE tells what CREATE OR REPLACE ... AS SELECT would do.",
+                at=place_of(explained),
+            )
+        # Its state is no matter of a session: who runs queries knows.
+        return Done(node, query=query)
+    return Done(node, rows=_explained(query))
+
+
+def _streams(state: SessionState) -> Rows:
+    return _sources(state, "STREAM", "Stream")
+
+
+def _tables(state: SessionState) -> Rows:
+    return _sources(state, "TABLE", "Table")
+
+
+def _sources(state: SessionState, kind: str, word: str) -> Rows:
+    rows = tuple(
+        (s.name, s.topics_told, s.key_format.name, s.value_format.name, _windowed(s))
+        for s in _sorted(state, kind)
+    )
+    names = (f"{word} Name", "Kafka Topic", "Key Format", "Value Format", "Windowed")
+    return Rows(names, rows, f"{word}s")
+
+
+def _topics(state: SessionState) -> Rows:
+    partitions = state.catalog.partitions
+    sources = [one for one in state.catalog.sources.values() if not one.is_pattern]
+    names = sorted({topic for source in sources for topic in source.topics} | set(partitions))
+    rows = tuple((name, partitions.get(name)) for name in names)
+    return Rows(("Kafka Topic", "Partitions"), rows, "Topics")
+
+
+def _queries(state: SessionState) -> Rows:
+    rows = tuple(
+        (
+            query.id,
+            "PERSISTENT",
+            query.state,
+            query.sink,
+            query.planned.topic,
+            query.statement,
+            query.error,
+        )
+        for query in state.queries.values()
+    )
+    columns = (
+        "Query ID",
+        "Query Type",
+        "Status",
+        "Sink Name",
+        "Sink Kafka Topic",
+        "Query String",
+        "Error",
+    )
+    return Rows(columns, rows, "Queries")
+
+
+def _properties(state: SessionState) -> Rows:
+    rows = tuple(state.settings.rows())
+    return Rows(("Property", "Default override", "Effective Value"), rows, "Properties")
+
+
+def _types(state: SessionState) -> Rows:
+    rows = tuple((name, sql_name(of)) for name, of in sorted(state.catalog.types.items()))
+    return Rows(("Type Name", "Schema"), rows, "Types")
+
+
+def _variables(state: SessionState) -> Rows:
+    return Rows(("Variable Name", "Value"), tuple(sorted(state.variables.items())), "Variables")
+
+
+def _functions(state: SessionState) -> Rows:
+    from duolog.ksql.statements import function_listing  # noqa: PLC0415
+
+    return function_listing.listed(state.catalog.functions)
+
+
+_SHOWN: Final[dict[str, Callable[[SessionState], Rows]]] = {
+    "STREAMS": _streams,
+    "TABLES": _tables,
+    "TOPICS": _topics,
+    "QUERIES": _queries,
+    "PROPERTIES": _properties,
+    "FUNCTIONS": _functions,
+    "TYPES": _types,
+    "VARIABLES": _variables,
+}
+
+
+def _sorted(state: SessionState, kind: str) -> list[SourceInfo]:
+    found = (source for source in state.catalog.sources.values() if source.kind == kind)
+    return sorted(found, key=lambda source: source.name)
+
+
+def _described_all(state: SessionState, kind: str) -> tuple[Rows, ...]:
+    sources = _sorted(state, kind.removesuffix("S"))
+    return tuple(rows for one in sources for rows in _described(state, one, extended=True))
+
+
+def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tuple[Rows, ...]:
+    fields = tuple((column.name, _told(source, column)) for column in source.columns)
+    columns = Rows(("Field", "Type"), fields, f"Name : {source.name}")
+    if not extended:
+        return (columns,)
+    facts = (
+        ("Type", source.kind),
+        (
+            "Timestamp field",
+            source.timestamp.name if source.timestamp else "Not set - using <ROWTIME>",
+        ),
+        ("Key format", _format(source.key_format)),
+        ("Value format", _format(source.value_format)),
+        ("Topics that match" if source.is_pattern else "Kafka topic", source.topics_told),
+        ("Partitions", state.catalog.partitions.get(source.topic)),
+        ("Windowed", _windowed(source)),
+        *((("TTL", f"{source.ttl_ms} ms"),) if source.ttl_ms is not None else ()),
+        ("Read-only", source.read_only),
+        *((("Global", True),) if source.is_global else ()),
+        ("Statement", source.statement),
+    )
+    readers = Rows(
+        ("Query", "Reads or writes", "Status", "Error"),
+        (
+            *((one.id, "reads", one.state, one.error) for one in state.readers(source.name)),
+            *((one.id, "writes", one.state, one.error) for one in state.writers(source.name)),
+        ),
+        "Queries",
+    )
+    return columns, Rows(("Property", "Value"), facts, "Properties"), readers
+
+
+def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
+    from duolog.plan.cutting.levels import find_levels  # noqa: PLC0415 - what plans is not loaded for a SHOW
+    from duolog.plan.cutting.python_calls import function_calls  # noqa: PLC0415
+
+    planned = query.planned
+    facts = (
+        ("ID", query.id),
+        ("Status", query.state),
+        ("Sink", query.sink),
+        ("Kafka topic", planned.topic),
+        ("Result", "TABLE" if planned.is_table else "STREAM"),
+        ("Reads", ", ".join(query.reads)),
+        *((("Error", query.error),) if query.error else ()),
+        *((("Dead letters", query.dead_letters),) if query.dead_letters else ()),
+        *((("Guarantee", query.guarantee),) if query.guarantee == EXACTLY_ONCE else ()),
+        ("SQL", query.statement),
+    )
+    fields = tuple(
+        (column.name, f"{sql_name(column.type)} ({column.role})") for column in planned.columns
+    )
+    steps = tuple(
+        (node.name, type(node).__name__, ", ".join(parent.name for parent in node.parents))
+        for node in planned.plan.nodes
+    )
+    calls = tuple(
+        (call.called, call.node.name, call.kind, call.modes, f"{call.where}; {call.how}")
+        for call in function_calls(find_levels(planned.plan))
+    )
+    names = ("Function", "Step", "Kind", "Modes", "Called")
+    return (
+        Rows(("Property", "Value"), facts, f"Query {query.id}"),
+        Rows(("Field", "Type"), fields, "Columns"),
+        Rows(("Step", "Kind", "Reads"), steps, "Execution plan"),
+        *((Rows(names, calls, "Functions in Python"),) if calls else ()),
+    )
+
+
+def _told(source: SourceInfo, column: SqlColumn) -> str:
+    of = sql_name(column.type)
+    match column.role:
+        case "KEY":
+            windowed = " (Window type: " + source.window.kind + ")" if source.window else ""
+            return f"{of} ({'primary key' if source.is_table else 'key'}){windowed}"
+        case "HEADERS":
+            return f"{of} (headers)"
+        case "HEADER":
+            return f"{of} (header('{column.header}'))"
+        case _:
+            return of
+
+
+def _windowed(source: SourceInfo) -> bool:
+    return source.window is not None
+
+
+def _format(of: SqlFormat) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in of.properties)
+    return f"{of.name} ({options})" if options else of.name

@@ -1,0 +1,357 @@
+"""Queries that go on: CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE, RESUME."""
+
+from dataclasses import replace
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn
+from duolog.ksql.catalog.hints import named
+from duolog.ksql.catalog.properties import (
+    DEAD_LETTER_TOPIC,
+    INSERTED,
+    SELECTED,
+    Properties,
+    ensure_timestamp_format,
+)
+from duolog.ksql.catalog.source_topics import ensure_legal, ensure_one_topic
+from duolog.ksql.compatibility.beyond import (
+    ensure_global_allowed,
+    ensure_known_to_ksqldb,
+    ensure_readable_by_ksqldb,
+)
+from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
+from duolog.ksql.errors import SqlError
+from duolog.ksql.query.planner import Planned, plan_query
+from duolog.ksql.query.sinks import Target
+from duolog.ksql.query.unions import united_select
+from duolog.ksql.query.written_headers import ensure_no_headers
+from duolog.ksql.statements.definitions import ensure_registry, there_already
+from duolog.ksql.statements.state import Done, PersistentQuery, QueryState, SessionState
+from duolog.ksql.statements.upgrades import ensure_query_upgradable, ensure_upgradable
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.rows_parser import ROWS_ONLY
+from duolog.ksql.syntax.script import text_of
+
+_ENDS_OTHERWISE: Final = "Without EMIT CHANGES it answers what is there now, and ends."
+_TRANSIENT: Final = "__rows"
+"""The topic in plans of queries whose rows go to no topic."""
+
+
+def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
+    """Run CREATE STREAM or CREATE TABLE … AS SELECT.
+
+    Raises:
+        SqlError: the query cannot run, or makes the other kind.
+    """
+    name, kind = node.this.name, str(node.args["kind"])
+    properties = Properties(node.args.get("properties"), SELECTED)
+    ensure_timestamp_format(properties, state.settings)
+    ensure_known_to_ksqldb(properties, state.settings)
+    ensure_global_allowed(node, state.settings, text_of(node))
+    if stands := there_already(state, node):
+        return stands
+    query = _lasting(state, node)
+    _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
+    topic = properties.topic() or f"{state.settings.output_prefix}{name}"
+    if "," in topic and not state.settings.strict:
+        raise SqlError(f"The rows of a query go to one topic, and not to several: '{topic}'")
+    ensure_legal((topic,), node)
+    target = Target(topic, properties, state.settings, name=name)
+    planned = plan_query(query, state.catalog, target)
+    _ensure_kind(kind, planned)
+    ensure_registry(state, planned.key_format, planned.value_format)
+    made = SourceInfo(
+        name,
+        node.args["kind"],
+        planned.columns,
+        planned.topic,
+        planned.key_format,
+        planned.value_format,
+        planned.window,
+        target.timestamp(planned.columns),
+        statement=text_of(node),
+        ttl_ms=planned.ttl_ms,
+    )
+    letters = _dead_letters(state, properties, planned)
+    begun = replace(
+        _begun_or_upgraded(state, made, planned),
+        dead_letters=letters,
+        guarantee=state.settings[settings.GUARANTEE] or "",
+    )
+    state.catalog.sources[name] = replace(made, query=begun.id)
+    state.queries[begun.id] = begun
+    _keep_partitions(state, properties, planned)
+    return Done(node, begun, message=f"Created query with ID {begun.id}")
+
+
+def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
+    """Run INSERT INTO … SELECT.
+
+    Raises:
+        SqlError: there is no such stream, or its columns are others than those of the result.
+    """
+    properties = Properties(node.args.get("properties"), INSERTED)
+    ensure_known_to_ksqldb(properties, state.settings)
+    sink = named(state.catalog.sources, node.this, "{} does not exist.")
+    if sink.is_table:
+        raise SqlError(
+            f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table."
+        )
+    if sink.read_only:
+        raise SqlError(f"Cannot insert into read-only stream: {sink.name}")
+    ensure_one_topic(sink, "insert into", node.this)
+    if sink.headers and state.settings.strict:
+        listed = ", ".join(column.name for column in sink.headers)
+        raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
+    selected = _lasting(state, node)
+    _ensure_no_limit("INSERT INTO", selected)
+    target = Target(sink.topic, properties, state.settings, sink, sink.name)
+    planned = plan_query(selected, state.catalog, target)
+    if planned.is_table:
+        raise SqlError(
+            f"Incompatible data sink and query result. Data sink ({sink.name}) type is KSTREAM "
+            "but select query result is KTABLE.",
+            hint="INSERT INTO takes the rows of a stream. CREATE TABLE … AS SELECT keeps those of a table.",
+        )
+    # Headers may be written that the sink does not declare, and need not be where it does.
+    result, wanted = _without_headers(planned.columns), _without_headers(sink.columns)
+    if result != wanted:
+        raise SqlError(
+            "Incompatible schema between results and sink.\n"
+            f"Result schema is {_listed(result)}\nSink schema is {_listed(wanted)}"
+        )
+    query_id = properties.text("QUERY_ID")
+    if query_id is None:
+        query_id = state.next_id("INSERTQUERY")
+    query_id = query_id.upper()
+    if query_id in state.queries:
+        raise SqlError(f"Query ID '{query_id}' already exists.")
+    letters = _dead_letters(state, properties, planned)
+    query = PersistentQuery(
+        query_id,
+        planned,
+        sink.name,
+        text_of(node),
+        dead_letters=letters,
+        guarantee=state.settings[settings.GUARANTEE] or "",
+    )
+    state.queries[query_id] = query
+    return Done(node, query, message=f"Created query with ID {query_id}")
+
+
+def select(state: SessionState, node: exp.Select) -> Done:
+    """Plan a SELECT whose rows go to whoever runs the statements, and end with them.
+
+    Raises:
+        SqlError: it cannot run.
+    """
+    ends = node.args.get("emit") is None and state.settings.strict
+    if ends:
+        ensure_clauses(node, state.settings, text_of(node))
+        ensure_in_values(node, state.catalog.sources)
+    ensure_goes_on(node)
+    ensure_readable_by_ksqldb(node, state.settings, text_of(node))
+    planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
+    if ends:
+        ensure_by_key(node, planned.sources[0], state.settings)
+    query_id = state.next_id(f"transient_{planned.sources[0].name}")
+    return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
+
+
+def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
+    """Run TERMINATE, PAUSE or RESUME of one query, or of all.
+
+    Raises:
+        SqlError: there is no such query.
+    """
+    verb = str(node.args["kind"])
+    name = node.this.name if node.this else None
+    if name is not None and name not in state.queries:
+        raise SqlError(f"Unknown queryId: {name}", at=place_of(node.this))
+    chosen = list(state.queries) if name is None else [name]
+    for one in chosen:
+        if verb == "TERMINATE":
+            del state.queries[one]
+        else:
+            now: QueryState = "PAUSED" if verb == "PAUSE" else "RUNNING"
+            state.queries[one] = replace(state.queries[one], state=now)
+    past = {"TERMINATE": "terminated", "PAUSE": "paused", "RESUME": "resumed"}[verb]
+    ended = tuple(chosen) if verb == "TERMINATE" else ()
+    return Done(node, message=f"Query {past}.", ended=ended)
+
+
+def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) -> PersistentQuery:
+    """Return the new query; one that takes the place of another has its id."""
+    old, begin = state.catalog.sources.get(made.name), f"C{made.kind[0]}AS_{made.name}"
+    if old is None:
+        return PersistentQuery(state.next_id(begin), planned, made.name, made.statement)
+    ensure_upgradable(old, replace(made, query=old.query or begin))
+    running = state.queries.get(old.query)
+    if running is not None and state.settings.strict:
+        ensure_query_upgradable(running.planned, planned)
+    return PersistentQuery(old.query, planned, made.name, made.statement)
+
+
+def _dead_letters(state: SessionState, properties: Properties, planned: Planned) -> str:
+    """Return the topic for records that a query cannot read or process.
+
+    Raises:
+        SqlError: the query reads or writes it.
+    """
+    topic = properties.text(DEAD_LETTER_TOPIC)
+    if topic is None:
+        topic = state.settings[settings.DEAD_LETTERS] or ""
+    read = any(source.topics_among((topic,)) for source in planned.sources)
+    if topic and (read or topic == planned.topic):
+        raise SqlError(
+            f"Dead letters cannot go to '{topic}', which the query {'reads' if read else 'writes'}."
+        )
+    return topic
+
+
+def _ensure_no_limit(what: str, select: exp.Expression) -> None:
+    if select.args.get("limit") is not None:
+        raise SqlError(f"{what} statements don't support LIMIT clause.")
+
+
+def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
+    """Return the query of CREATE … AS or INSERT.
+
+    Raises:
+        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+    """
+    query: exp.Select = node.args["expression"]
+    ensure_readable_by_ksqldb(query, state.settings, text_of(node))
+    _ensure_lasts(query)
+    return query
+
+
+def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Select:
+    """Return a query with EMIT as one SELECT that goes on: it may say what a persistent one may.
+
+    Raises:
+        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+    """
+    select = _as_select(query)
+    ensure_no_headers(select)
+    ensure_readable_by_ksqldb(select, state.settings, text)
+    if state.settings.strict:
+        ensure_goes_on(select)
+    _ensure_lasts(select)
+    return select
+
+
+def _as_select(query: exp.Query) -> exp.Select:
+    match query:
+        case exp.Select():
+            return query
+        case exp.SetOperation() if query.args.get("distinct"):
+            raise _not_pushed(query.key.upper(), query)
+        case exp.SetOperation():
+            rest = query.copy()
+            around = {key: rest.args.pop(key, None) for key in ("with_", "emit", "limit")}
+            select = united_select(rest)
+            for key, value in around.items():
+                select.set(key, value)
+            return select
+        case _:
+            raise _not_pushed("parentheses around it")
+
+
+def _not_pushed(what: str, query: exp.Expression | None = None) -> SqlError:
+    at = None if query is None else place_of(query)
+    return SqlError(f"A query that goes on cannot have {what}", at=at, hint=_ENDS_OTHERWISE)
+
+
+def _ensure_lasts(query: exp.Query) -> None:
+    """Refuse what a query cannot say that goes on, though it may read from others."""
+    rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
+    found = query.find(*rows_only)
+    for inner in () if found is not None else query.find_all(exp.Subquery):
+        if not isinstance(inner.parent, exp.From | nodes.SourceJoin | exp.Union):
+            found = inner
+    crossed = [one for one in query.find_all(nodes.SourceJoin) if one.args.get("on") is None]
+    if crossed:
+        raise SqlError("A query that goes on cannot have CROSS JOIN", at=place_of(crossed[0]))
+    if found is not None:
+        raise SqlError(
+            f"A query that goes on cannot have {_TOLD.get(type(found), 'a query within it')}",
+            at=place_of(found),
+            hint=_ENDS_OTHERWISE,
+        )
+
+
+def ensure_goes_on(select: exp.Select) -> None:
+    """Refuse what only a query can say that answers rows and ends, and what goes to a topic."""
+    ensure_no_headers(select)
+    found = select.find(*ROWS_ONLY)
+    distinct = select.args.get("distinct")
+    if found is not None or distinct:
+        what = "DISTINCT" if found is None else _TOLD.get(type(found), "a query within it")
+        raise SqlError(
+            f"A query that goes on cannot have {what}",
+            at=place_of(found) if found is not None else None,
+            hint=_ENDS_OTHERWISE,
+        )
+
+
+_TOLD: Final = {
+    exp.Window: "OVER",
+    exp.Filter: "FILTER",
+    exp.Order: "ORDER BY",
+    exp.With: "WITH",
+    exp.Qualify: "QUALIFY",
+    exp.Offset: "OFFSET",
+}
+
+
+def _ensure_kind(kind: str, planned: Planned) -> None:
+    made = "TABLE" if planned.is_table else "STREAM"
+    if made != kind:
+        raise SqlError(
+            f"Invalid result type. Your SELECT query produces a {made}. "
+            f"Please use CREATE {made} AS SELECT statement instead."
+        )
+
+
+def _keep_partitions(state: SessionState, properties: Properties, planned: Planned) -> None:
+    """Remember how many partitions the topic of the result has: as many as the left-most source, if nothing is said."""
+    partitions = state.catalog.partitions
+    count = properties.number("PARTITIONS") or partitions.get(planned.sources[0].topic)
+    if count is not None:
+        partitions.setdefault(planned.topic, count)
+
+
+def _without_headers(columns: tuple[SqlColumn, ...]) -> tuple[SqlColumn, ...]:
+    return tuple(column for column in columns if column.role in {"KEY", "VALUE"})
+
+
+def _listed(columns: tuple[object, ...]) -> str:
+    return ", ".join(map(str, columns))
+
+
+def tried(state: SessionState, node: exp.Expression) -> PersistentQuery:
+    """Return the query that a statement would begin; the session stays as it is.
+
+    Raises:
+        SqlError: it is no query, or cannot run.
+    """
+    copy = SessionState(
+        state.catalog.copy(), state.settings, state.variables, dict(state.queries), state.begun
+    )
+    match node:
+        case nodes.CreateSource() if node.args.get("expression") is not None:
+            done = create_as(copy, node)
+        case nodes.InsertSelect():
+            done = insert_select(copy, node)
+        case exp.Select():
+            done = select(copy, node)
+            assert done.selected is not None
+            return done.selected
+        case _:
+            raise SqlError("The provided statement does not run a ksql query")
+    assert done.query is not None
+    return done.query

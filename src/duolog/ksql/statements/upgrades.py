@@ -1,0 +1,207 @@
+"""CREATE OR REPLACE: what a new definition may change of an old one.
+
+Columns may be added at the end; what is there keeps name, type, key, topic, formats and window.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog.format_support import features_of
+from duolog.ksql.errors import SqlError
+from duolog.ksql.query.planner import Planned
+from duolog.ksql.settings import settings_in_force
+from duolog.plan.nodes import (
+    AggregateNode,
+    ForeignJoin,
+    GlobalTableJoin,
+    Node,
+    Plan,
+    StreamJoin,
+    StreamTableJoin,
+    TableJoin,
+)
+
+_JOINS: Final[dict[type[Node], str]] = {
+    StreamTableJoin: "StreamTableJoin",
+    GlobalTableJoin: "StreamTableJoin",
+    StreamJoin: "StreamStreamJoin",
+    TableJoin: "TableTableJoin",
+    ForeignJoin: "ForeignKeyTableTableJoin",
+}
+
+
+def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse a new definition of a stream or table that does not keep what the old one had.
+
+    Raises:
+        SqlError: it does not; the text says what differs.
+    """
+    if bool(old.query) != bool(new.query):
+        made, other = ("", "not ") if old.query else ("not ", "")
+        raise SqlError(
+            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by CREATE ... AS SELECT, "
+            f"and its replacement is {other}made by it.",
+            hint=f"DROP {old.kind} {old.name} first.",
+        )
+    _ensure_same_topic(old, new)
+    _ensure_same(old, "GLOBAL", old.is_global, new.is_global)
+    _ensure_same(old, "TOPIC_PATTERN", old.is_pattern, new.is_pattern)
+    _ensure_same(old, "timestampColumn", old.timestamp, new.timestamp)
+    if (old.ttl_ms is None) != (new.ttl_ms is None):
+        before, now = ("none" if one.ttl_ms is None else f"{one.ttl_ms} ms" for one in (old, new))
+        _ensure_same(old, "TTL", before, now)
+    _ensure_same_columns(old, new)
+
+
+def _ensure_same(old: SourceInfo, what: str, before: object, now: object, hint: str = "") -> None:
+    if before != now:
+        raise _refused(old, what, before, now, hint=hint)
+
+
+def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse another topic, other formats of its records, or another window in their keys."""
+    facts = [
+        ("KAFKA_TOPIC", old.topics_told, new.topics_told),
+        ("KEY_FORMAT", old.key_format.name, new.key_format.name),
+        ("VALUE_FORMAT", old.value_format.name, new.value_format.name),
+        ("WINDOW_TYPE", _window_told(old), _window_told(new)),
+    ]
+    hint = "; ".join(
+        f"{name} must stay {before}, and not become {now}"
+        for name, before, now in facts
+        if before != now
+    )
+    if hint:
+        raise _refused(old, "topic", _topic_told(old), _topic_told(new), hint=f"{hint}.")
+
+
+def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse another key, and a value in which a column is not where and what it was."""
+    for part, before, now in (("key ", old.key, new.key), ("", old.value, new.value)):
+        changed = [
+            column
+            for number, column in enumerate(before)
+            if number >= len(now) or now[number] != column
+        ]
+        if changed or (part and len(before) != len(now)):
+            why = (
+                f"The following {part}columns are changed, missing or reordered: [{_told(changed)}]"
+            )
+            why = f"Key columns must be identical. {why}" if part else why
+            raise _refused(old, "schema", _told(old.columns), _told(new.columns), why=f" ({why})")
+
+
+def _refused(
+    old: SourceInfo, what: str, before: object, now: object, *, why: str = "", hint: str = ""
+) -> SqlError:
+    return SqlError(
+        f"Cannot upgrade data source: DataSource '{old.name}' has {what} = {before} "
+        f"which is not upgradeable to {now}.{why}",
+        hint=hint,
+    )
+
+
+def _topic_told(source: SourceInfo) -> str:
+    """Return a topic and how its records are written as ksqlDB's errors have it."""
+    key = ", ".join(features_of("Key", source.key_format, source.key))
+    value = ", ".join(features_of("Value", source.value_format, source.value))
+    window = f"Optional[{_window_told(source)}]" if source.window else "Optional.empty"
+    return (
+        f"KsqlTopic{{kafkaTopicName='{source.topics_told}', "
+        f"keyFormat=KeyFormat{{format={_format_told(source.key_format)}, features=[{key}], window={window}}}, "
+        f"valueFormat=ValueFormat{{format={_format_told(source.value_format)}, features=[{value}]}}}}"
+    )
+
+
+def _format_told(of: SqlFormat) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in of.properties)
+    return f"FormatInfo{{format={of.name}, properties={{{options}}}}}"
+
+
+def _window_told(source: SourceInfo) -> str:
+    window = source.window
+    if window is None:
+        return "none"
+    size = "" if window.size_ms is None else f" of {window.size_ms} ms"
+    return f"{window.kind}{size}"
+
+
+def _told(columns: Sequence[SqlColumn]) -> str:
+    return ", ".join(map(str, columns))
+
+
+def ensure_query_upgradable(old: Planned, new: Planned) -> None:
+    """Refuse a query that takes the place of another and whose state ksqlDB could not take over.
+
+    Duolog keeps what it can and rebuilds the rest (ADR 0074): it asks this in strict compatibility alone.
+
+    Raises:
+        SqlError: it reads other sources, joins, or aggregates otherwise than over a stream without windows and in the
+            same way as before.
+    """
+    before, now = (tuple(source.topic for source in one.sources) for one in (old, new))
+    if before != now:
+        reads = f"{old.sources[0].kind.capitalize()}Source"
+        raise SqlError(
+            f"Query is not upgradeable. Plan step of type {reads} must have matching topicName. "
+            f"Values differ: {', '.join(before)} vs. {', '.join(now)}"
+        )
+    for source in new.sources:
+        if source.window is not None:
+            kind = source.kind.capitalize()
+            raise SqlError(f"Upgrades not yet supported for Windowed{kind}Source")
+    for node in (*old.plan.nodes, *new.plan.nodes):
+        if (step := _not_upgraded(node)) is not None:
+            raise SqlError(f"Upgrades not yet supported for {step}")
+    if settings_in_force().refuses_early:
+        for one, other in zip(*map(_aggregates_of, (old.plan, new.plan)), strict=False):
+            _ensure_same_state(one, other)
+    if _state_of(old.plan) != _state_of(new.plan):
+        raise SqlError(
+            "Query is not upgradeable. The new query groups by other keys or computes other aggregates."
+        )
+
+
+def _ensure_same_state(old: AggregateNode, new: AggregateNode) -> None:
+    """Refuse another group, or other aggregates of it; what is quoted is the text of the statement."""
+    facts = [
+        # A column of a source has its name ahead of it.
+        (
+            "StreamGroupBy",
+            "groupByExpressions",
+            [[name.rpartition(".")[2] for name, _ in one.group.keys] for one in (old, new)],
+        ),
+        (
+            "StreamAggregate",
+            "aggregationFunctions",
+            [[name for name, _ in one.results] for one in (old, new)],
+        ),
+    ]
+    for step, what, (before, now) in facts:
+        if before != now:
+            raise SqlError(
+                f"Query is not upgradeable. Plan step of type {step} must have matching {what}. "
+                f"Values differ: [{', '.join(before)}] vs. [{', '.join(now)}]",
+                hint="UNSET 'ksql.compatibility' first: then what the state lacks is computed again.",
+            )
+
+
+def _aggregates_of(plan: Plan) -> list[AggregateNode]:
+    return [node for node in plan.nodes if isinstance(node, AggregateNode)]
+
+
+def _not_upgraded(node: Node) -> str | None:
+    """Return ksqlDB's name of a step whose state a changed query could not take over."""
+    match node:
+        case AggregateNode(windows=windows) if windows is not None:
+            return "StreamWindowedAggregate"
+        case AggregateNode(group=group) if group.is_table:
+            return "TableAggregate"
+        case _:
+            return next((step for kind, step in _JOINS.items() if isinstance(node, kind)), None)
+
+
+def _state_of(plan: Plan) -> list[object]:
+    """Return what the rows in the stores of aggregates are made of."""
+    return [(node.group.keys, node.accumulators) for node in _aggregates_of(plan)]

@@ -1,0 +1,16 @@
+"""ksqlDB's language as a dialect of sqlglot."""
+
+from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
+
+from duolog.ksql.syntax.parser import KsqlParser
+from duolog.ksql.syntax.tokens import KsqlTokenizer
+
+
+class Ksql(Dialect):
+    """Names without quotes are upper case; quotes are ` or "."""
+
+    IDENTIFIERS_CAN_START_WITH_DIGIT = True
+    NORMALIZATION_STRATEGY = NormalizationStrategy.UPPERCASE
+
+    Tokenizer = KsqlTokenizer
+    Parser = KsqlParser

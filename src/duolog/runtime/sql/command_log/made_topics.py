@@ -1,0 +1,95 @@
+"""Topics that statements make: those of CREATE with PARTITIONS, and those of results.
+
+A topic that is there already is taken as it is; one whose number of partitions is another than the statement says is refused.
+Source: ksqlDB.
+"""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.catalog.properties import DECLARED, SELECTED, Properties
+from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.state import Done, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.runtime.result_topics import result_topics
+from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.topics import TABLE_CONFIG
+
+
+def make_topics(
+    topics: Topics, there: Mapping[str, int], done: Done, state: SessionState
+) -> list[str]:
+    """Make the topic that a statement needs before it takes effect; return the names of what was made.
+
+    `there` are the topics that exist, with their partitions, and `state` is as it will be behind the statement.
+
+    Raises:
+        SqlError: it reads a topic that does not exist, or one is there with other partitions.
+        KafkaError: the broker refuses.
+    """
+    node = done.node
+    if done.query is not None:
+        planned = done.query.planned
+        for source in planned.sources:
+            _ensure_there(source, there, node)
+        if (letters := done.query.dead_letters) and letters not in there:
+            # Now, and not when the query begins: the next statement may declare a stream over it.
+            topics.create(letters, 1, None, {})
+    if not isinstance(node, nodes.CreateSource):
+        return []
+    source = state.catalog.sources[node.this.name]
+    selects = node.args.get("expression") is not None
+    given = Properties(node.args.get("properties"), SELECTED if selects else DECLARED)
+    wanted = given.number("PARTITIONS")
+    for topic in source.topics_among(there):
+        _ensure_partitions(topic, there[topic], wanted, node)
+    missing = [topic for topic in source.topics if topic not in there]
+    if source.is_pattern or not missing:
+        return []
+    config: dict[str, str] = dict(TABLE_CONFIG) if source.is_table else {}
+    if done.query is not None:
+        (result,) = result_topics(done.query.planned.plan, there)
+        wanted = wanted or there.get(done.query.planned.sources[0].topic, 1)
+        config = dict(result.config or {})
+    if wanted is None:
+        raise _missing(missing[0], node)
+    if (retention_ms := given.number("RETENTION_MS")) is not None:
+        config["retention.ms"] = str(retention_ms)
+    if (policy := given.text("CLEANUP_POLICY")) is not None:
+        config["cleanup.policy"] = policy.lower()
+    for topic in missing:
+        topics.create(topic, wanted, given.number("REPLICAS"), config)
+    return missing
+
+
+def _ensure_there(source: SourceInfo, there: Mapping[str, int], node: exp.Expression) -> None:
+    found = source.topics_among(there)
+    if source.is_pattern and not found:
+        raise SqlError(
+            f"No topic matches {source.topic}, which {source.name} reads.", at=place_of(node)
+        )
+    for topic in () if source.is_pattern else source.topics:
+        if topic not in found:
+            raise SqlError(f"Kafka topic does not exist: {topic}", at=place_of(node))
+
+
+def _ensure_partitions(topic: str, there: int, wanted: int | None, node: exp.Expression) -> None:
+    if wanted is not None and wanted != there:
+        raise SqlError(
+            f"A Kafka topic with the name '{topic}' already exists, with different partition/replica configuration "
+            f"than required. KSQL expects {wanted} partitions (topic has {there}).",
+            at=place_of(node),
+        )
+
+
+def _missing(topic: str, node: exp.Expression) -> SqlError:
+    kind = str(node.args["kind"])
+    return SqlError(
+        f"Topic '{topic}' does not exist. If you want to create a new topic for the {kind.lower()} please re-run the "
+        "statement providing the required 'PARTITIONS' configuration in the WITH clause (and optionally 'REPLICAS'). "
+        f"For example: CREATE {kind} {node.this.name} (...) WITH (KAFKA_TOPIC='{topic}', PARTITIONS=1);",
+        at=place_of(node),
+    )

@@ -1,0 +1,1 @@
+"""Persistent queries: which process runs them, and how they are started, restarted and stopped."""

@@ -1,0 +1,358 @@
+"""Keeps persistent queries running: what is wanted is started, what is not is stopped, what has failed starts again.
+
+    wanted ─▶ starting ─▶ running ─▶ (failed) ─▶ pause ─▶ starting …
+       └─▶ paused
+
+The pauses grow from one failure to the next and begin anew once a query has run for a while. A query that fails is no matter of any
+other. Pauses and their settings are ksqlDB's (`ksql.query.retry.backoff.*`).
+
+A query that CREATE OR REPLACE puts in the place of another starts while that one runs: it rebuilds what it cannot keep, and its
+start ends the other one when it has caught up. If it does not start, the other one goes on where it still runs.
+
+Several start side by side: each waits for the broker and for Spark most of the time.
+
+Threads: one of ours decides, and stops; a few start, one query each. `want` and what asks may be called from any thread.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from duolog.core.errors import DuologError
+from duolog.core.raised import raised
+from duolog.runtime.sql.command_log.wanted import Wanted
+
+if TYPE_CHECKING:
+    from duolog.engine.progress import Progress
+
+logger: Final = logging.getLogger(__name__)
+
+LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
+
+_LOOK_S: Final = 0.1
+_STARTS_AT_ONCE: Final = 4
+_STOPS_AT_ONCE: Final = 8
+_WELL_AFTER_S: Final = 60.0
+"""Who runs for so long has got over its failures."""
+
+
+class RunningOne(Protocol):
+    """A started query, as `duolog.engine` gives it."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def has_ended(self) -> bool: ...
+    def exception(self) -> DuologError | None: ...
+    def progress(self) -> "Progress": ...
+    def stop(self) -> None: ...
+
+
+class Starter(Protocol):
+    """Starts queries, and forgets what they kept. Threads: any."""
+
+    def start(self, wanted: Wanted) -> RunningOne:
+        """Start a query; one that replaces another stops that, which may run, when it takes its place.
+
+        Raises DuologError.
+        """
+
+    def forget(self, checkpoint: str) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long a failed query waits, in seconds: each time twice as long, up to `longest_s`."""
+
+    first_s: float = 15.0
+    longest_s: float = 900.0
+
+    def after(self, failures: int) -> float:
+        """Return the pause behind so many failures in a row.
+
+        Example:
+            >>> [Pauses().after(failures) for failures in (1, 2, 3, 9)]
+            [15.0, 30.0, 60.0, 900.0]
+        """
+        return min(self.longest_s, self.first_s * 2.0 ** min(failures - 1, 60))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQuery:
+    """A query at a moment: its state, and its last error, which stays until it has run well for a while."""
+
+    id: str
+    state: LiveState
+    error: str = ""
+    failures: int = 0
+    """In a row."""
+    progress: "Progress | None" = None
+
+
+@dataclass(slots=True)
+class _Life:
+    wanted: Wanted
+    starting: "Future[RunningOne] | None" = None
+    running: RunningOne | None = None
+    is_replaced: bool = False
+    """Whether what runs is the one before, until what is wanted has taken its place."""
+    error: str = ""
+    failures: int = 0
+    started_at: float = 0.0
+    due_at: float = 0.0
+    """When it may start again."""
+
+
+class Keeper:
+    """Starts and stops queries until what runs is what is wanted.
+
+    Args:
+        starter: starts them.
+        pauses: how long a failed one waits.
+        each_look: called by the keeper's thread about ten times a second, such as to read what others have written.
+    """
+
+    def __init__(
+        self,
+        starter: Starter,
+        pauses: Pauses = Pauses(),
+        each_look: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._starter = starter
+        self._pauses = pauses
+        self._each_look = each_look
+        self._lives: dict[str, _Life] = {}
+        self._wanted: dict[str, Wanted] = {}
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starts = ThreadPoolExecutor(_STARTS_AT_ONCE, "duolog-sql-start")
+
+    def start(self, ended: Iterable[str] = ()) -> None:
+        """Begin to keep; checkpoints are forgotten of queries that have `ended` while nobody looked."""
+        assert self._thread is None, "it keeps already"
+        for checkpoint in ended:
+            self._starter.forget(checkpoint)
+        self._thread = threading.Thread(target=self._run, name="duolog-sql-keeper", daemon=True)
+        self._thread.start()
+
+    def want(self, queries: Mapping[str, Wanted]) -> None:
+        """Say which queries are to run from now on, by their ids."""
+        with self._changed:
+            self._wanted = dict(queries)
+            self._changed.notify_all()
+
+    def live(self, query_id: str, *, with_progress: bool = False) -> LiveQuery | None:
+        """Return a query as it is now; None where it is not known. Its progress asks the broker."""
+        with self._changed:
+            life = self._lives.get(query_id)
+            if life is None:
+                wanted = self._wanted.get(query_id)
+                return None if wanted is None else LiveQuery(query_id, _not_started(wanted))
+            life = replace(life)
+        return _told(query_id, life, with_progress=with_progress)
+
+    def live_all(self, *, with_progress: bool = False) -> list[LiveQuery]:
+        """Return all queries that are wanted, as they are now, in the order in which they were begun."""
+        with self._changed:
+            ids = list(self._wanted)
+        found = (self.live(one, with_progress=with_progress) for one in ids)
+        return [live for live in found if live is not None]
+
+    def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait for something that the keeper brings about; tell whether it came."""
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            with self._changed:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._changed.wait(min(left_s, _LOOK_S))
+        return True
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until each query that is wanted runs, is paused or has failed, and no other one is left."""
+        return self.wait_until(self._is_settled, timeout_s)
+
+    def wait_gone(self, query_ids: Iterable[str], timeout_s: float) -> bool:
+        """Wait until nothing of these queries runs."""
+        ids = set(query_ids)
+        return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
+
+    def give_up(self) -> None:
+        """Start no query any more, and warn of none that does not start."""
+        self._closing.set()
+
+    def close(self) -> None:
+        """Stop all queries; their states stay. Does nothing when closed."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        self._starts.shutdown(wait=False, cancel_futures=True)
+        # Side by side: each waits for what it has begun.
+        with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
+            list(stops.map(_stop, self._lives.values()))
+        self._lives.clear()
+
+    def _is_settled(self) -> bool:
+        with self._changed:
+            wanted, lives = self._wanted, dict(self._lives)
+            return wanted.keys() == lives.keys() and all(
+                lives[name].wanted is wanted[name] and _told(name, lives[name]).state != "STARTING"
+                and not (lives[name].is_replaced and not lives[name].error)
+                for name in wanted
+            )  # fmt: skip
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._each_look()
+                self._look()
+            except Exception:  # whoever keeps queries must not end by one of them
+                logger.exception("cannot look after queries")
+            with self._changed:
+                self._changed.notify_all()
+                self._changed.wait(_LOOK_S)
+
+    def _look(self) -> None:
+        with self._changed:
+            wanted = dict(self._wanted)
+        for query_id in [one for one in self._lives if self._is_gone(one, wanted)]:
+            if _is_starting(self._lives[query_id]):
+                continue
+            _stop(self._lives[query_id])
+            self._starter.forget(self._lives[query_id].wanted.checkpoint)
+            with self._changed:
+                del self._lives[query_id]
+        for query_id, one in wanted.items():
+            if self._closing.is_set():
+                return
+            life = self._lives.get(query_id)
+            if life is None:
+                life = _Life(one)
+                with self._changed:
+                    self._lives[query_id] = life
+            self._bring_on(life, one)
+
+    def _is_gone(self, query_id: str, wanted: Mapping[str, Wanted]) -> bool:
+        """Tell if a query has ended for good; another one of its id may be wanted."""
+        now = wanted.get(query_id)
+        return now is None or now.before != self._lives[query_id].wanted.before
+
+    def _bring_on(self, life: _Life, wanted: Wanted) -> None:
+        """Take a query one step nearer to what is wanted of it; a start that is going on comes to its end first."""
+        if _is_starting(life):
+            return
+        if life.starting is not None:
+            self._take_started(life, life.starting)
+        if life.wanted is not wanted:
+            self._change(life, wanted)
+            life.wanted = wanted
+        if wanted.query.state == "PAUSED":
+            return
+        now = time.monotonic()
+        if life.running is not None and life.running.has_ended:
+            self._note(life, life.running.exception())
+            life.running = None
+        elif _runs_well(life) and now - life.started_at > _WELL_AFTER_S:
+            life.error, life.failures = "", 0
+        if (life.running is None or life.is_replaced) and now >= life.due_at:
+            self._start(life)
+
+    def _change(self, life: _Life, wanted: Wanted) -> None:
+        """See to the end of what ran so far, unless its successor does."""
+        replaced = life.wanted.query.planned is not wanted.query.planned
+        paused = wanted.query.state == "PAUSED"
+        if not (replaced or paused):
+            return
+        runs = life.running is not None and not life.running.has_ended
+        life.is_replaced = replaced and not paused and wanted.replaces and runs
+        if not life.is_replaced:
+            _stop(life)
+        life.due_at = 0.0
+        if replaced:
+            life.error, life.failures = "", 0
+
+    def _start(self, life: _Life) -> None:
+        life.starting = self._starts.submit(self._starter.start, life.wanted)
+        life.starting.add_done_callback(self._tell_of_change)
+
+    def _tell_of_change(self, _started: "Future[RunningOne]") -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _take_started(self, life: _Life, started: "Future[RunningOne]") -> None:
+        before = life.running
+        try:
+            life.running = started.result()
+            life.started_at = time.monotonic()
+            life.is_replaced = False
+        except DuologError as error:
+            self._note(life, error)
+        except Exception as error:  # noqa: BLE001 - of another library: it is this query's error too
+            self._note(life, DuologError(raised(error)))
+        if before is not None and (before.has_ended or before is not life.running):
+            # Its successor has stopped it, or was about to.
+            before.stop()
+            life.running = None if before is life.running else life.running
+            life.is_replaced = False
+        # Last: who asks from another thread takes it for one that starts until it is known what it is.
+        life.starting = None
+
+    def _note(self, life: _Life, error: DuologError | None) -> None:
+        life.failures += 1
+        life.error = str(error) if error is not None else "it has ended by itself"
+        pause_s = self._pauses.after(life.failures)
+        life.due_at = time.monotonic() + pause_s
+        if self._closing.is_set():
+            return
+        logger.warning(
+            "query %s failed; another start in %.0f s: %s",
+            life.wanted.query.id, pause_s, life.error.splitlines()[0],
+        )  # fmt: skip
+
+
+def _is_starting(life: _Life) -> bool:
+    return life.starting is not None and not life.starting.done()
+
+
+def _runs_well(life: _Life) -> bool:
+    return life.running is not None and not life.is_replaced and life.failures > 0
+
+
+def _stop(life: _Life) -> None:
+    """Stop a query; one that is starting is waited for."""
+    starting, life.starting = life.starting, None
+    before = life.running
+    if starting is not None:
+        # Why it has not started was for those who wanted it.
+        with contextlib.suppress(Exception):
+            life.running = starting.result()
+    running, life.running, life.is_replaced = life.running, None, False
+    for one in (running, before):
+        if one is not None:
+            one.stop()
+
+
+def _not_started(wanted: Wanted) -> LiveState:
+    return "PAUSED" if wanted.query.state == "PAUSED" else "STARTING"
+
+
+def _told(query_id: str, life: _Life, *, with_progress: bool = False) -> LiveQuery:
+    running = life.running
+    state: LiveState = _not_started(life.wanted)
+    if running is not None and not running.has_ended:
+        state = "UNRESPONSIVE" if running.state == "restarting" else "RUNNING"
+    elif state != "PAUSED" and life.error:
+        state = "ERROR"
+    progress = running.progress() if running is not None and with_progress else None
+    error = (progress.trouble if progress is not None else "") or life.error
+    return LiveQuery(query_id, state, error, life.failures, progress)

@@ -1,0 +1,144 @@
+"""The states of a service's queries, told by the engine that runs them to those that do not.
+
+    topic _duolog-ksql-<service id>_query_states, compacted, one partition
+    key CSAS_LATE_0     {"owner": "host/4711/1", "state": "ERROR", "error": "…"}
+
+Written as states change, which is rarely; read when somebody asks. What was written by an engine that is not the owner any
+more says nothing: its queries do not run.
+
+Thread rule: `QueryStates` one thread at a time; `read_states` any.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.command_log.wanted import Wanted
+from duolog.runtime.sql.persistent.keeper import LiveQuery, LiveState
+from duolog.runtime.sql.persistent.ownership import owner_of
+from duolog.runtime.topic_reader import TopicReader
+from duolog.runtime.topics import TABLE_CONFIG, create
+
+logger: Final = logging.getLogger(__name__)
+
+NOBODY: Final = "No engine runs the queries of this service."
+_READ_S: Final = 5.0
+_FLUSH_S: Final = 1.0
+_PRODUCER: Final = {"linger.ms": 0, "message.timeout.ms": 30_000, "log_level": 0}
+
+
+def states_topic_of(service_id: str) -> str:
+    """Return the name of the topic with a service's states.
+
+    Example:
+        >>> states_topic_of("flights")
+        '_duolog-ksql-flights_query_states'
+    """
+    return f"_duolog-ksql-{service_id}_query_states"
+
+
+class QueryStates:
+    """Tells the states of queries in the name of one owner."""
+
+    def __init__(self, bootstrap: str, service_id: str, owner: str) -> None:
+        self._bootstrap = bootstrap
+        self._topic = states_topic_of(service_id)
+        self._owner = owner
+        self._told: dict[str, tuple[LiveState, str]] = {}
+        self._producer: Producer | None = None
+
+    def tell(self, queries: Iterable[LiveQuery]) -> None:
+        """Write what has changed; without a broker nothing is told, until the next change.
+
+        Raises:
+            KafkaError: the broker refuses the topic.
+        """
+        now = {one.id: (one.state, one.error) for one in queries}
+        gone = self._told.keys() - now.keys()
+        changed = {one: now[one] for one in now if self._told.get(one) != now[one]}
+        if not gone and not changed:
+            return
+        producer = self._opened()
+        for query_id, (state, error) in changed.items():
+            value = json.dumps({"owner": self._owner, "state": state, "error": error})
+            producer.produce(self._topic, value.encode(), query_id.encode())
+        for query_id in gone:
+            producer.produce(self._topic, None, query_id.encode())
+        producer.poll(0)
+        self._told = now
+
+    def close(self) -> None:
+        """Send what is still to be sent. Does nothing when closed."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.flush(_FLUSH_S)
+
+    def _opened(self) -> Producer:
+        if self._producer is None:
+            topic = NewTopic(self._topic, 1, config=dict(TABLE_CONFIG))
+            create(AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0}), [topic])
+            self._producer = Producer({"bootstrap.servers": self._bootstrap, **_PRODUCER})
+        return self._producer
+
+
+def followed(bootstrap: str, service_id: str, wanted: Mapping[str, Wanted]) -> list[LiveQuery]:
+    """Return queries as who runs them has told of them; UNRESPONSIVE where nobody runs them."""
+    if not wanted:
+        return []
+    owner = _owner(bootstrap, service_id)
+    told = read_states(bootstrap, service_id, owner) if owner else {}
+    otherwise = LiveQuery("", "STARTING") if owner else LiveQuery("", "UNRESPONSIVE", NOBODY)
+    paused = LiveQuery("", "PAUSED")
+    return [
+        replace(paused if one.query.state == "PAUSED" else told.get(name, otherwise), id=name)
+        for name, one in wanted.items()
+    ]
+
+
+def _owner(bootstrap: str, service_id: str) -> str:
+    try:
+        return owner_of(bootstrap, service_id)
+    except KafkaError as error:
+        logger.debug("cannot ask who runs the queries: %s", error.message)
+        return ""
+
+
+def read_states(bootstrap: str, service_id: str, owner: str) -> dict[str, LiveQuery]:
+    """Return what an owner has told, by the ids of queries; nothing where that cannot be read."""
+    try:
+        with _States(states_topic_of(service_id), {"bootstrap.servers": bootstrap}) as states:
+            states.catch_up(_READ_S)
+            return states.of(owner)
+    except KafkaError as error:
+        logger.debug("cannot read the states of queries: %s", error.message)
+        return {}
+
+
+class _States(TopicReader):
+    def __init__(self, topic: str, client: Mapping[str, str]) -> None:
+        super().__init__(topic, client)
+        self._found: dict[str, tuple[str, LiveQuery]] = {}
+
+    def take(self, message: Message) -> None:
+        key, value = message.key(), message.value()
+        assert isinstance(key, bytes)
+        query_id = key.decode()
+        if value is None:
+            self._found.pop(query_id, None)
+            return
+        try:
+            told = json.loads(value)
+            live = LiveQuery(query_id, told["state"], str(told["error"]))
+            self._found[query_id] = (str(told["owner"]), live)
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            # Anybody can write to the topic; what is no state says nothing of the query.
+            logger.debug("ignored a state of query %s: %r", query_id, error)
+
+    def of(self, owner: str) -> dict[str, LiveQuery]:
+        return {name: live for name, (by, live) in self._found.items() if by == owner}

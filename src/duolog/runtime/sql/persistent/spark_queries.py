@@ -1,0 +1,192 @@
+"""Persistent queries on the one Spark session of this process, each with a checkpoint named after its id.
+
+    data/<service id>/checkpoints/CSAS_LATE_0/   state and source offsets of a query
+    data/<service id>/engine.log                 what the JVM says
+
+The JVM starts with the first query, or with `warm_up`. All run in micro-batches: they share threads, and an idle one costs
+a look at the ends of its topics every `interval_ms`.
+"""
+
+import contextlib
+import re
+import shutil
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duolog.core.errors import DuologError
+from duolog.ksql.settings import EXACTLY_ONCE
+from duolog.runtime.metrics.here import tell_others
+from duolog.runtime.metrics.spans import trace
+from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.command_log.wanted import Wanted
+
+if TYPE_CHECKING:
+    from duolog.engine import Engine, EngineConfig
+    from duolog.engine.query import RunningQuery
+    from duolog.engine.upgrades.upgrade import Upgrade
+
+
+class SparkQueries:
+    """Starts queries on one engine. Threads: any."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        data: Path,
+        topics: Topics,
+        *,
+        settings: Mapping[str, str] | None = None,
+        processing_log: str | None = None,
+        log_rows: bool = False,
+        interval_ms: int = 1000,
+        internal_prefix: str = "",
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._data = data
+        self._topics = topics
+        self._settings = dict(settings or {})
+        self._processing_log = processing_log
+        self._log_rows = log_rows
+        self._interval_ms = interval_ms
+        self._internal_prefix = internal_prefix
+        self._opened: Engine | None = None
+        self._given_up = threading.Event()
+        self._opening = threading.Lock()
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine; its JVM starts when something of it is used."""
+        with self._opening:
+            if self._opened is None:
+                # Imported here: pyspark takes half a second, and SHOW STREAMS needs none.
+                from duolog.engine import Engine  # noqa: PLC0415
+
+                self._opened = Engine(self._config(), self._given_up)
+            return self._opened
+
+    def warm_up(self) -> None:
+        """Start the JVM now.
+
+        Raises:
+            ConfigError: there is no Java or no connector, or a setting is wrong.
+            QueryError: it did not start.
+        """
+        self.engine.warm_up()
+
+    def start(self, wanted: Wanted) -> "RunningQuery":
+        """Start a query on its checkpoint; its result topic is made again where it is missing.
+
+        Raises:
+            DuologError: it does not start.
+        """
+        # Imported here, as the engine is.
+        from duolog.runtime.result_topics import create_result_topics  # noqa: PLC0415
+
+        ensure_reachable(self._bootstrap)
+        plan = wanted.query.planned.plan
+        there = self._topics.partitions()
+        written = [topic for sink in plan.sinks for topic in sink.topics]
+        letters = wanted.query.dead_letters or self._processing_log
+        if any(topic not in there for topic in (*written, letters) if topic):
+            create_result_topics(plan, self._bootstrap, letters)
+        errors = self.engine.config.errors
+        if wanted.query.dead_letters:
+            errors = replace(errors, dead_letter_topic=letters, processing_log=False)
+        tell_others()
+        query = self.engine.start(
+            plan,
+            application_id_of(wanted.checkpoint),
+            "micro-batch",
+            wanted.starts,
+            errors=errors,
+            exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
+            # Who replaces a query wants the new one: what of its state cannot be kept is rebuilt, beside the one that runs.
+            upgrade="rebuild" if wanted.replaces else None,
+        )
+        trace(query)
+        return query
+
+    def explain_upgrade(self, wanted: Wanted) -> "Upgrade":
+        """Return what becomes of the state of a query that another one replaces; needs no JVM.
+
+        Raises:
+            CheckpointDamaged: a file of its checkpoint cannot be read.
+        """
+        application_id = application_id_of(wanted.checkpoint)
+        return self.engine.explain_upgrade(wanted.query.planned.plan, application_id)
+
+    def forget(self, checkpoint: str) -> None:
+        """Remove the state of a query that has ended for good, its changelogs, and what tells which results it has committed."""
+        # Imported here, as the engine is.
+        from duolog.runtime.states import KeptState, internal_topics  # noqa: PLC0415
+
+        application_id = application_id_of(checkpoint)
+        kept = KeptState(self._checkpoints / application_id)
+        internal = internal_topics(application_id, kept.fixed, self._internal_prefix)
+        shutil.rmtree(kept.directory, ignore_errors=True)
+        # Where no broker answers they stay; one that begins under this name again is told.
+        with contextlib.suppress(DuologError):
+            there = self._topics.partitions()
+            for topic in internal:
+                if topic in there:
+                    self._topics.delete(topic)
+
+    def give_up(self) -> None:
+        """End the start of a JVM that is just going on, and begin none any more."""
+        self._given_up.set()
+
+    def close(self) -> None:
+        """End the JVM where nobody else of this process needs it. Does nothing when closed."""
+        # Known until it has ended, so that `end_now` finds it.
+        if (engine := self._opened) is not None:
+            engine.close()
+            self._opened = None
+
+    def end_now(self) -> None:
+        """Let whoever waits for the JVM go on: it is killed where nobody else of this process needs it."""
+        self._given_up.set()
+        if (engine := self._opened) is not None:
+            engine.end_now()
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self._data / "checkpoints"
+
+    def _config(self) -> "EngineConfig":
+        from duolog.engine import EngineConfig  # noqa: PLC0415
+        from duolog.engine.settings import OF_SQL  # noqa: PLC0415
+
+        config = EngineConfig.from_settings(
+            self._settings,
+            bootstrap_servers=self._bootstrap,
+            checkpoint_dir=self._checkpoints,
+            log_path=self._data / "engine.log",
+        )
+        errors = replace(
+            config.errors,
+            processing=OF_SQL.processing,
+            aggregation=OF_SQL.aggregation,
+            log_rows=self._log_rows,
+            dead_letter_topic=self._processing_log,
+            processing_log=self._processing_log is not None,
+        )
+        return replace(
+            config,
+            errors=errors,
+            interval_ms=self._interval_ms,
+            internal_prefix=self._internal_prefix,
+        )
+
+
+def application_id_of(checkpoint: str) -> str:
+    """Return the directory of a query's checkpoint: its name, with what a directory cannot be called by its number.
+
+    Example:
+        >>> application_id_of("CSAS_late flights_0")
+        'CSAS_late-20.flights_0'
+    """
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}.", checkpoint)

@@ -1,0 +1,1 @@
+"""Replies to statements: pull and push queries, PRINT, SHOW, and rows that INSERT writes."""

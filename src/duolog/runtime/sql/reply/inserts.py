@@ -1,0 +1,166 @@
+"""INSERT INTO … VALUES, and DELETE: a row becomes a record of its topic.
+
+Constants are serialized here. What has to be computed (a function, a cast, an ARRAY) is computed by the kernel, where queries compute it: that
+starts the JVM.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal as PythonDecimal
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Message as Delivered
+from confluent_kafka import Producer
+
+from duolog.core.errors import KafkaError, SerdeError
+from duolog.ksql.catalog.catalog import SqlColumn
+from duolog.ksql.catalog.formats import plan_format
+from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.statements.state import InsertedRow
+from duolog.plan.expressions import Call, Cast, Expression, Literal
+from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column, Decimal, Type
+from duolog.serde.row import Row
+from duolog.serde.serde import key_serde, value_serde
+
+_CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
+"""Types whose constants are in a plan what they are in a row."""
+_TIMEOUT_S: Final = 15.0
+_PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "log_level": 0,
+                    "partitioner": "murmur2_random"}  # fmt: skip
+
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Inserted(NamedTuple):
+    """A record to be written; its timestamp is that of the broker where it is None."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int | None
+    headers: Headers = ()
+
+
+def insert(bootstrap: str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]) -> None:
+    """Write rows, and return once they are durable; `warm_up` starts the JVM, where one is needed.
+
+    Raises:
+        SqlError: a value is none of its column.
+        KafkaError: the broker does not answer, or refuses.
+    """
+    # All are computed before the first is written: where one cannot be, none is.
+    records = [(row.source.topic, constant_record(row) or _computed(row, warm_up)) for row in rows]
+    _write(bootstrap, records)
+
+
+def constant_record(row: InsertedRow) -> Inserted | None:
+    """Return the record of a row; None where it has to be computed.
+
+    Raises:
+        SqlError: a value is none of its column.
+    """
+    source = row.source
+    folded = {name: _folded(value) for name, value in row.values}
+    beside = {name: _folded(value) for name, value in row.headers}
+    at = _folded(row.timestamp) if row.timestamp is not None else None
+    parts = (*folded.values(), *beside.values())
+    if None in parts or (at is None and row.timestamp is not None):
+        return None
+    given = {name: one.value for name, one in folded.items() if one is not None}
+
+    def columns(of: Iterable[SqlColumn]) -> tuple[Column, ...]:
+        return tuple(Column(one.name, one.type) for one in of)
+
+    def row_of(of: Iterable[SqlColumn]) -> Row:
+        return tuple(given.get(one.name) for one in of)
+
+    key_format, value_format = plan_format(source.key_format), plan_format(source.value_format)
+    try:
+        key = None
+        if source.key and any(part is not None for part in row_of(source.key)):
+            keys = key_serde(key_format.name, columns(source.key), options=key_format.options)
+            key = keys.serialize(row_of(source.key))
+        value = None
+        if not row.tombstone:
+            serde = value_serde(value_format.name, columns(source.value), value_format.options)
+            value = serde.serialize(row_of(source.value))
+    except SerdeError as error:
+        raise SqlError(f"Failed to insert values into '{source.name}'. {error.message}") from error
+    timestamp = at.value if at is not None else None
+    assert timestamp is None or isinstance(timestamp, int), timestamp
+    headers = tuple((name, _header_bytes(one)) for name, one in beside.items() if one is not None)
+    return Inserted(key, value, timestamp, headers)
+
+
+def _header_bytes(of: Literal) -> bytes | None:
+    """Return a header: a text is written in UTF-8."""
+    assert of.value is None or isinstance(of.value, str | bytes), of
+    return of.value.encode() if isinstance(of.value, str) else of.value
+
+
+def _folded(value: Expression) -> Literal | None:
+    """Return a constant as it stands in a row; None of what has to be computed.
+
+    A number of a smaller type is one of a larger: `1` in a BIGINT, `2.5` in a DOUBLE.
+    """
+    match value:
+        case Literal(value=None):
+            return value
+        case Literal(type=of) if of in _CONSTANT or isinstance(of, Decimal):
+            return value
+        case Call(function="sql:CAST", args=(Literal(value=int() as number), to)) if _target(
+            to
+        ) in {BIGINT, INT} and not isinstance(number, bool):
+            return Literal(number, _target(to) or BIGINT)
+        case Call(
+            function="sql:CAST", args=(Literal(value=int() | PythonDecimal() as number), to)
+        ) if _target(to) == DOUBLE and not isinstance(number, bool):
+            return Literal(float(number), DOUBLE)
+        case _:
+            return None
+
+
+def _target(to: Expression) -> Type | None:
+    """Return the type that a call of CAST is told by its second argument, a null of that type."""
+    return to.type if isinstance(to, Cast | Literal) else None
+
+
+def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
+    from duolog.engine.one_record import computed_record  # noqa: PLC0415 - it needs pyspark
+
+    warm_up()
+    name = f"duolog-insert-{uuid4().hex}"
+    made = computed_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
+    value = None if row.tombstone else made.value
+    at_ms = made.timestamp_ms if row.timestamp is not None else None
+    return Inserted(made.key, value, at_ms, made.headers)
+
+
+def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
+    """Write records, each to its topic, and return once all are durable."""
+    refused: list[ClientError] = []
+    written: list[int] = []
+
+    def delivered(error: ClientError | None, message: Delivered) -> None:
+        if error is None:
+            written.append(message.offset() or 0)
+        else:
+            refused.append(error)
+
+    producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
+    for topic, record in records:
+        producer.produce(
+            topic,
+            record.value,
+            record.key,
+            on_delivery=delivered,
+            timestamp=record.timestamp_ms or 0,  # 0 is librdkafka's word for now.
+            headers=list(record.headers),
+        )
+    producer.flush(_TIMEOUT_S)
+    if len(written) < len(records):
+        error = refused[0] if refused else ClientError(ClientError.REQUEST_TIMED_OUT)
+        topic = records[0][0]
+        raise KafkaError(f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}.")  # fmt: skip

@@ -1,0 +1,227 @@
+"""Look-ups of rows by their keys, which need no database: columns of one table, `WHERE key = … AND …`.
+
+SELECT id, count FROM totals WHERE id = 'a'                        the row of a key
+SELECT * FROM totals WHERE id IN ('a', 'b') AND count > 3          those of several, as far as they fit
+SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   of windows those that fit
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal as PythonDecimal
+from itertools import product
+from typing import Any, Final
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.ksql.expressions.binder import Binder
+from duolog.ksql.expressions.scope import SqlScope, Visible
+from duolog.ksql.query.analysis import items_of
+from duolog.ksql.syntax.rows_parser import ROWS_ONLY
+from duolog.plan.expressions import Call, ColumnRef, Expression, Literal
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, numeric
+from duolog.runtime.sql.duck.queries import SourceColumn, source_columns
+from duolog.runtime.sql.duck.selects import ResultColumn, ensure_distinct, is_aggregate
+from duolog.runtime.sql.tables.present import PresentTable
+from duolog.serde.row import Row
+
+_ELSEWHERE: Final = (
+    *("joins", "group", "having", "distinct", "with_", "stream_window", "partition_by"),
+    "qualify",
+)
+_COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    PREFIX + "EQUAL": operator.eq,
+    PREFIX + "LESS_THAN": operator.lt,
+    PREFIX + "LESS_THAN_OR_EQUAL": operator.le,
+    PREFIX + "GREATER_THAN": operator.gt,
+    PREFIX + "GREATER_THAN_OR_EQUAL": operator.ge,
+}
+_TURNED: Final = {
+    "LESS_THAN": "GREATER_THAN",
+    "LESS_THAN_OR_EQUAL": "GREATER_THAN_OR_EQUAL",
+    "GREATER_THAN": "LESS_THAN",
+    "GREATER_THAN_OR_EQUAL": "LESS_THAN_OR_EQUAL",
+}
+_SIMPLE: Final = {INT, BIGINT, DOUBLE, STRING, BOOLEAN}
+_KEYS_MAX: Final = 10_000
+
+Test = tuple[int, Callable[[Any, Any], bool], Any]
+"""A place in a row, a comparison, and what the value there is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Which rows of a table are asked for, and what of them."""
+
+    source: SourceInfo
+    columns: tuple[ResultColumn, ...]
+    places: tuple[int, ...]
+    keys: tuple[tuple[Any, ...], ...]
+    tests: tuple[Test, ...]
+    limit: int | None
+
+    def rows(self, table: PresentTable) -> Iterator[tuple[object, ...]]:
+        """Return the rows that the table has now."""
+        found = [
+            tuple(row[at] for at in self.places)
+            for key in self.keys
+            for row in table.find(key)
+            if self._fits(row)
+        ]
+        return iter(found[: self.limit])
+
+    def _fits(self, row: Row) -> bool:
+        return all(
+            (value := row[at]) is not None and compare(value, wanted)
+            for at, compare, wanted in self.tests
+        )
+
+
+def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
+    """Return the look-up that a query is, None if it is more than that.
+
+    Raises:
+        SqlError: it cannot run, whoever answers it.
+    """
+    source = _only_table(query, catalog)
+    if source is None:
+        return None
+    assert isinstance(query, exp.Select)
+    columns = source_columns(source)
+    alias = query.args["from_"].this.alias or source.name
+    scope = SqlScope(
+        tuple(
+            Visible(
+                alias,
+                one.name,
+                ColumnRef(str(at)),
+                one.type,
+                pseudo=one.beside,
+                key=one.key,
+            )
+            for at, one in enumerate(columns)
+        )
+    )
+    items = items_of(query, Binder(scope, catalog.types), beside=True)
+    chosen = [scope.get(item.node) if isinstance(item.node, exp.Column) else None for item in items]
+    if any(one is None for one in chosen):
+        return None
+    where = Binder(scope.within("WHERE"), catalog.types).condition(query.args["where"].this)
+    plain = len(source.key)
+    found = _conditions(where, columns, plain)
+    if found is None:
+        return None
+    values, tests = found
+    if any(at not in values for at in range(plain)):
+        return None
+    keys = tuple(dict.fromkeys(product(*(values[at] for at in range(plain)))))
+    if len(keys) > _KEYS_MAX:
+        return None
+    results = tuple(
+        ResultColumn(item.name, one.type) for item, one in zip(items, chosen, strict=True) if one
+    )
+    ensure_distinct(results)
+    places = tuple(_place(one.expression) for one in chosen if one)
+    limit = query.args.get("limit")
+    most = None if limit is None else int(limit.expression.name)
+    return Lookup(source, results, places, keys, tuple(tests), most)
+
+
+def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
+    """Return the one table that a query reads and filters, if it does nothing else."""
+    if not isinstance(query, exp.Select) or query.args.get("where") is None:
+        return None
+    if any(query.args.get(key) for key in _ELSEWHERE) or query.find(*ROWS_ONLY) is not None:
+        return None
+    table = query.args["from_"].this
+    source = catalog.sources.get(table.name) if isinstance(table, exp.Table) else None
+    if source is None or not source.is_table or not source.key:
+        return None
+    known = {column.name for column in source_columns(source)}
+    names = {column.name for column in query.find_all(exp.Column)} - {"*", ""}
+    return (
+        None if any(map(is_aggregate, query.find_all(exp.Anonymous))) or names - known else source
+    )
+
+
+def _conditions(
+    where: Expression, columns: tuple[SourceColumn, ...], plain: int
+) -> tuple[dict[int, list[Any]], list[Test]] | None:
+    """Return the values that columns of the key must have, by place, and what else is tested; None of more than that.
+
+    The first `plain` columns are the key; bounds of a window are tested.
+    """
+    values: dict[int, list[Any]] = {}
+    tests: list[Test] = []
+    for one in _conjuncts(where):
+        among = _among(one, columns)
+        if among is not None and among[0] < plain and among[0] not in values:
+            values[among[0]] = among[1]
+            continue
+        test = _test(one, columns)
+        if test is None:
+            return None
+        tests.append(test)
+    return values, tests
+
+
+def _conjuncts(where: Expression) -> Iterator[Expression]:
+    match where:
+        case Call("AND", (left, right)):
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
+        case _:
+            yield where
+
+
+def _among(one: Expression, columns: tuple[SourceColumn, ...]) -> tuple[int, list[Any]] | None:
+    """Return a column's place and the values of `column = value` or `column IN (values)`."""
+    match one:
+        case Call(name, args) if name in {PREFIX + "EQUAL", PREFIX + "IN"}:
+            column, *given = args
+            if name == PREFIX + "EQUAL" and isinstance(given[0], ColumnRef):
+                column, given = given[0], [column]
+            if not isinstance(column, ColumnRef):
+                return None
+            at = _place(column)
+            found = [_value(value, columns[at].type) for value in given]
+            return None if any(value is None for value in found) else (at, found)
+        case _:
+            return None
+
+
+def _test(one: Expression, columns: tuple[SourceColumn, ...]) -> Test | None:
+    match one:
+        case Call(name, (left, right)) if name in _COMPARED:
+            if isinstance(right, ColumnRef):
+                left, right = right, left
+                plain = name.removeprefix(PREFIX)
+                name = PREFIX + _TURNED.get(plain, plain)
+            if not isinstance(left, ColumnRef):
+                return None
+            at = _place(left)
+            value = _value(right, columns[at].type)
+            return None if value is None else (at, _COMPARED[name], value)
+        case _:
+            return None
+
+
+def _value(given: Expression, of: Type) -> Any:
+    """Return a literal as a value of a column's type; None where only a database can say."""
+    if isinstance(given, Call) and given.function == PREFIX + "CAST" and numeric(of):
+        given = given.args[0]
+    if not isinstance(given, Literal) or of not in _SIMPLE or given.value is None:
+        return None
+    if numeric(of) != numeric(given.type):
+        return None
+    if of == DOUBLE:
+        assert isinstance(given.value, int | float | PythonDecimal)
+        return float(given.value)
+    return given.value
+
+
+def _place(of: Expression) -> int:
+    assert isinstance(of, ColumnRef), of
+    return int(of.name)

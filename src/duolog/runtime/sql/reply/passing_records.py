@@ -1,0 +1,51 @@
+"""Records of a source that are answered over as they come.
+
+Thread rule: one thread at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from duolog.runtime.sql.duck.queries import source_columns
+from duolog.runtime.sql.duck.selects import Query
+from duolog.runtime.sql.tables.source_rows import SourceRows
+from duolog.runtime.topic_reader import TopicReader
+from duolog.serde.row import Row
+
+TABLE: Final = "passing"
+"""The table of DuckDB that the records stand in."""
+
+
+class PassingRecords(TopicReader):
+    """Reads records of a source, and has a table of DuckDB to answer queries over some of them."""
+
+    def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
+        from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
+
+        super().__init__(records.source.topic, client)
+        self.records = records
+        self._connection: Any = connect()
+        self._duck = DuckTable(self._connection, TABLE, source_columns(records.source))
+        self._closed = False
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        """Return what has come, as `Coming`."""
+        raise NotImplementedError
+
+    def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:
+        """Return what a query answers over rows."""
+        from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
+
+        if not rows:
+            return []
+        self._duck.add(range(len(rows)), rows)
+        try:
+            return list(answered(self._connection, query))
+        finally:
+            self._duck.clear()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.__exit__(None, None, None)
+            self._connection.close()

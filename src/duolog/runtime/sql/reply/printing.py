@@ -1,0 +1,142 @@
+"""PRINT: the records of a topic as they come, with formats that are guessed of each.
+
+Source: ksqlDB's PRINT; rows have what its lines have.
+"""
+
+import datetime as dt
+import json
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+
+from duolog.core.errors import KafkaError
+from duolog.ksql.errors import SqlError
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.sql.answers import Rows
+from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
+
+COLUMNS: Final = (("rowtime", "STRING"), ("key", "STRING"), ("value", "STRING"), ("partition", "INTEGER"),
+                  ("key format", "STRING"), ("value format", "STRING"))  # fmt: skip
+_TIMEOUT_S: Final = 15.0
+_POLL_S: Final = 0.2
+_OPTIONS: Final = {
+    "group.id": "duolog-print",
+    "enable.auto.commit": False,
+    "allow.auto.create.topics": False,
+    "isolation.level": "read_committed",
+    "fetch.wait.max.ms": 100,
+    "log_level": 0,
+}
+_PACKED: Final = {4: (">i", "KAFKA_INT"), 8: (">q", "KAFKA_BIGINT")}
+
+
+def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
+    """Return the records of a topic: those to come, or all where the statement says FROM BEGINNING.
+
+    Raises:
+        SqlError: there is no such topic.
+        BrokerUnavailable: no broker answers.
+    """
+    ensure_reachable(bootstrap)
+    topic = node.this.name
+    consumer = Consumer({"bootstrap.servers": bootstrap, **_OPTIONS})
+    try:
+        there = _begin(consumer, topic, from_beginning=bool(node.args.get("from_beginning")))
+    except KafkaException as error:
+        consumer.close()
+        raise _failed(topic, error.args[0]) from error
+    if not there:
+        consumer.close()
+        raise SqlError(
+            f"Could not find topic '{topic}', or the KSQL user does not have permissions to list the topic. "
+            "Topic names are case-sensitive.",
+            at=place_of(node),
+        )
+    every = int(node.args["interval"].name) if node.args.get("interval") else 1
+    limit = int(node.args["limit"].name) if node.args.get("limit") else None
+    return Rows(COLUMNS, _rows(consumer, topic, max(1, every), limit), unbounded=True)
+
+
+def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
+    """Let a consumer read a topic; tell whether there is one."""
+    found = consumer.list_topics(topic, _TIMEOUT_S).topics[topic]
+    if found.error is not None:
+        return False
+    begins = []
+    for number in sorted(found.partitions):
+        one = TopicPartition(topic, number)
+        low, end = consumer.get_watermark_offsets(one, timeout=_TIMEOUT_S)
+        begins.append(TopicPartition(topic, number, low if from_beginning else end))
+    consumer.assign(begins)
+    return True
+
+
+def _rows(
+    consumer: Consumer, topic: str, every: int, limit: int | None
+) -> Iterator[tuple[object, ...]]:
+    told, seen = 0, 0
+    try:
+        while limit is None or told < limit:
+            message = consumer.poll(_POLL_S)
+            if message is None:
+                continue
+            if (error := message.error()) is not None:
+                raise _failed(topic, error)
+            seen += 1
+            if (seen - 1) % every == 0:
+                told += 1
+                yield _row(message)
+    finally:
+        consumer.close()
+
+
+def _failed(topic: str, error: ClientError) -> KafkaError:
+    return KafkaError(f'cannot read topic "{topic}"', code=error.code(), detail=f"{error.str()}.")
+
+
+def _row(message: Message) -> tuple[object, ...]:
+    key, key_format = guessed(message.key())
+    value, value_format = guessed(message.value())
+    return (_moment(message.timestamp()[1]), key, value, message.partition(), key_format, value_format)  # fmt: skip
+
+
+def guessed(data: bytes | None) -> tuple[str, str]:
+    """Return bytes as text, and the format that they seem to have.
+
+    Example:
+        >>> guessed(b'{"a":1}'), guessed(bytes(7) + bytes([5])), guessed(b"bob"), guessed(None)
+        (('{"a":1}', 'JSON'), ('5', 'KAFKA_BIGINT'), ('bob', 'KAFKA_STRING'), ('<null>', ''))
+    """
+    if data is None:
+        return "<null>", ""
+    text = _text(data)
+    if text is not None:
+        try:
+            is_json = isinstance(json.loads(text), dict | list)
+        except (ValueError, RecursionError):
+            is_json = False
+        return text, "JSON" if is_json else "KAFKA_STRING"
+    if len(data) in _PACKED:
+        packing, name = _PACKED[len(data)]
+        return str(struct.unpack(packing, data)[0]), name
+    return data.hex(), "KAFKA_BYTES"
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if all(letter.isprintable() or letter.isspace() for letter in text) else None
+
+
+def _moment(ms: int) -> str:
+    if not MILLISECONDS_MIN <= ms <= MILLISECONDS_MAX:
+        return f"{ms} ms"
+    at = dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
+    return f"{at:%Y/%m/%d %H:%M:%S}.{ms % 1000:03d} Z"

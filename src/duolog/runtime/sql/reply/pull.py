@@ -1,0 +1,102 @@
+"""A SELECT that answers what is there now and ends.
+
+    rows of a table by key           `lookup`, from the rows that are kept
+    all else, streams too            DuckDB, over present rows, and over what a stream's topic has from its first offset on
+
+The rows are those of everything that stood in the topics when the query began.
+"""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.compatibility.beyond import beyond_column, changes_of
+from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
+from duolog.ksql.errors import SqlError
+from duolog.ksql.query.written_headers import ensure_no_headers
+from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_TIMEOUT
+from duolog.ksql.statements.queries import ensure_goes_on
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import text_of
+from duolog.ksql.syntax.types import sql_name
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.duck.interrupting import AnswerLimits
+from duolog.runtime.sql.duck.queries import Translator
+from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.needs import Answering
+from duolog.runtime.sql.reply.lookup import lookup_of
+from duolog.runtime.sql.tables.present import placeholder
+
+
+def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
+    """Return the rows of a query without EMIT.
+
+    Raises:
+        SqlError: it cannot run.
+        BrokerUnavailable, KafkaError: a topic cannot be read.
+    """
+    try:
+        return _answer(engine, statement)
+    except SqlError as error:
+        raise error.in_statement(text) from error.__cause__
+
+
+def _answer(engine: Answering, statement: exp.Query) -> Rows:
+    _ensure_allowed(engine, statement)
+    found = lookup_of(statement, engine.catalog)
+    if found is not None:
+        return Rows(told(found.columns), found.rows(engine.present.table(found.source)))
+    translator = Translator(engine.catalog, _table_of)
+    query = translator.query(statement)
+    sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
+    return Rows(told(query.columns), engine.present.rows(query, sources, _limits(engine)))
+
+
+def _limits(engine: Answering) -> AnswerLimits:
+    settings = engine.session.state.settings
+    return AnswerLimits(settings.number(ANSWER_TIMEOUT), settings.number(ANSWER_MEMORY))
+
+
+def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:
+    """Return a source with the names of its topics in the place of a pattern."""
+    if not source.is_pattern:
+        return source
+    found = source.topics_among(engine.catalog.partitions)
+    if not found:
+        raise SqlError(f"No topic matches {source.topic}, which {source.name} reads.")
+    return replace(source, topic=found[0], more_topics=found[1:], is_pattern=False)
+
+
+def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
+    """Return columns as an answer has them: names with the texts of their types."""
+    return tuple((column.name, sql_name(column.type)) for column in columns)
+
+
+def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
+    """Refuse what goes to a topic; and what ksqlDB refuses, where that is asked for."""
+    ensure_no_headers(statement)
+    if (changes := changes_of(statement)) is not None:
+        raise SqlError(
+            "A query that answers what is there now reads no CHANGES OF a table.",
+            at=place_of(changes),
+            hint="Write EMIT CHANGES behind it, or read the table.",
+        )
+    settings = engine.session.state.settings
+    if not settings.strict:
+        return
+    if not isinstance(statement, exp.Select):
+        raise SqlError("Pull queries don't support UNION, EXCEPT and INTERSECT.")
+    ensure_clauses(statement, settings, text_of(statement))
+    ensure_goes_on(statement)
+    ensure_in_values(statement, engine.catalog.sources)
+    source = engine.catalog.sources.get(statement.args["from_"].this.name)
+    if source is not None:
+        ensure_by_key(statement, source, settings)
+        if (column := beyond_column(statement, source)) is not None:
+            told = f"SELECT column '{column.name}' cannot be resolved."
+            raise SqlError(told, at=place_of(column))
+
+
+def _table_of(source: SourceInfo) -> str:
+    return placeholder(source.name)

@@ -1,0 +1,100 @@
+"""Answers of SHOW, DESCRIBE and EXPLAIN, with what only a broker and running queries know."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.statements.state import Done, PersistentQuery
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.words import UNITS
+from duolog.runtime.sql.answers import Answer, Message, Rows
+from duolog.runtime.sql.persistent.keeper import LiveQuery
+
+if TYPE_CHECKING:
+    from duolog.engine.upgrades.upgrade import Upgrade
+
+_NOT_RUNNING: Final = {
+    "STARTING": "no rows yet: query {query}, which makes table {table}, is starting; ask again when SHOW QUERIES; shows it RUNNING",
+    "PAUSED": "no rows: query {query}, which makes table {table}, is paused; RESUME {query}; continues it",
+    "ERROR": "no rows: query {query}, which makes table {table}, has failed; EXPLAIN {query}; shows why",
+    "UNRESPONSIVE": "no rows: query {query}, which makes table {table}, does not run now; SHOW QUERIES; shows why",
+}
+_INTERNAL = "_"
+"""How names of topics begin that are no user's, as ksqlDB hides them without ALL."""
+
+
+def answers(done: Done) -> Iterator[Answer]:
+    """Yield what a statement has to say: tables, or its sentence."""
+    for table in done.rows:
+        columns = tuple((name, "STRING") for name in table.columns)
+        yield Rows(columns, iter(table.rows), title=table.title)
+    if not done.rows:
+        yield Message(done.message)
+
+
+def with_reason(
+    answer: Rows, sources: Iterable[SourceInfo], queries: Callable[[], list[LiveQuery]]
+) -> Rows:
+    """Return an answer that can say why it has no rows: a query that makes its table does not run yet, or any more."""
+    made = {source.query: source.name for source in sources if source.is_table and source.query}
+    if not made:
+        return answer
+
+    def why_none() -> str:
+        for live in queries():
+            if live.id in made and live.state in _NOT_RUNNING:
+                return _NOT_RUNNING[live.state].format(query=live.id, table=made[live.id])
+        return ""
+
+    return replace(answer, why_none=why_none)
+
+
+def with_states(
+    queries: Mapping[str, PersistentQuery], live: Iterable[LiveQuery]
+) -> dict[str, PersistentQuery]:
+    """Return queries with the states and errors that they have now."""
+    found = {one.id: one for one in live}
+    return {
+        name: replace(query, state=found[name].state, error=found[name].error)
+        if name in found
+        else query
+        for name, query in queries.items()
+    }
+
+
+def upgrade(found: "Upgrade") -> Iterator[Rows]:
+    """Yield what becomes of each store of a query that another one replaces, and of what it reads."""
+    columns = tuple((name, "STRING") for name in ("Store", "Becomes", "Why"))
+    yield Rows(columns, iter(found.stores()), title=f"Upgrade of {found.application_id}")
+    columns = tuple((name, "STRING") for name in ("Property", "Value"))
+    yield Rows(columns, iter(found.facts()), title="Upgrade")
+
+
+def milliseconds(duration: nodes.Duration) -> int:
+    """Return how long a duration is."""
+    return int(duration.this.name) * UNITS[duration.args["unit"].name]
+
+
+def topics(
+    node: nodes.Show, there: Mapping[str, list[int]], queries: Iterable[PersistentQuery]
+) -> Rows:
+    """Answer SHOW TOPICS; `there` are the replicas of each partition, by topic."""
+    everything, extended = bool(node.args.get("all")), bool(node.args.get("extended"))
+    known = list(queries)
+    rows: list[tuple[object, ...]] = []
+    for name, replicas in sorted(there.items()):
+        if name.startswith(_INTERNAL) and not everything:
+            continue
+        row: tuple[object, ...] = (name, len(replicas), ", ".join(map(str, replicas)))
+        if extended:
+            reads = sum(
+                any(s.topics_among((name,)) for s in query.planned.sources) for query in known
+            )
+            writes = sum(query.planned.topic == name for query in known)
+            row = (*row, reads, writes)
+        rows.append(row)
+    columns = [("Kafka Topic", "STRING"), ("Partitions", "INTEGER"), ("Partition Replicas", "STRING")]  # fmt: skip
+    if extended:
+        columns += [("Read by queries", "INTEGER"), ("Written by queries", "INTEGER")]
+    return Rows(tuple(columns), iter(rows), title="Topics")

@@ -1,0 +1,245 @@
+"""A query of its own on Spark, whose rows go to whoever asked: by a topic that is made for it and goes with it.
+
+    SELECT k, COUNT(*) FROM s GROUP BY k EMIT CHANGES     plan ─▶ Spark ─▶ topic __push-… ─▶ rows
+
+The plan is that of a persistent query. A row of a table that goes is its key with nulls. A row of SELECT DISTINCT comes once: those
+that came are kept in memory.
+"""
+
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import Message
+from sqlglot import exp
+
+from duolog.core.errors import SerdeError
+from duolog.ksql import settings
+from duolog.ksql.catalog.properties import SELECTED, Properties
+from duolog.ksql.compatibility.beyond import changes_of
+from duolog.ksql.errors import SqlError
+from duolog.ksql.expressions.aggregates import aggregates_in
+from duolog.ksql.query.planner import Planned, plan_query
+from duolog.ksql.query.sinks import Target
+from duolog.ksql.query.sources import PSEUDO, WINDOW_BOUNDS
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.types import sql_name
+from duolog.ksql.syntax.words import ROWTOPIC
+from duolog.plan.types import BIGINT
+from duolog.runtime.result_topics import create_result_topics
+from duolog.runtime.sql.duck.queries import SourceColumn
+from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.needs import Engine, Planning
+from duolog.runtime.sql.reply.pushed import Coming
+from duolog.runtime.store_rows import hashable
+from duolog.runtime.topic_reader import TopicReader
+from duolog.runtime.topic_values import TopicValues
+
+if TYPE_CHECKING:
+    from duolog.engine.query import RunningQuery
+
+_TOPIC: Final = "__push-{}"
+_MARK: Final = "DUOLOG_ROW"
+"""A column that each row has: a value without columns is no value."""
+_ITEM: Final = "DUOLOG_ITEM_{}"
+
+
+def transient_rows(
+    engine: Engine, select: exp.Select
+) -> tuple[tuple[tuple[str, str], ...], Coming]:
+    """Return columns and rows of a query, which runs from now on.
+
+    Raises:
+        SqlError: it cannot run.
+        DuologError: Spark does not start it, or the broker refuses its topic.
+    """
+    name = uuid.uuid4().hex[:16]
+    chosen = Chosen(engine, select, _TOPIC.format(name))
+    plan = chosen.planned.plan
+    starts = {}
+    if engine.session.state.settings[settings.OFFSET_RESET] == "latest":
+        there = engine.topics.partitions()
+        streams = [one for one in plan.sources if not one.is_table]
+        topics = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
+        starts = engine.topics.ends(topics, there)
+    create_result_topics(plan, engine.bootstrap)
+    rows = _TransientRows(engine, chosen, f"push-{name}")
+    try:
+        rows.start(starts)
+    except BaseException:
+        rows.close()
+        raise
+    return chosen.columns, rows
+
+
+class Chosen:
+    """The plan of a query, and which of its columns are asked for, in which order.
+
+    A plan has the key first, selected or not; so items get names of our own, by which they are found again.
+    """
+
+    def __init__(self, engine: Planning, select: exp.Select, topic: str) -> None:
+        self._engine = engine
+        self._topic = topic
+        names = self._plan(_with_mark(_pseudo_named(select)))
+        starred = any(_is_star(item) for item in select.expressions)
+        self.planned = names if starred else self._plan(_with_mark(_numbered(select)))
+        found = self._columns(names)
+        mine = self._columns(self.planned)
+        wanted = [_ITEM.format(number) for number in range(len(select.expressions))]
+        if starred:
+            wanted = _with_bounds(names, mine)
+        at_name = {column.name: at for at, column in enumerate(mine)}
+        order = [at_name[one] for one in wanted]
+        self.places = tuple(order)
+        self.results = tuple(
+            ResultColumn(_unnumbered(found[at].name), found[at].type) for at in order
+        )
+        self.columns = tuple((one.name, sql_name(one.type)) for one in self.results)
+        self.tells_gone = self.planned.is_table or changes_of(select) is not None
+        """Whether a row that goes is told: its key with nulls."""
+        grouped = select.args.get("group") or aggregates_in(*select.expressions)
+        self.once = select.args.get("distinct") is not None and not grouped
+        """Whether each row is told once, however often it comes."""
+
+    def _plan(self, select: exp.Select) -> Planned:
+        try:
+            return self._planned(select, "VALUE_FORMAT", "KEY_FORMAT")
+        except SqlError:
+            # A result without a key takes no format of keys.
+            return self._planned(select, "VALUE_FORMAT")
+
+    def _planned(self, select: exp.Select, *formats: str) -> Planned:
+        given = [
+            nodes.Property(this=exp.to_identifier(one), value=exp.Literal.string("JSON"))
+            for one in formats
+        ]
+        state = self._engine.session.state
+        target = Target(self._topic, Properties(given, SELECTED), state.settings)
+        return plan_query(select, self._engine.catalog, target)
+
+    def _columns(self, planned: Planned) -> list[SourceColumn]:
+        """Return the columns of the rows in the topic: key, bounds of a window, value."""
+        keys = [SourceColumn(one.name, one.type) for one in planned.columns if one.role == "KEY"]
+        values = [SourceColumn(one.name, one.type) for one in planned.columns if one.role != "KEY"]
+        (sink,) = planned.plan.sinks
+        bounds = ("WINDOWSTART", "WINDOWEND") if sink.schema.window is not None else ()
+        return [*keys, *(SourceColumn(one, BIGINT) for one in bounds), *values]
+
+
+def _with_bounds(planned: Planned, columns: Sequence[SourceColumn]) -> list[str]:
+    """Return what is selected in its order; the bounds of a window that a star stands for too come behind the key."""
+    known = [column.name for column in columns]
+    selected = [name for name in planned.selected if name != _MARK]
+    bounds = [name for name in WINDOW_BOUNDS if name in known and name not in selected]
+    keys = [column.name for column in planned.columns if column.role == "KEY"]
+    behind = 1 + max((selected.index(name) for name in keys if name in selected), default=-1)
+    return [*selected[:behind], *bounds, *selected[behind:]]
+
+
+def _is_star(item: exp.Expression) -> bool:
+    return item.find(exp.Star) is not None and not isinstance(item, exp.Alias | exp.Anonymous)
+
+
+def _with_mark(select: exp.Select) -> exp.Select:
+    select.append("expressions", exp.alias_(exp.true(), _MARK, quoted=True))
+    return select
+
+
+def _pseudo_named(select: exp.Select) -> exp.Select:
+    """Return a query whose pseudo columns have names that a topic may have; in a join they have them already."""
+    copy = select.copy()
+    copy.set("limit", None)
+    if select.args.get("joins"):
+        return copy
+    copy.set(
+        "expressions",
+        [
+            exp.alias_(item, _ITEM.format(item.name), quoted=True)
+            if isinstance(item, exp.Column) and item.name in (*PSEUDO, ROWTOPIC)
+            else item
+            for item in copy.expressions
+        ],
+    )
+    return copy
+
+
+def _unnumbered(name: str) -> str:
+    return name.removeprefix(_ITEM.format(""))
+
+
+def _numbered(select: exp.Select) -> exp.Select:
+    copy = select.copy()
+    copy.set("limit", None)
+    items: Sequence[exp.Expression] = [
+        item.this if isinstance(item, exp.Alias) else item for item in copy.expressions
+    ]
+    named = [
+        exp.alias_(item, _ITEM.format(number), quoted=True) for number, item in enumerate(items)
+    ]
+    copy.set("expressions", named)
+    return copy
+
+
+class _TransientRows(TopicReader):
+    """Runs a query, and reads what it writes."""
+
+    def __init__(self, engine: Engine, chosen: Chosen, application_id: str) -> None:
+        (sink,) = chosen.planned.plan.sinks
+        super().__init__(sink.topic, {"bootstrap.servers": engine.bootstrap})
+        self._engine = engine
+        self._plan = chosen.planned.plan
+        self._places = chosen.places
+        self._tells_gone = chosen.tells_gone
+        self._once: set[object] | None = set() if chosen.once else None
+        self._values = TopicValues([sink])
+        self._application_id = application_id
+        self._query: RunningQuery | None = None
+        self._rows: list[tuple[object, ...]] = []
+        self._no_value = (None,) * len(self._values.value_columns)
+        self._open_reader = False
+
+    def start(self, starts: Mapping[str, Mapping[int, int]]) -> None:
+        self.__enter__()
+        self._open_reader = True
+        begins = {topic: dict(at) for topic, at in starts.items()}
+        self._query = self._engine.spark.start(
+            self._plan, self._application_id, "micro-batch", begins
+        )
+
+    def take(self, message: Message) -> None:
+        try:
+            key = self._values.key_row(message.key()) or ()
+            value = self._values.value_row(message.value()) or self._no_value
+            if message.value() is None and not self._tells_gone:
+                return
+        except SerdeError:
+            return
+        whole = (*key, *value)
+        row = tuple(whole[at] for at in self._places)
+        if self._once is not None:
+            if (told := hashable(row)) in self._once:
+                return
+            self._once.add(told)
+        self._rows.append(row)
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        if self.read_on(timeout_s) == 0 and self._query is not None and self._query.has_ended:
+            error = self._query.exception()
+            raise error or SqlError("the query has ended")
+        rows, self._rows = self._rows, []
+        return rows
+
+    def close(self) -> None:
+        query, self._query = self._query, None
+        try:
+            if query is not None:
+                query.stop()
+        finally:
+            if self._open_reader:
+                self._open_reader = False
+                self.__exit__(None, None, None)
+            self._engine.topics.delete(self.topic)
+            directory = self._engine.data / "checkpoints" / self._application_id
+            shutil.rmtree(directory, ignore_errors=True)

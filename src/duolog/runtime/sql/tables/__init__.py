@@ -1,0 +1,1 @@
+"""Current rows of tables, read from their topics into DuckDB for pull queries."""

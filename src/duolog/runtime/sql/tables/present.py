@@ -1,0 +1,295 @@
+"""The present rows of tables, kept from their topics and brought up to date whenever somebody asks.
+
+    topic ─▶ rows by key ─▶ look-ups by key
+                  └───────▶ a table of DuckDB, from the first query on that wants one; later ones bring what has changed
+
+Thread rule: one thread at a time; the rows of an answer may be read from another one.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import Message
+
+from duolog.core.errors import SerdeError
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.duck.interrupting import AnswerLimits
+from duolog.runtime.sql.duck.queries import source_columns
+from duolog.runtime.sql.duck.selects import Query
+from duolog.runtime.sql.tables.expiring import Expiring
+from duolog.runtime.sql.tables.source_rows import SourceRows
+from duolog.runtime.store_rows import hashable
+from duolog.runtime.topic_reader import TopicReader
+from duolog.serde.row import Row
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.duck.tables import DuckTable
+
+logger: Final = logging.getLogger(__name__)
+
+_READ_S: Final = 300.0
+_BOUNDS: Final = 2
+_STREAMED_AT_ONCE: Final = 20_000
+
+Entry = tuple[int, Row]
+"""A row, and the number by which DuckDB knows it."""
+
+
+class PresentTable(TopicReader):
+    """The rows of one table by key; those of a windowed one by key and bounds."""
+
+    def __init__(self, source: SourceInfo, client: Mapping[str, str]) -> None:
+        self._records = SourceRows(source)
+        super().__init__(source.topic, client)
+        self.source = source
+        self.skipped = 0
+        self._windowed = source.window is not None
+        self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
+        self._expiring = None if source.ttl_ms is None else Expiring(source.ttl_ms)
+        self._rows: dict[Any, Any] = {}
+        self._numbers = count()
+        self._duck: DuckTable | None = None
+        self._added: dict[int, Row] = {}
+        self._removed: list[int] = []
+
+    def take(self, message: Message) -> None:
+        if message.key() is None:
+            return
+        try:
+            key = self._records.key(message)
+            row = self._records.row(message, key)
+        except SerdeError:
+            self.skipped += 1
+            return
+        self._keep(hashable(key), row)
+        if self._expiring is not None:
+            time_ms = message.timestamp()[1] if row is None else row[self._time_at]
+            assert isinstance(time_ms, int)
+            partition = message.partition() or 0
+            self._expiring.see(partition, hashable(key), time_ms, deleted=row is None)
+
+    def let_go(self) -> None:
+        """Forget the rows whose time to live is over; to be called when all was read."""
+        if self._expiring is not None:
+            for key in self._expiring.gone():
+                self._keep(key, None)
+
+    def find(self, key: Any) -> list[Row]:
+        """Return the rows of a key: one or none, of a windowed table one for each window."""
+        found = self._rows.get(key)
+        if found is None:
+            return []
+        if not self._windowed:
+            return [found[1]]
+        return [row for _, (_, row) in sorted(found.items())]
+
+    def entries(self) -> Iterator[Entry]:
+        """Return all rows."""
+        for entry in self._rows.values():
+            if self._windowed:
+                yield from entry.values()
+            else:
+                yield entry
+
+    def in_duck(self, connection: Any, name: str) -> None:
+        """Bring the rows into a table of DuckDB, or what has changed since."""
+        # Imported here: duckdb takes 100 ms, and a look-up needs none.
+        from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415
+
+        if self._duck is None:
+            self._duck = DuckTable(connection, name, source_columns(self.source))
+            self._added = dict(self.entries())
+            self._removed = []
+        self._duck.remove(self._removed)
+        self._duck.add(list(self._added), list(self._added.values()))
+        self._added, self._removed = {}, []
+
+    def close(self) -> None:
+        self.__exit__(None, None, None)
+        if self._duck is not None:
+            self._duck.drop()
+
+    def _keep(self, key: Any, row: Row | None) -> None:
+        if self._windowed:
+            plain, bounds = key[:-_BOUNDS], key[-_BOUNDS:]
+            rows = self._rows.setdefault(plain, {})
+        else:
+            bounds, rows = key, self._rows
+        before: Entry | None = rows.pop(bounds, None)
+        if row is not None:
+            rows[bounds] = (next(self._numbers), row)
+        elif self._windowed and not rows:
+            del self._rows[plain]
+        if self._duck is not None:
+            self._changed(before, rows.get(bounds))
+
+    def _changed(self, before: Entry | None, after: Entry | None) -> None:
+        if before is not None and self._added.pop(before[0], None) is None:
+            self._removed.append(before[0])
+        if after is not None:
+            self._added[after[0]] = after[1]
+
+
+class _StreamRecords(TopicReader):
+    """Hands the rows of a stream over by thousands."""
+
+    def __init__(self, source: SourceInfo, client: Mapping[str, str], duck: "DuckTable") -> None:
+        self._records = SourceRows(source)
+        super().__init__(source.topic, client)
+        self.skipped = 0
+        self._duck = duck
+        self._rows: list[Row] = []
+
+    def take(self, message: Message) -> None:
+        try:
+            row = self._records.row(message, self._records.key(message))
+        except SerdeError:
+            self.skipped += 1
+            return
+        if row is not None:
+            self._rows.append(row)
+            if len(self._rows) >= _STREAMED_AT_ONCE:
+                self.flush()
+
+    def flush(self) -> None:
+        rows, self._rows = self._rows, []
+        self._duck.add(range(len(rows)), rows)
+
+
+class PresentRows:
+    """Tables that were asked for, and the database that answers what is no look-up by key.
+
+    Args:
+        client: options of the Kafka client, `bootstrap.servers` among them.
+    """
+
+    def __init__(self, client: Mapping[str, str]) -> None:
+        self._client = client
+        self._tables: dict[str, PresentTable] = {}
+        self._names: dict[str, str] = {}
+        self._numbers = count()
+        self._connection: Any = None
+
+    def table(self, source: SourceInfo) -> PresentTable:
+        """Return a table with all that its topic has at this moment.
+
+        Raises:
+            BrokerUnavailable, KafkaError: the topic cannot be read.
+            SqlError: its format cannot.
+        """
+        table = self._opened(source)
+        try:
+            _read_whole(table)
+            if table.began_anew:
+                self._forget(source.name)
+                table = self._opened(source)
+                _read_whole(table)
+            table.let_go()
+        except BaseException:
+            self._forget(source.name)
+            raise
+        _warn_of_skipped(table, source)
+        return table
+
+    def _opened(self, source: SourceInfo) -> PresentTable:
+        """Return the rows of a table as far as they were read; of another one of its name they are forgotten."""
+        table = self._tables.get(source.name)
+        if table is not None and table.source == source:
+            return table
+        if table is not None:
+            self._forget(source.name)
+        table = PresentTable(source, self._client)
+        table.__enter__()
+        self._tables[source.name] = table
+        self._names[source.name] = f"t{next(self._numbers)}"
+        return table
+
+    def rows(
+        self, query: Query, sources: Mapping[str, SourceInfo], limits: AnswerLimits
+    ) -> Iterator[tuple[object, ...]]:
+        """Answer a query over sources, which it calls by their names in quotes, within limits.
+
+        Raises:
+            BrokerUnavailable, KafkaError: a topic cannot be read.
+            SqlError: a value cannot be computed.
+        """
+        from duolog.runtime.sql.duck.tables import answered, connect  # noqa: PLC0415
+
+        if self._connection is None:
+            self._connection = connect()
+        names, streams = {}, []
+        try:
+            for name, source in sources.items():
+                if source.is_table:
+                    self.table(source).in_duck(self._connection, self._names[name])
+                    names[name] = self._names[name]
+                else:
+                    streams.append(self._stream(source))
+                    names[name] = streams[-1].name
+        except BaseException:
+            _drop(streams)
+            raise
+        sql = query.sql
+        for name, table in names.items():
+            sql = sql.replace(placeholder(name), table)
+        answer = Query(sql, query.columns)
+        return answered(self._connection, answer, lambda: _drop(streams), limits)
+
+    def close(self) -> None:
+        """Forget all rows. Does nothing when closed."""
+        for name in list(self._tables):
+            self._forget(name)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _stream(self, source: SourceInfo) -> "DuckTable":
+        from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415
+
+        name = f"s{next(self._numbers)}"
+        duck = DuckTable(self._connection, name, source_columns(source))
+        try:
+            for topic in source.topics:
+                of_topic = replace(source, topic=topic, more_topics=())
+                with _StreamRecords(of_topic, self._client, duck) as records:
+                    _read_whole(records)
+                    records.flush()
+                    _warn_of_skipped(records, of_topic)
+        except BaseException:
+            duck.drop()
+            raise
+        return duck
+
+    def _forget(self, name: str) -> None:
+        table = self._tables.pop(name, None)
+        if table is not None:
+            del self._names[name]
+            table.close()
+
+
+def placeholder(name: str) -> str:
+    """Return what stands in a query for the table of a source, until it is there."""
+    return f"\0{name}\0"
+
+
+def _read_whole(reader: TopicReader) -> None:
+    if not reader.catch_up(_READ_S):
+        raise BrokerUnavailable(
+            f'cannot read topic "{reader.topic}" to its end',
+            detail=f"It was read for {_READ_S:.0f} s.",
+        )
+
+
+def _warn_of_skipped(reader: "PresentTable | _StreamRecords", source: SourceInfo) -> None:
+    if reader.skipped:
+        logger.warning("%d records of topic %s could not be read", reader.skipped, source.topic)
+        reader.skipped = 0
+
+
+def _drop(tables: "list[DuckTable]") -> None:
+    for table in tables:
+        table.drop()

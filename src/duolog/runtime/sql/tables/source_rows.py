@@ -1,0 +1,122 @@
+"""Records of a source as rows: key, bounds of the window, value, headers, and what stands beside a record.
+
+The columns are those of `duck.queries.source_columns`, in their order.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Message
+
+from duolog.core.errors import SerdeError
+from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn
+from duolog.ksql.catalog.formats import plan_format
+from duolog.ksql.errors import SqlError
+from duolog.ksql.expressions.moments import millis_of
+from duolog.ksql.query.sources import source_schema
+from duolog.ksql.syntax.words import ROWTOPIC
+from duolog.plan.formats import NONE as NO_KEY
+from duolog.plan.nodes import StreamSource
+from duolog.runtime.topic_values import TopicValues
+from duolog.serde.row import Row
+from duolog.serde.times import milliseconds_of
+
+TimeOf = Callable[[Row, int], int]
+"""Returns the timestamp of a row by its value and the record's own, in milliseconds."""
+
+
+class SourceRows:
+    """Reads records of one source, which is over one topic.
+
+    Raises:
+        SqlError: its format needs a schema registry, or its timestamps cannot be read here.
+    """
+
+    def __init__(self, source: SourceInfo) -> None:
+        schema = source_schema(source)
+        key_format = plan_format(source.key_format) if source.key else NO_KEY
+        node = StreamSource(
+            "source", source.topic, schema, key_format, plan_format(source.value_format)
+        )
+        self.source = source
+        self._values = TopicValues([node])
+        self._no_key: Row = (None,) * len(schema.key)
+        self._headers = source.headers
+        self._time_of = _time_of(source)
+        self._has_value = bool(source.value)
+        taken = ROWTOPIC in {column.name for column in source.columns}
+        self._topic: Row = () if taken else (source.topic,)
+
+    def key(self, message: Message) -> Row:
+        """Return the columns of the key, with the bounds of a window.
+
+        Raises:
+            SerdeError: the bytes are no key.
+        """
+        return self._values.key_row(_bytes(message.key())) or self._no_key
+
+    def row(self, message: Message, key: Row) -> Row | None:
+        """Return the row of a record with this key; None where it has no value.
+
+        Raises:
+            SerdeError: the bytes are no value, or it has no timestamp.
+        """
+        value = self._values.value_row(_bytes(message.value()))
+        if value is None:
+            if self._has_value or message.value() is None:
+                return None
+            value = ()
+        _, own_ms = message.timestamp()
+        time_ms = self._time_of(key + value, own_ms)
+        headers = tuple(_header(column, message) for column in self._headers)
+        place = message.partition(), message.offset()
+        return (*key, *value, *headers, *self._topic, time_ms, *place)
+
+
+def _bytes(data: object) -> bytes | None:
+    assert data is None or isinstance(data, bytes), data
+    return data
+
+
+def _header(column: SqlColumn, message: Message) -> object:
+    headers: Any = message.headers() or []
+    if column.role == "HEADERS":
+        return [{"KEY": name, "VALUE": value} for name, value in headers]
+    found = [value for name, value in headers if name == column.header]
+    return found[-1] if found else None
+
+
+def _time_of(source: SourceInfo) -> TimeOf:
+    given = source.timestamp
+    if given is None:
+        return lambda _row, own_ms: own_ms
+    if given.pattern is not None:
+        raise SqlError(
+            f"ROWTIME of {source.name} is read from texts by a pattern, which is not supported in queries that "
+            "answer rows",
+            hint="Read the result of a persistent query over it.",
+        )
+    names = [column.name for column in source.key]
+    names += ["", ""] if source.window is not None else []
+    at = [*names, *(column.name for column in source.value)].index(given.name)
+
+    def read(row: Row, _own_ms: int) -> int:
+        match row[at]:
+            case int() as millis:
+                return millis
+            case dt.datetime() as moment:
+                return milliseconds_of(moment)
+            case str() as text:
+                return _written_time(text)
+            case _:
+                raise SerdeError("the record has no timestamp")
+
+    return read
+
+
+def _written_time(text: str) -> int:
+    try:
+        return millis_of(text)
+    except ValueError as error:
+        raise SerdeError("the record has no timestamp", detail=f"{text!r} is none.") from error

@@ -1,0 +1,46 @@
+"""EMIT FINAL without GRACE PERIOD: a result leaves at its window's end."""
+
+import pytest
+
+from duolog.plan.nodes import AggregateNode
+from unit.ksql.joined import STRICT, Given, planned, run
+from unit.ksql.query.test_calendar_windows import counted
+
+DAY_MS = 86_400_000
+WINDOWS = {
+    "TUMBLING (SIZE 10 MILLISECONDS{})": 10,
+    "HOPPING (SIZE 10 MILLISECONDS, ADVANCE BY 10 MILLISECONDS{})": 10,
+    "SESSION (3 MILLISECONDS{})": 3,
+}
+GIVEN: tuple[Given, ...] = (
+    ("ends", 1, {"KM": 1}, 5),
+    ("ends", 1, {"KM": 1}, 12),
+    ("ends", 1, {"KM": 1}, 6),
+    ("ends", 1, {"KM": 1}, 25),
+)
+"""The third one comes when the window of the first has closed."""
+
+
+def grace_of(query: str, given: dict[str, str] | None = None) -> int:
+    (node,) = [one for one in planned(query, given).plan.nodes if isinstance(one, AggregateNode)]
+    assert node.windows is not None
+    return node.windows.grace_ms
+
+
+@pytest.mark.parametrize("given", [None, STRICT], ids=["", "strict"])
+@pytest.mark.parametrize(("window", "size_ms"), WINDOWS.items())
+def test_without_a_grace_period_final_windows_wait_for_none_and_others_for_a_day(
+    window: str, size_ms: int, given: dict[str, str] | None
+) -> None:
+    plain, graced = window.format(""), window.format(", GRACE PERIOD 7 MILLISECONDS")
+
+    assert grace_of(counted(plain, "EMIT FINAL"), given) == 0
+    assert grace_of(counted(plain, "EMIT CHANGES"), given) == DAY_MS - size_ms
+    assert grace_of(counted(graced, "EMIT FINAL"), given) == 7
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_result_is_emitted_with_the_first_record_after_its_window(window: str) -> None:
+    written = run(counted(window.format(""), "EMIT FINAL", ""), *GIVEN)
+
+    assert [value for _, value, _ in written] == [{"N": 1}, {"N": 1}]

@@ -1,0 +1,34 @@
+import json
+
+import pytest
+
+from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
+from duolog.runtime.sql.errors import CommandDamaged
+
+COMMAND = Command("CREATE …;", 4, {"auto.offset.reset": "latest"}, 3, "CSAS_LATE_3", {"t": {0: 8}})
+
+
+def test_a_command_is_read_as_it_was_written() -> None:
+    assert decode(encode(COMMAND), "c", 5) == COMMAND
+    assert decode(encode(Command("DROP STREAM S;", FIRST)), "c", 0).after == FIRST
+
+
+@pytest.mark.parametrize(
+    "data", [None, b"", b"{", b"[]", b"{}", encode(COMMAND).replace(b"CREATE", b"CREATF")]
+)
+def test_a_record_that_is_not_what_was_written_is_refused_with_its_offset(
+    data: bytes | None,
+) -> None:
+    with pytest.raises(CommandDamaged, match="offset 5") as refused:
+        decode(data, "commands", 5)
+
+    assert refused.value.offset == 5
+
+
+def test_a_command_of_a_newer_duolog_is_refused_and_says_so() -> None:
+    newer = json.dumps(json.loads(encode(COMMAND)) | {"version": 2}).encode()
+
+    with pytest.raises(CommandDamaged) as refused:
+        decode(newer, "commands", 5)
+
+    assert "Its version is 2" in refused.value.detail

@@ -1,0 +1,151 @@
+"""Statements that were accepted by older rules mean what they meant, and are not refused by newer ones."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
+from duolog.runtime.sql.command_log.ledger import Ledger
+from duolog.runtime.sql.errors import CommandDamaged
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.command_log.command_topic import CommandTopic
+
+STRICT = {"ksql.compatibility": "strict"}
+RIDES = "CREATE STREAM rides (id INT KEY, km INT) WITH (kafka_topic='rides', value_format='KAFKA');"
+PLAIN = RIDES.replace("KAFKA');", "JSON');")
+WINDOWED = PLAIN.replace("');", "', window_type='SESSION');")
+
+
+class Records:
+    """A command topic in memory."""
+
+    name = "commands"
+
+    def __init__(self, *commands: Command) -> None:
+        self._commands = commands
+
+    def read(self) -> Iterator[tuple[int, Command]]:
+        yield from enumerate(self._commands)
+
+
+def ledger(*commands: Command) -> Ledger:
+    return Ledger(cast("CommandTopic", Records(*commands)))
+
+
+def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duolog.runtime.sql.command_log.commands._check", lambda _content: None)
+    content = json.loads(encode(Command("CREATE …;", FIRST)))
+    del content["rules"]
+
+    assert decode(json.dumps(content).encode(), "commands", 0).rules == 1
+    assert decode(encode(Command("CREATE …;", FIRST)), "commands", 0).rules == 3
+
+
+@pytest.mark.parametrize(("rules", "topic"), [(1, "FAR"), (2, "eu-FAR")])
+def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, topic: str) -> None:
+    prefix = {"ksql.output.topic.name.prefix": "eu-"}
+    far = Command("CREATE STREAM far AS SELECT * FROM rides;", 0, prefix, rules=rules)
+    found = ledger(Command(PLAIN, FIRST), far)
+
+    found.follow()
+
+    assert found.catalog.sources["FAR"].topic == topic
+
+
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        (RIDES, "CREATE TABLE n WITH (value_format='JSON') AS SELECT km, COUNT(*) AS n FROM rides GROUP BY km;"),
+        (PLAIN, "CREATE STREAM n WITH (key_format='JSON') AS SELECT km FROM rides PARTITION BY NULL;"),
+        (PLAIN, "CREATE TABLE n AS SELECT km, COUNT(*) AS c FROM rides WINDOW SESSION (1 HOUR) GROUP BY km HAVING WINDOWSTART > 3;"),
+        (WINDOWED, "CREATE STREAM n AS SELECT id, km FROM rides PARTITION BY km;"),
+    ],
+)  # fmt: skip
+def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -> None:
+    begin, made = Command(source, FIRST), Command(statement, 0, STRICT)
+
+    older = ledger(begin, replace(made, rules=1))
+    older.follow()
+
+    assert "N" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="offset 1"):
+        ledger(begin, made).follow()
+
+
+def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
+    timed = PLAIN.replace("km INT", "at STRING").replace(
+        "');", "', timestamp='at', timestamp_format='{');"
+    )
+
+    older = ledger(Command(timed, FIRST, rules=2))
+    older.follow()
+
+    assert "RIDES" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="offset 0"):
+        ledger(Command(timed, FIRST)).follow()
+
+
+def test_a_key_of_a_map_that_is_an_array_is_not_refused_where_it_was_accepted() -> None:
+    mapped = Command(PLAIN.replace("km INT", "m MAP<STRING, INT>"), FIRST)
+    made = Command("CREATE STREAM n AS SELECT id, m[ARRAY['a']] AS x FROM rides;", 0)
+
+    older = ledger(mapped, replace(made, rules=2))
+    older.follow()
+
+    assert "N" in older.catalog.sources
+    with pytest.raises(CommandDamaged, match="has no item"):
+        ledger(mapped, made).follow()
+
+
+def test_an_aggregate_that_replaced_one_of_the_same_state_is_not_refused_where_it_was_accepted() -> (
+    None
+):
+    counted = "CREATE TABLE n AS SELECT km, COUNT(*) AS c FROM rides GROUP BY km;"
+    made = Command(counted, 0, STRICT)
+    other = Command(counted.replace("TABLE", "OR REPLACE TABLE").replace("(*)", "(1)"), 1, STRICT)
+
+    older = ledger(Command(PLAIN, FIRST), made, replace(other, rules=2))
+    older.follow()
+
+    assert "COUNT(1)" in older.catalog.sources["N"].statement
+    with pytest.raises(CommandDamaged, match="matching aggregationFunctions"):
+        ledger(Command(PLAIN, FIRST), made, other).follow()
+
+
+_ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *map(_ONLY_NULLS.format, ("CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)", "CONCAT_WS(NULL, NULL, NULL)")),
+        _ONLY_NULLS.format("CAST(NULL AS STRUCT<a INT, a STRING>)"),
+        "CREATE STREAM n (s STRUCT<a INT, a STRING>) WITH (kafka_topic='n', value_format='JSON', partitions=1);",
+        "CREATE STREAM n (s INT) WITH (kafka_topic='n', value_format='JSON', partitions=-1);",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("given", [{}, STRICT], ids=["default", "strict"])
+def test_a_statement_that_was_accepted_before_runs_on(
+    statement: str, given: dict[str, str]
+) -> None:
+    found = ledger(Command(PLAIN, FIRST), Command(statement, 0, given, rules=1))
+
+    found.follow()
+
+    assert "N" in found.catalog.sources
+
+
+@pytest.mark.parametrize("call", ["CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)"])
+def test_calls_of_nothing_but_nulls_are_refused_in_strict_compatibility_only(call: str) -> None:
+    made = Command(_ONLY_NULLS.format(call), 0)
+    found = ledger(Command(PLAIN, FIRST), made)
+
+    found.follow()
+
+    assert "N" in found.catalog.sources
+    with pytest.raises(CommandDamaged, match="ambiguous method parameters"):
+        ledger(Command(PLAIN, FIRST), replace(made, properties=STRICT)).follow()

@@ -1,0 +1,22 @@
+from concurrent.futures import Future
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.persistent import ownership
+
+
+def test_a_broker_that_says_nothing_is_a_failure_of_the_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file that ran ended with "error: " and no word more, where its broker was away for half a minute."""
+    silent: Future[Any] = Future()
+    admin = MagicMock()
+    admin.return_value.describe_consumer_groups.return_value = {"duolog-ksql-default_": silent}
+    monkeypatch.setattr(ownership, "AdminClient", admin)
+    monkeypatch.setattr(ownership, "_TIMEOUT_S", 0.01)
+
+    with pytest.raises(KafkaError, match="cannot ask for group"):
+        ownership.owner_of("127.0.0.1:1", "default_")

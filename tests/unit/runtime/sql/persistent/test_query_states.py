@@ -1,0 +1,52 @@
+"""States of queries on their way from the engine that runs them to the others."""
+
+import pytest
+from confluent_kafka import Producer
+
+from duolog.runtime.sql.persistent.keeper import LiveQuery
+from duolog.runtime.sql.persistent.query_states import QueryStates, read_states, states_topic_of
+from duolog.testing import EmbeddedCluster
+
+
+def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
+    cluster: EmbeddedCluster, service: str
+) -> None:
+    servers = cluster.bootstrap_servers
+    states = QueryStates(servers, service, "host/1/1")
+
+    def told(*queries: LiveQuery) -> dict[str, tuple[str, str]]:
+        states.tell(queries)
+        states.close()
+        found = read_states(servers, service, "host/1/1")
+        return {name: (one.state, one.error) for name, one in found.items()}
+
+    assert told(LiveQuery("A", "STARTING"), LiveQuery("B", "RUNNING")) == {
+        "A": ("STARTING", ""),
+        "B": ("RUNNING", ""),
+    }
+    assert told(LiveQuery("A", "ERROR", "no such topic"), LiveQuery("B", "RUNNING")) == {
+        "A": ("ERROR", "no such topic"),
+        "B": ("RUNNING", ""),
+    }
+    assert told(LiveQuery("B", "RUNNING")) == {"B": ("RUNNING", "")}
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
+def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, value: str) -> None:
+    servers = cluster.bootstrap_servers
+    states = QueryStates(servers, service, "host/1/1")
+    states.tell([LiveQuery("A", "RUNNING")])
+    states.close()
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(states_topic_of(service), value.encode(), b"B")
+    producer.flush()
+
+    assert list(read_states(servers, service, "host/1/1")) == ["A"]
+
+
+def test_what_another_owner_has_told_says_nothing(cluster: EmbeddedCluster, service: str) -> None:
+    states = QueryStates(cluster.bootstrap_servers, service, "host/1/1")
+    states.tell([LiveQuery("A", "RUNNING")])
+    states.close()
+
+    assert read_states(cluster.bootstrap_servers, service, "host/2/2") == {}

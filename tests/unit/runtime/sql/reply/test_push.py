@@ -1,0 +1,187 @@
+"""Rows that pass: queries that go on and keep nothing, over topics of a real broker; no JVM."""
+
+import struct
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from sqlglot import exp
+
+from duolog.core.errors import DuologError
+from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.queries import pushed_select
+from duolog.runtime.sql.answers import Message, Rows
+from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.reply.pushed import PushedRows
+from duolog.runtime.sql.reply.transient import Chosen
+from duolog.testing.cluster import EmbeddedCluster
+
+_SOURCES = """
+CREATE STREAM s (id INT KEY, v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);
+CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON', partitions=1);
+INSERT INTO s (id, v) VALUES (1, 10);
+INSERT INTO s (id, v) VALUES (2, 20);
+INSERT INTO t (id, v) VALUES (1, 5);
+"""
+
+_WATCHED = """
+CREATE TABLE watched (id INT PRIMARY KEY, v INT) WITH (kafka_topic='watched', value_format='JSON', partitions=1);
+INSERT INTO watched (id, v) VALUES (1, 6);
+INSERT INTO watched (id, v) VALUES (1, 5);
+INSERT INTO watched (id, v) VALUES (1, 7);
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlEngine]:
+    path = tmp_path_factory.mktemp("push")
+    with (
+        EmbeddedCluster(path / "broker") as cluster,
+        SqlEngine(cluster.bootstrap_servers, data=path / "data") as engine,
+    ):
+        assert all(isinstance(answer, Message) for answer in engine.execute(_SOURCES))
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        producer.produce("t", key=struct.pack(">i", 1), value=None)
+        producer.flush()
+        yield engine
+
+
+def _rows(engine: SqlEngine, text: str, reset: str = "earliest") -> Rows:
+    list(engine.execute(f"SET 'auto.offset.reset' = '{reset}';"))
+    (answer,) = engine.execute(text)
+    assert isinstance(answer, Rows)
+    return answer
+
+
+def test_rows_of_a_stream_come_until_the_limit(engine: SqlEngine) -> None:
+    rows = _rows(engine, "SELECT v * 2 AS w, id FROM s WHERE v > 5 EMIT CHANGES LIMIT 2;")
+
+    assert rows.unbounded
+    assert rows.columns == (("W", "INTEGER"), ("ID", "INTEGER"))
+    assert list(rows) == [(20, 1), (40, 2)]
+
+
+def test_a_row_of_a_table_that_goes_is_its_key_with_nulls(engine: SqlEngine) -> None:
+    rows = _rows(engine, "SELECT COALESCE(v, 7) AS w, id, v FROM t EMIT CHANGES LIMIT 2;")
+
+    assert list(rows) == [(5, 1, 5), (None, 1, None)]
+
+
+def test_a_table_with_a_condition_shows_what_enters_changes_and_leaves(engine: SqlEngine) -> None:
+    """It went to Spark, for minutes on a busy machine."""
+    list(engine.execute(_WATCHED))
+    rows = _rows(
+        engine,
+        "SELECT v + 1 AS w, id AS number FROM watched WHERE v > 5 EMIT CHANGES;",
+        reset="latest",
+    )
+
+    assert next(rows.rows) == (8, 1), "what is present comes first, and once"
+    for values in ("(2, 4)", "(1, 9)", "(1, 3)", "(1, 2)", "(2, 6)"):
+        list(engine.execute(f"INSERT INTO watched (id, v) VALUES {values};"))
+
+    assert [next(rows.rows) for _ in range(3)] == [(10, 1), (None, 1), (7, 2)]
+    rows.close()
+
+
+def test_from_the_earliest_on_a_table_shows_how_its_rows_came_to_be(engine: SqlEngine) -> None:
+    list(engine.execute(_WATCHED.replace("watched", "history")))
+
+    rows = _rows(engine, "SELECT * FROM history WHERE v > 5 EMIT CHANGES LIMIT 3;")
+
+    assert list(rows) == [(1, 6), (1, None), (1, 7)]
+
+
+def test_without_more_said_only_what_comes_from_now_on_is_shown(engine: SqlEngine) -> None:
+    rows = _rows(engine, "SELECT v FROM s EMIT CHANGES LIMIT 1;", reset="latest")
+    list(engine.execute("INSERT INTO s (id, v) VALUES (3, 30);"))
+
+    assert list(rows) == [(30,)]
+
+
+def test_whoever_waits_for_a_row_goes_on_when_another_thread_closes_the_rows(
+    engine: SqlEngine,
+) -> None:
+    rows = _rows(engine, "SELECT v FROM s WHERE v < 0 EMIT CHANGES;")
+    closing = threading.Timer(0.2, rows.close)
+    closing.start()
+
+    assert list(rows) == []
+    closing.join()
+
+
+def test_what_a_query_that_goes_on_cannot_say_is_refused(engine: SqlEngine) -> None:
+    for text, said in (
+        ("SELECT v FROM s ORDER BY v EMIT CHANGES;", "cannot have ORDER BY"),
+        ("SELECT v FROM s UNION SELECT v FROM s EMIT CHANGES;", "cannot have UNION"),
+        ("SELECT nope FROM s EMIT CHANGES;", "'NOPE' cannot be resolved"),
+    ):
+        with pytest.raises(SqlError, match=said):
+            list(engine.execute(text))
+
+
+class _Failing:
+    """A source that has one row and then fails."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self._rows: list[list[tuple[Any, ...]]] = [[(1,)], []]
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        if not self._rows:
+            raise DuologError("gone")
+        return self._rows.pop(0)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_source_that_fails_is_closed_once_and_says_why() -> None:
+    source = _Failing()
+    rows = PushedRows(source)
+
+    assert next(rows) == (1,)
+    with pytest.raises(DuologError, match="gone"):
+        next(rows)
+    rows.close()
+
+    assert source.closed == 1
+    assert list(rows) == []
+
+
+def test_a_source_is_closed_with_the_last_row_of_the_limit() -> None:
+    source = _Failing()
+    rows = PushedRows(source, 1)
+
+    assert next(rows) == (1,)
+    assert source.closed == 1
+    assert list(rows) == []
+
+
+def test_a_limit_of_nothing_asks_nobody() -> None:
+    source = _Failing()
+
+    assert list(PushedRows(source, 0)) == []
+    assert source.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("SELECT COUNT(*) AS n FROM s EMIT CHANGES;", ("N",)),
+        ("SELECT x.w FROM (SELECT v + 1 AS w, id FROM s) AS x EMIT CHANGES;", ("W",)),
+        ("WITH x AS (SELECT v, id FROM s) SELECT * FROM x EMIT CHANGES;", ("ID", "V")),
+        ("SELECT id, v FROM s UNION ALL SELECT id, v * 2 FROM s EMIT CHANGES LIMIT 3;", ("ID", "V")),
+    ],
+)  # fmt: skip
+def test_a_query_that_goes_on_may_say_what_a_persistent_one_may(
+    engine: SqlEngine, text: str, columns: tuple[str, ...]
+) -> None:
+    ((node, written),) = engine.session.read(text)
+    assert isinstance(node, exp.Query)
+
+    select = pushed_select(engine.session.state, node, written)
+
+    assert tuple(name for name, _ in Chosen(engine, select, "topic").columns) == columns

@@ -1,0 +1,43 @@
+"""What an answer without rows says of the query that makes its table."""
+
+import pytest
+
+from duolog.ksql.catalog.catalog import SourceInfo, SqlFormat
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.persistent.keeper import LiveQuery, LiveState
+from duolog.runtime.sql.reply.showing import with_reason
+
+JSON = SqlFormat("JSON")
+MADE = SourceInfo("N", "TABLE", (), "n", JSON, JSON, query="CTAS_N_1")
+READ = SourceInfo("T", "TABLE", (), "t", JSON, JSON)
+STREAM = SourceInfo("S", "STREAM", (), "s", JSON, JSON, query="CSAS_S_2")
+
+
+def reason(source: SourceInfo, state: LiveState) -> str:
+    live = [LiveQuery("CTAS_OTHER_0", "STARTING"), LiveQuery(source.query, state)]
+    return with_reason(Rows((), iter(())), [source], lambda: live).why_none()
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("STARTING", "no rows yet: query CTAS_N_1, which makes table N, is starting; ask again when SHOW QUERIES;"),
+        ("PAUSED", "is paused; RESUME CTAS_N_1; continues it"),
+        ("ERROR", "has failed; EXPLAIN CTAS_N_1; shows why"),
+        ("UNRESPONSIVE", "does not run now"),
+    ],
+)  # fmt: skip
+def test_a_query_that_does_not_run_is_why_there_are_no_rows(state: LiveState, told: str) -> None:
+    assert told in reason(MADE, state)
+
+
+def test_where_the_query_runs_there_simply_are_no_rows() -> None:
+    assert reason(MADE, "RUNNING") == ""
+
+
+@pytest.mark.parametrize("source", [READ, STREAM])
+def test_nobody_is_asked_about_what_no_query_makes_a_table_of(source: SourceInfo) -> None:
+    def asked() -> list[LiveQuery]:
+        raise AssertionError
+
+    assert with_reason(Rows((), iter(())), [source], asked).why_none() == ""

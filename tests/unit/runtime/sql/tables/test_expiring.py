@@ -1,0 +1,37 @@
+"""Rows that have gone, as a topic tells."""
+
+from duolog.runtime.sql.tables.expiring import Expiring
+
+
+def test_a_row_goes_when_its_partition_is_as_much_further() -> None:
+    rows = Expiring(10)
+    rows.see(0, "a", 5, deleted=False)
+    rows.see(1, "b", 5, deleted=False)
+    rows.see(0, "c", 14, deleted=False)
+    assert list(rows.gone()) == []
+
+    rows.see(0, "c", 15, deleted=False)
+
+    assert list(rows.gone()) == ["a"]
+    assert list(rows.gone()) == []
+
+
+def test_a_row_that_was_updated_or_deleted_does_not_go_by_its_old_time() -> None:
+    rows = Expiring(10)
+    rows.see(0, "a", 5, deleted=False)
+    rows.see(0, "b", 5, deleted=False)
+    rows.see(0, "a", 9, deleted=False)
+    rows.see(0, "b", 16, deleted=True)
+    assert list(rows.gone()) == []
+
+    rows.see(0, "c", 19, deleted=False)
+
+    assert list(rows.gone()) == ["a"]
+
+
+def test_a_row_that_comes_too_late_goes_at_once() -> None:
+    rows = Expiring(10)
+    rows.see(0, "a", 30, deleted=False)
+    rows.see(0, "b", 20, deleted=False)
+
+    assert list(rows.gone()) == ["b"]
