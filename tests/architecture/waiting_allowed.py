@@ -215,11 +215,11 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/runtime/sql/test_engine.py": Allowed(
         Counts(sleep=1), "a broker is away for longer than a session lasts"
     ),
-    "unit/runtime/sql/persistent/test_keeper.py": Allowed(
+    "unit/runtime/sql/persistent/test_query_supervisor.py": Allowed(
         Counts(deadline=1, elapsed=1),
         "shows that a query has not settled; pauses last at least so long",
     ),
-    "unit/runtime/test_reach.py": Allowed(
+    "unit/runtime/test_broker_probe.py": Allowed(
         Counts(elapsed=1), "one refused connection is told from a client's own retry of 15 s"
     ),
     "unit/runtime/test_supervisor.py": Allowed(

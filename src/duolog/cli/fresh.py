@@ -43,7 +43,7 @@ class FreshStart:
         """
         # Imported here: `duolog run --help` needs none of it.
         from duolog.engine.settings import EngineConfig  # noqa: PLC0415
-        from duolog.runtime.remains import find_remains  # noqa: PLC0415
+        from duolog.runtime.orphaned_topics import find_orphaned_topics  # noqa: PLC0415
         from duolog.runtime.states import KeptState  # noqa: PLC0415
 
         self.note(application)
@@ -53,7 +53,7 @@ class FreshStart:
         with clients.kafka_errors("list its topics", self._bootstrap_servers):
             there = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
         config = EngineConfig(self._bootstrap_servers, self._directory / "checkpoints")
-        left = find_remains(config, application.application_id, there)
+        left = find_orphaned_topics(config, application.application_id, there)
         results = self._results[application.application_id]
         read = {topic for topic in results if is_read(application.plan, topic)}
         wanted = {*kept.internal_topics, *left.internal_topics, *(results - read)}

@@ -7,8 +7,8 @@ from typing import Final
 import click
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.broker_probe import probe
 from duolog.runtime.broker_watch import ANSWER_S, look_at
-from duolog.runtime.reach import problems_of
 
 LOST_S: Final = 30.0
 """How long a command goes on without a broker: a restart of one takes less."""
@@ -25,7 +25,7 @@ def ensure_reachable(bootstrap_servers: str) -> None:
         KafkaError: none does; the detail says why of each.
         ConfigError: an address cannot be read.
     """
-    if problems := problems_of(bootstrap_servers):
+    if problems := probe(bootstrap_servers):
         raise _unreachable(bootstrap_servers, problems)
 
 
@@ -92,7 +92,7 @@ class Connection:
 
     def _problems(self) -> str:
         servers = self._bootstrap_servers
-        return look_at(servers, self._answer_s).problems if self._speaks else problems_of(servers)
+        return look_at(servers, self._answer_s).problems if self._speaks else probe(servers)
 
     def _still_lost(self, now: float, error: KafkaError) -> None:
         if self._lost_at is None:

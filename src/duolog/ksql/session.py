@@ -16,7 +16,7 @@ from duolog.core.errors import StatementError
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.errors import SqlError, too_deep
-from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
@@ -88,7 +88,7 @@ class SqlSession:
         node.meta[TEXT] = text
         try:
             with settings.in_force(self.state.settings):
-                return self._execute(with_old_ways(node, self.state.settings))
+                return self._execute(with_legacy_semantics(node, self.state.settings))
         except SqlError as error:
             raise error.in_statement(text) from error.__cause__
         except RecursionError as error:
@@ -204,7 +204,7 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.InsertValues: _in("statements.insert_values", "insert_values"),
     nodes.DeleteRows: _in("statements.deleting", "delete_rows"),
     exp.Select: _in("statements.queries", "select"),
-    nodes.OfQuery: _in("statements.queries", "of_query"),
+    nodes.QueryCommand: _in("statements.queries", "query_command"),
     nodes.Show: _in("statements.listing", "show"),
     nodes.Describe: _in("statements.listing", "describe"),
     nodes.Explain: _in("statements.listing", "explain"),
@@ -217,5 +217,5 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.AssertSchema: _in("statements.claims", "assert_schema"),
     nodes.AssertSource: _in("statements.claims", "assert_source"),
     nodes.AssertValues: _in("statements.insert_values", "assert_values"),
-    nodes.OfConnector: _no_connect,
+    nodes.ConnectorCommand: _no_connect,
 }

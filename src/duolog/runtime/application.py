@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from duolog.core.addresses import whole_servers
 from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.runtime.admission import ensure_admitted, ensure_words
+from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.listing import note_started, stop_earlier
-from duolog.runtime.metrics.here import tell_others
+from duolog.runtime.metrics.local_registry import register_process
 from duolog.runtime.metrics.spans import trace
-from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.source_topics import create_source_topics
 from duolog.runtime.store_rows import Bounds, table_of_store
@@ -205,7 +205,7 @@ class Application:
         self._topology.running = self
         self._was_started = True
         note_started(self)
-        tell_others()
+        register_process()
         trace(self._query)
         return self._query
 

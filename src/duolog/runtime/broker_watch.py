@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 
 from duolog.core.addresses import whole_servers
 from duolog.core.errors import ConfigError
-from duolog.runtime.reach import problems_of, speak
+from duolog.runtime.broker_probe import probe, speak
 
 ANSWER_S: Final = 3.0
 """How long a broker may take to answer. With the pause between two looks, a silent one is reported within 5 s."""
@@ -44,7 +44,7 @@ class Looked:
 def look_at(servers: str, answer_s: float = ANSWER_S) -> Looked:
     """Ask all servers at once, and return when one has answered or none has in time."""
     brokers: list[str] = []
-    problems = problems_of(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
+    problems = probe(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
     return Looked(problems, tuple(brokers))
 
 

@@ -10,7 +10,7 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from duolog.runtime.metrics.here import applications_here, look_at_others
+from duolog.runtime.metrics.local_registry import list_applications, local_applications
 
 if TYPE_CHECKING:
     from duolog.engine.metrics import Metrics
@@ -52,8 +52,8 @@ def applications() -> list[Listed]:
     """Return the applications that run in this process and in others of this user on this machine, by name."""
     from duolog.engine.metrics import Metrics  # noqa: PLC0415 - as Application
 
-    own = [_listed(one, os.getpid()) for one in applications_here()]
-    told = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in look_at_others()]
+    own = [_listed(one, os.getpid()) for one in local_applications()]
+    told = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in list_applications()]
     others = [_listed(one, pid) for one, pid in told if pid != os.getpid()]
     return sorted([*own, *others], key=lambda one: (one.application_id, one.pid))
 

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
-from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.broker_probe import ensure_reachable
 
 _TIMEOUT_S: Final = 15.0
 _RECORDS_PER_POLL: Final = 5_000

@@ -15,7 +15,7 @@ from duolog import Topology, col, count
 from duolog.engine.metrics import Metrics
 from duolog.engine.settings import Mode
 from duolog.runtime.application import Application
-from duolog.runtime.metrics import here
+from duolog.runtime.metrics import local_registry
 from duolog.runtime.metrics.endpoint import serve_metrics
 from duolog.testing import EmbeddedCluster
 
@@ -31,7 +31,7 @@ def servers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert spark is not None, "the engine finds the session of this run"
     # A process has one socket, and the run's other tests have it elsewhere.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(here, "_tells", [])
+    monkeypatch.setattr(local_registry, "_tells", [])
     with EmbeddedCluster() as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         for made in admin.create_topics([NewTopic("orders", 2, 1)]).values():
@@ -86,7 +86,7 @@ def test_what_runs_is_told_by_node_topic_and_epoch(
                 counts = [node.process_total for node in task.nodes if node.node.startswith("agg")]
                 assert store.counted_at_ms
                 assert (store.bytes > 0) is (store.rows > 0) is (sum(counts) > 0)
-        assert [one["application_id"] for one in here.look_at_others()] == [name]
+        assert [one["application_id"] for one in local_registry.list_applications()] == [name]
         endpoint = serve_metrics("127.0.0.1:0")
         with urllib.request.urlopen(f"http://{endpoint.address}/metrics", timeout=WAIT_S) as page:
             text = page.read().decode()

@@ -206,7 +206,7 @@ def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
 ) -> None:
     newer = {**whole().to_json(), "pid": 13, "more": 1}
     told = [older, {**whole().to_json(), "pid": 14}, newer]
-    monkeypatch.setattr(looks, "look_at_others", lambda: told)
+    monkeypatch.setattr(looks, "list_applications", lambda: told)
 
     # What a newer one tells beside what is known here is not missed.
     assert [where for where, _ in looks.look()] == ["14", "13"]

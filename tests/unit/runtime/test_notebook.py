@@ -56,7 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Pl
         check=lambda *_: None,
         close=lambda: None,
     )
-    for name in ("ensure_admitted", "ensure_reachable", "create_result_topics", "tell_others"):
+    for name in ("ensure_admitted", "ensure_reachable", "create_result_topics", "register_process"):
         monkeypatch.setattr(of_application, name, lambda *_: None)
     monkeypatch.setattr(of_application, "trace", lambda _: None)
     monkeypatch.setattr(Application, "_engine_of_this", lambda _: engine)
@@ -150,8 +150,8 @@ def test_the_list_has_what_runs_here_and_in_other_processes(
     application = counts(tmp_path, here.application_id)
     application.start()
     told = [{**here.to_json(), "pid": os.getpid()}, {**here.to_json(), "pid": 1}]
-    monkeypatch.setattr(listing, "applications_here", lambda: [here])
-    monkeypatch.setattr(listing, "look_at_others", lambda: told)
+    monkeypatch.setattr(listing, "local_applications", lambda: [here])
+    monkeypatch.setattr(listing, "list_applications", lambda: told)
 
     other, own = sorted(duolog.applications(), key=lambda one: one.application is not None)
 

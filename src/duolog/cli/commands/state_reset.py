@@ -132,13 +132,13 @@ def _topics_of(
     """
     # Imported here: `--help` needs none of it.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
-    from duolog.runtime.remains import ensure_runs_nowhere, find_remains  # noqa: PLC0415
+    from duolog.runtime.orphaned_topics import ensure_runs_nowhere, find_orphaned_topics  # noqa: PLC0415
 
     there = set(read_metadata(client, cluster).topics)
     config = EngineConfig(
         cluster.bootstrap_servers, Path("checkpoints"), client_options=cluster.properties
     )
-    left = find_remains(config, application, there)
+    left = find_orphaned_topics(config, application, there)
     if on_disk is None:
         if not left.internal_topics:
             nor = f", and no internal topics on {cluster.bootstrap_servers}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from duolog.cli.errors import NotServed
 from duolog.engine.metrics import Metrics
-from duolog.runtime.metrics.here import look_at_others
+from duolog.runtime.metrics.local_registry import list_applications
 
 Told = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
                     hint="Look with the duolog that the application was started with.",
                 )
             found[address, one.application_id] = one
-    for told in () if addresses else look_at_others():
+    for told in () if addresses else list_applications():
         # One of another version is left out: it must not keep the others from being seen.
         if (one := _read(told)) is not None:
             found[str(told["pid"]), one.application_id] = one

@@ -21,7 +21,7 @@ from duolog.ksql.expressions import (
     comparisons,
     conditionals,
     constructors,
-    parts,
+    subscripts,
 )
 from duolog.ksql.expressions.bound import Bound, Meaning, constant, null
 from duolog.ksql.expressions.literals import literal
@@ -102,7 +102,7 @@ _MEANINGS: Final[Mapping[type, Meaning]] = {
     **comparisons.MEANINGS,
     **arithmetic.MEANINGS,
     **constructors.MEANINGS,
-    **parts.MEANINGS,
+    **subscripts.MEANINGS,
     **calls.MEANINGS,
 }
 """What each kind of expression means."""

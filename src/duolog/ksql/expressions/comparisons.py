@@ -24,8 +24,8 @@ from duolog.ksql.expressions.bound import (
 )
 from duolog.ksql.expressions.coercion import of_one_type
 from duolog.ksql.expressions.literals import read_text, text_of
-from duolog.ksql.expressions.moments import millis_of
 from duolog.ksql.expressions.scope import as_joined
+from duolog.ksql.expressions.timestamp_literals import millis_of
 from duolog.ksql.syntax.formatting import SIGNS
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name, wider

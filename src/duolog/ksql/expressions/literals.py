@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.bound import Binding, Bound, constant, converted, unwrapped
-from duolog.ksql.expressions.moments import date_of, time_of, timestamp_of
+from duolog.ksql.expressions.timestamp_literals import date_of, time_of, timestamp_of
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.expressions import Literal

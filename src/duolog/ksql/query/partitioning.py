@@ -11,7 +11,7 @@ from duolog.ksql.query.analysis import Item, meaning
 from duolog.ksql.query.join_limits import no_repartitioning
 from duolog.ksql.query.key_rules import ensure_key_expressions
 from duolog.ksql.query.keys import new_key
-from duolog.ksql.query.presence import Presence
+from duolog.ksql.query.null_values import Presence
 from duolog.ksql.query.projection import PARTITIONING
 from duolog.ksql.query.sources import KeyColumn, Relation
 from duolog.ksql.query.steps import Steps

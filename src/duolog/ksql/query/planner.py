@@ -27,8 +27,8 @@ from duolog.ksql.query.analysis import Item, items_of, renamed, told
 from duolog.ksql.query.grouping import Grouping, not_grouped
 from duolog.ksql.query.joins import Joiner
 from duolog.ksql.query.nested import NamedQuery, Nested, inner_query, named_queries, only_select
+from duolog.ksql.query.null_values import Presence, with_mark
 from duolog.ksql.query.partitioning import keyed_as_selected, partitioned
-from duolog.ksql.query.presence import Presence, with_mark
 from duolog.ksql.query.projection import Projected, View, project
 from duolog.ksql.query.sinks import Target
 from duolog.ksql.query.sources import (

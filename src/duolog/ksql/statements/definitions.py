@@ -15,7 +15,7 @@ from duolog.ksql.catalog.formats import OF_A_REGISTRY, registry_missing
 from duolog.ksql.catalog.hints import closest, named
 from duolog.ksql.catalog.properties import Properties, ensure_timestamp_format, format_named
 from duolog.ksql.catalog.source_topics import ensure_one_topic, topics_of
-from duolog.ksql.compatibility.beyond import ensure_global_allowed, ensure_known_to_ksqldb
+from duolog.ksql.compatibility.extensions import ensure_global_allowed, ensure_known_to_ksqldb
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes

@@ -16,7 +16,7 @@ from duolog.ksql.catalog.properties import (
     ensure_timestamp_format,
 )
 from duolog.ksql.catalog.source_topics import ensure_legal, ensure_one_topic
-from duolog.ksql.compatibility.beyond import (
+from duolog.ksql.compatibility.extensions import (
     ensure_global_allowed,
     ensure_known_to_ksqldb,
     ensure_readable_by_ksqldb,
@@ -161,7 +161,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
 
 
-def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
+def query_command(state: SessionState, node: nodes.QueryCommand) -> Done:
     """Run TERMINATE, PAUSE or RESUME of one query, or of all.
 
     Raises:

@@ -209,7 +209,7 @@ class AlterSystem(exp.Expression):
 # Life of queries.
 
 
-class OfQuery(exp.Expression):
+class QueryCommand(exp.Expression):
     """TERMINATE, PAUSE or RESUME (`kind`) of a query, or of ALL: `this` is None then."""
 
     arg_types = {"kind": True, "this": False}
@@ -305,7 +305,7 @@ class AssertSource(exp.Expression):
 # Connectors, which are not run here.
 
 
-class OfConnector(exp.Expression):
+class ConnectorCommand(exp.Expression):
     """A statement about connectors; `kind` is its first words."""
 
     arg_types = {"kind": True, "this": False, "properties": False, "exists": False}

@@ -228,8 +228,8 @@ class KsqlParser(RowsParser):
 
     def _of_query(self, kind: str) -> exp.Expression:
         if self.take_word("ALL"):
-            return nodes.OfQuery(kind=kind)
-        return nodes.OfQuery(kind=kind, this=self.identifier("the id of a query"))
+            return nodes.QueryCommand(kind=kind)
+        return nodes.QueryCommand(kind=kind, this=self.identifier("the id of a query"))
 
     def _explain(self) -> exp.Expression:
         if self.at_name() and self._ahead(1) is None:
@@ -355,7 +355,7 @@ class KsqlParser(RowsParser):
             return None
         exists = self.take_word("IF", "NOT", "EXISTS") or self.take_word("IF", "EXISTS")
         words = " ".join(word for word in (verb, kind, "CONNECTOR") if word)
-        return nodes.OfConnector(
+        return nodes.ConnectorCommand(
             kind=words,
             this=self.identifier("a connector"),
             properties=self._properties(),

@@ -11,7 +11,7 @@ from duolog.broker.metrics.endpoint import Endpoint
 from duolog.broker.network.addresses import open_listener, parse_address
 from duolog.core.errors import ConfigError
 from duolog.runtime.metrics.exposition import exposition
-from duolog.runtime.metrics.here import applications_here
+from duolog.runtime.metrics.local_registry import local_applications
 
 if TYPE_CHECKING:
     from duolog.engine.query import RunningQuery
@@ -42,7 +42,7 @@ class ApplicationsEndpoint(Endpoint):
         logger.info("metrics are served", extra={"address": str(self.address)})
 
     def metrics(self) -> bytes | None:
-        return "".join(exposition(applications_here())).encode()
+        return "".join(exposition(local_applications())).encode()
 
     def alive(self) -> bool:
         return all(query.state != "failed" for query in _queries())
@@ -54,7 +54,7 @@ class ApplicationsEndpoint(Endpoint):
     def more(self, path: str) -> object | None:
         if path != "/applications":
             return None
-        return [one.to_json() for one in applications_here()]
+        return [one.to_json() for one in local_applications()]
 
 
 def _queries() -> "list[RunningQuery]":

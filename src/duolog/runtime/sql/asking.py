@@ -22,8 +22,8 @@ from duolog.runtime.data_dirs import default_data_dir
 from duolog.runtime.frames import Framed
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
-from duolog.runtime.sql.reply.pushed import PushedRows
 from duolog.runtime.sql.reply.readable import readable
+from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.serde.row import Row
 
 BOOTSTRAP: Final = "127.0.0.1:9092"

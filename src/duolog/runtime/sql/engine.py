@@ -28,7 +28,7 @@ from duolog.core.text_files import read_text_file
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError, too_deep
-from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import SessionState
@@ -38,20 +38,25 @@ from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
-from duolog.runtime.sql.command_log.ledger import Ledger
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.command_log.topics import Topics
-from duolog.runtime.sql.command_log.wanted import Wanted
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.persistent.ending import in_order_for
-from duolog.runtime.sql.persistent.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.persistent.ownership import Ownership
 from duolog.runtime.sql.persistent.query_states import QueryStates, followed
+from duolog.runtime.sql.persistent.query_supervisor import (
+    LiveQuery,
+    Pauses,
+    QuerySupervisor,
+    Starter,
+)
+from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries
 from duolog.runtime.sql.reply import showing
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
-    from duolog.runtime.sql.tables.present import PresentRows
+    from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
 logger: Final = logging.getLogger(__name__)
 
@@ -70,7 +75,7 @@ _STOP_S: Final = 90.0
 _END_S: Final = 5.0
 _ASSERT_MS: Final = 1000
 _OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
-                          nodes.AlterSource, nodes.InsertSelect, nodes.OfQuery, nodes.CreateFunction,
+                          nodes.AlterSource, nodes.InsertSelect, nodes.QueryCommand, nodes.CreateFunction,
                           nodes.DropFunction)  # fmt: skip
 
 
@@ -103,7 +108,7 @@ class SqlEngine:
         for name, value in given.items():
             self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
-        self._present: PresentRows | None = None
+        self._present: MaterializedTables | None = None
         # The JVM works elsewhere, and a program may change its directory.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
@@ -119,9 +124,9 @@ class SqlEngine:
         )
         self._starter: Starter = starter or self._spark
         self._pauses = Pauses(*(_seconds(given, name, otherwise) for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))))  # fmt: skip
-        self._ledger = Ledger(CommandTopic(bootstrap, service_id))
+        self._replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
         self._lock = threading.RLock()
-        self._keeper: Keeper | None = None
+        self._supervisor: QuerySupervisor | None = None
         self._ownership: Ownership | None = None
         self._states: QueryStates | None = None
         self._closed = threading.Event()
@@ -142,15 +147,15 @@ class SqlEngine:
     @property
     def catalog(self) -> Catalog:
         """Streams, tables and types, as far as the command topic was read."""
-        return self._ledger.catalog
+        return self._replayed.catalog
 
     @property
-    def present(self) -> "PresentRows":
+    def present(self) -> "MaterializedTables":
         """The rows of sources as they are now, read when they are asked for."""
         if self._present is None:
-            from duolog.runtime.sql.tables.present import PresentRows  # noqa: PLC0415 - 50 ms, which SHOW need not wait
+            from duolog.runtime.sql.tables.materialized_tables import MaterializedTables  # noqa: PLC0415 - 50 ms, which SHOW need not wait
 
-            self._present = PresentRows({"bootstrap.servers": self.bootstrap})
+            self._present = MaterializedTables({"bootstrap.servers": self.bootstrap})
         return self._present
 
     @property
@@ -161,7 +166,7 @@ class SqlEngine:
     @property
     def runs_queries(self) -> bool:
         """Whether this engine is the one of its service that runs the queries."""
-        return self._keeper is not None
+        return self._supervisor is not None
 
     def follow(self) -> None:
         """Learn what topics there are, and what other engines of the service have accepted.
@@ -172,7 +177,7 @@ class SqlEngine:
         """
         with self._lock:
             self._ask_for_topics()
-            self._ledger.follow()
+            self._replayed.follow()
 
     def start(self) -> None:
         """Run the persistent queries of the service from now on, in this process.
@@ -183,9 +188,9 @@ class SqlEngine:
         """
         with self._lock:
             self.follow()
-            if self._keeper is not None or not self._ledger.state.queries:
+            if self._supervisor is not None or not self._replayed.state.queries:
                 return
-            name = self._ledger.topic.name
+            name = self._replayed.topic.name
             self._ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
             if self._closed.is_set():
                 self._ownership.give_up()
@@ -194,9 +199,9 @@ class SqlEngine:
                 self._stop_queries()
                 return
             self._states = QueryStates(self.bootstrap, self.service_id, self._ownership.name)
-            self._keeper = Keeper(self._starter, self._pauses, self._look)
-            self._keeper.want(self._ledger.wanted)
-            self._keeper.start(self._ledger.ended)
+            self._supervisor = QuerySupervisor(self._starter, self._pauses, self._look)
+            self._supervisor.want(self._replayed.wanted)
+            self._supervisor.start(self._replayed.ended)
 
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""
@@ -205,10 +210,10 @@ class SqlEngine:
     def give_up(self) -> None:
         """Wait no longer for another owner of the service or for the start of a JVM; `close` is what comes next. Any thread."""
         self._closed.set()
-        if (keeper := self._keeper) is not None:
-            keeper.give_up()
+        if (supervisor := self._supervisor) is not None:
+            supervisor.give_up()
         self._spark.give_up()
-        if (ownership := self._ownership) is not None and self._keeper is None:
+        if (ownership := self._ownership) is not None and self._supervisor is None:
             ownership.give_up()
 
     def end_now(self) -> None:
@@ -224,11 +229,11 @@ class SqlEngine:
         self.give_up()
         if self._present is not None:
             self._present.close()
-        with in_order_for(_END_S, self.end_now):
+        with shutdown_deadline(_END_S, self.end_now):
             self._stop_queries()
             self._starter.close()
             self._spark.close()
-        self._ledger.topic.close()
+        self._replayed.topic.close()
 
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the persistent queries with their states, as they are now.
@@ -236,19 +241,19 @@ class SqlEngine:
         Where another engine runs them their states are what it has told; UNRESPONSIVE where none runs them.
         """
         with self._lock:
-            wanted, keeper = dict(self._ledger.wanted), self._keeper
-        if keeper is not None:
-            return keeper.live_all(with_progress=with_progress)
+            wanted, supervisor = dict(self._replayed.wanted), self._supervisor
+        if supervisor is not None:
+            return supervisor.live_all(with_progress=with_progress)
         return followed(self.bootstrap, self.service_id, wanted)
 
     def statements(self) -> dict[str, str]:
         """Return the statements of the persistent queries, by their ids."""
         with self._lock:
-            return {name: query.statement for name, query in self._ledger.state.queries.items()}
+            return {name: query.statement for name, query in self._replayed.state.queries.items()}
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query runs, is paused or has failed; tell whether it came to that in time."""
-        return self._keeper is None or self._keeper.wait_settled(timeout_s)
+        return self._supervisor is None or self._supervisor.wait_settled(timeout_s)
 
     def execute(self, text: str) -> Iterator[Answer]:
         """Run each statement of a text, and yield what it answers.
@@ -275,7 +280,7 @@ class SqlEngine:
                 from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415
 
                 answers = push if node.args.get("emit") is not None else pull
-                asked = with_old_ways(node, self.session.state.settings)
+                asked = with_legacy_semantics(node, self.session.state.settings)
                 with_functions(asked, self.catalog.functions)
                 assert isinstance(asked, exp.Query), asked
                 answer = answers.select(self, asked, text)
@@ -303,8 +308,8 @@ class SqlEngine:
                 self._know(node)
                 query = self.session.execute(node, text).query
                 assert query is not None
-                known = self._ledger.wanted.get(query.id)
-                wanted = Wanted(query) if known is None else replace(known, query=query)
+                known = self._replayed.wanted.get(query.id)
+                wanted = DesiredQuery(query) if known is None else replace(known, query=query)
                 yield from showing.upgrade(self._spark.explain_upgrade(wanted))
             case _:
                 self._know(node)
@@ -313,11 +318,11 @@ class SqlEngine:
     def _know(self, node: exp.Expression) -> None:
         """Let the session see what a statement needs: catalog, topics, and queries with the states they are in."""
         with self._lock:
-            news = self._ledger.follow()
+            news = self._replayed.follow()
             if news or not self._knows_topics(node):
                 self._ask_for_topics()
             mine = self.session.state
-            shared = self._ledger.state
+            shared = self._replayed.state
             queries = shared.queries
             if queries and _shows_states(node):
                 queries = showing.with_states(queries, self.queries())
@@ -354,13 +359,13 @@ class SqlEngine:
             mine = self.session.state.settings
             if node.args.get("delete_topic"):
                 dropped = self.catalog.sources.get(node.this.name)
-            done = self._ledger.run(node, text, mine, self._prepare)
-            if self._keeper is not None:
-                self._keeper.want(self._ledger.wanted)
+            done = self._replayed.run(node, text, mine, self._prepare)
+            if self._supervisor is not None:
+                self._supervisor.want(self._replayed.wanted)
             elif done.query is not None:
                 self._begin_to_run()
-        if done.ended and self._keeper is not None:
-            self._keeper.wait_gone(done.ended, _STOP_S)
+        if done.ended and self._supervisor is not None:
+            self._supervisor.wait_gone(done.ended, _STOP_S)
         if dropped is not None:
             self._delete_topic_of(dropped)
         return done
@@ -406,18 +411,18 @@ class SqlEngine:
             time.sleep(0.1)
 
     def _look(self) -> None:
-        """Follow other engines; called by the keeper's thread. Who waits for a statement is not waited for."""
+        """Follow other engines; called by the supervisor's thread. Who waits for a statement is not waited for."""
         if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
             blocking=False
         ):
             return
         try:
             self._followed_at = time.monotonic()
-            self._ledger.follow()
-            if self._keeper is not None:
-                self._keeper.want(self._ledger.wanted)
+            self._replayed.follow()
+            if self._supervisor is not None:
+                self._supervisor.want(self._replayed.wanted)
                 if self._states is not None:
-                    self._states.tell(self._keeper.live_all())
+                    self._states.tell(self._supervisor.live_all())
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:
@@ -426,11 +431,11 @@ class SqlEngine:
             self._lock.release()
 
     def _stop_queries(self) -> None:
-        keeper, self._keeper = self._keeper, None
+        supervisor, self._supervisor = self._supervisor, None
         ownership, self._ownership = self._ownership, None
         states, self._states = self._states, None
-        if keeper is not None:
-            keeper.close()
+        if supervisor is not None:
+            supervisor.close()
         if states is not None:
             states.close()
         if ownership is not None:
@@ -443,7 +448,7 @@ class SqlEngine:
         threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
 
     def _regain(self) -> None:
-        while not self._closed.wait(_REGAIN_S) and self._keeper is None:
+        while not self._closed.wait(_REGAIN_S) and self._supervisor is None:
             try:
                 self.start()
             except (ServiceInUse, BrokerUnavailable, KafkaError) as error:

@@ -30,7 +30,7 @@ from duolog.ksql.syntax.types import type_from
 from duolog.runtime.broker_watch import BrokerWatch
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.persistent.keeper import LiveQuery
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 
 _LOOK_S: Final = 1.0
 _GIVE_UP_S: Final = 0.1

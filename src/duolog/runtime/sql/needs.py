@@ -9,7 +9,7 @@ from duolog.runtime.sql.command_log.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
-    from duolog.runtime.sql.tables.present import PresentRows
+    from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
 
 class Planning(Protocol):
@@ -31,7 +31,7 @@ class Answering(Protocol):
     def catalog(self) -> Catalog: ...
 
     @property
-    def present(self) -> "PresentRows": ...
+    def present(self) -> "MaterializedTables": ...
 
 
 class Engine(Protocol):
@@ -46,7 +46,7 @@ class Engine(Protocol):
     def catalog(self) -> Catalog: ...
 
     @property
-    def present(self) -> "PresentRows": ...
+    def present(self) -> "MaterializedTables": ...
 
     @property
     def spark(self) -> "SparkEngine":

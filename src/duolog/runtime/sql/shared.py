@@ -22,11 +22,11 @@ from duolog.ksql.session import SqlSession
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import Plan, Sink
 from duolog.plan.nodes.topics import Source
-from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.asking import BOOTSTRAP, sql
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
-from duolog.runtime.sql.command_log.ledger import Ledger
+from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.engine import DEFAULT_SERVICE
 
 if TYPE_CHECKING:
@@ -258,12 +258,12 @@ def _catalog_of(statements: str) -> Catalog:
 def _catalog(bootstrap: str, service_id: str) -> Catalog:
     """Return what the command topic of a service says by now."""
     ensure_reachable(bootstrap)
-    ledger = Ledger(CommandTopic(bootstrap, service_id))
+    replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
     try:
-        ledger.follow()
-        return ledger.catalog
+        replayed.follow()
+        return replayed.catalog
     finally:
-        ledger.topic.close()
+        replayed.topic.close()
 
 
 def _alike(catalog: Catalog, name: str, statement: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.statements.state import Done, InsertedRow
 from duolog.testing.qtt.answers import Answering, ensure_answer
@@ -75,7 +75,7 @@ class CaseRun:
         for text in statements if self._case.of_server else ["\n".join(statements)]:
             for node, written in self._session.read(text):
                 if isinstance(node, exp.Query) and waits:
-                    asked = with_old_ways(node, self._session.state.settings)
+                    asked = with_legacy_semantics(node, self._session.state.settings)
                     assert isinstance(asked, exp.Query), asked
                     self._asked.append(asked)
                 else:

@@ -122,7 +122,7 @@ class _Run:
             self._mesh.insert(row)
         if done.claimed is not None:
             self._ensure_next(done.claimed, bounds)
-        if isinstance(done.node, nodes.OfQuery):
+        if isinstance(done.node, nodes.QueryCommand):
             queries = self._session.state.queries
             self._mesh.pause({name for name, one in queries.items() if one.state == "PAUSED"})
 

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder, Bound
-from duolog.ksql.expressions.moments import millis_of
 from duolog.ksql.expressions.scope import SqlScope, Visible
+from duolog.ksql.expressions.timestamp_literals import millis_of
 from duolog.ksql.session import parse
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.expressions import Call, ColumnRef, Literal, RowTime, Variable

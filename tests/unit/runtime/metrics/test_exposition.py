@@ -27,7 +27,7 @@ def samples(*applications: Metrics) -> dict[str, float]:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApplicationsEndpoint]:
-    monkeypatch.setattr(endpoints, "applications_here", lambda: [whole()])
+    monkeypatch.setattr(endpoints, "local_applications", lambda: [whole()])
     endpoint = serve_metrics("127.0.0.1:0")
     yield endpoint
     endpoint.close()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from duolog.core.errors import DuologError, QueryError
 from duolog.engine.progress import Progress
 from duolog.runtime.sql.answers import Message
-from duolog.runtime.sql.command_log.wanted import Wanted
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.engine import SqlEngine
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class FakeStarter:
         self.forgotten: list[str] = []
         self.refused: dict[str, str] = {}
 
-    def start(self, wanted: Wanted) -> FakeQuery:
+    def start(self, wanted: DesiredQuery) -> FakeQuery:
         query = wanted.query
         self.starts.append(query.id)
         self.checkpoints.append(wanted.checkpoint)

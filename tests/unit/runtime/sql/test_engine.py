@@ -134,8 +134,8 @@ def test_a_second_engine_answers_and_is_heard_and_runs_nothing(
     said(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
 
     assert not second.runs_queries
-    assert first._keeper is not None  # noqa: SLF001 - the one that runs them
-    assert first._keeper.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
+    assert first._supervisor is not None  # noqa: SLF001 - the one that runs them
+    assert first._supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
     assert starter.running["CTAS_TOTALS_1"].has_ended
     assert ids(said(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
 

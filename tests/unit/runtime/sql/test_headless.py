@@ -9,7 +9,7 @@ from duolog.ksql.errors import SqlError
 from duolog.runtime.broker_watch import BrokerWatch, Looked
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.headless import Reporter, apply_script, run_script
-from duolog.runtime.sql.persistent.keeper import LiveQuery
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.living import FakeStarter, said
 

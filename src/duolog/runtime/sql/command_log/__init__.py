@@ -1,1 +1,1 @@
-"""The command topic, and the catalog and queries that its statements define. Start reading in `ledger`."""
+"""The command topic, and the catalog and queries that its statements define. Start reading in `replayed_catalog`."""

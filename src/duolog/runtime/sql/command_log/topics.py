@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog.core.errors import KafkaError
-from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.topics import admin_of, create, partition_counts, told_by
 
 _TIMEOUT_S: Final = 15.0

@@ -19,9 +19,9 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
-from duolog.runtime.sql.command_log.wanted import Wanted
-from duolog.runtime.sql.persistent.keeper import LiveQuery, LiveState
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.persistent.ownership import owner_of
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topics import TABLE_CONFIG, create
 
@@ -87,7 +87,9 @@ class QueryStates:
         return self._producer
 
 
-def followed(bootstrap: str, service_id: str, wanted: Mapping[str, Wanted]) -> list[LiveQuery]:
+def followed(
+    bootstrap: str, service_id: str, wanted: Mapping[str, DesiredQuery]
+) -> list[LiveQuery]:
     """Return queries as who runs them has told of them; UNRESPONSIVE where nobody runs them."""
     if not wanted:
         return []

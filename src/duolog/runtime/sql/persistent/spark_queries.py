@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from duolog.core.errors import DuologError
 from duolog.ksql.settings import EXACTLY_ONCE
-from duolog.runtime.metrics.here import tell_others
+from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.metrics.local_registry import register_process
 from duolog.runtime.metrics.spans import trace
-from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.topics import Topics
-from duolog.runtime.sql.command_log.wanted import Wanted
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
@@ -77,7 +77,7 @@ class SparkQueries:
         """
         self.engine.warm_up()
 
-    def start(self, wanted: Wanted) -> "RunningQuery":
+    def start(self, wanted: DesiredQuery) -> "RunningQuery":
         """Start a query on its checkpoint; its result topic is made again where it is missing.
 
         Raises:
@@ -96,7 +96,7 @@ class SparkQueries:
         errors = self.engine.config.errors
         if wanted.query.dead_letters:
             errors = replace(errors, dead_letter_topic=letters, processing_log=False)
-        tell_others()
+        register_process()
         query = self.engine.start(
             plan,
             application_id_of(wanted.checkpoint),
@@ -110,7 +110,7 @@ class SparkQueries:
         trace(query)
         return query
 
-    def explain_upgrade(self, wanted: Wanted) -> "Upgrade":
+    def explain_upgrade(self, wanted: DesiredQuery) -> "Upgrade":
         """Return what becomes of the state of a query that another one replaces; needs no JVM.
 
         Raises:

@@ -24,7 +24,7 @@ from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, numeric
 from duolog.runtime.sql.duck.queries import SourceColumn, source_columns
 from duolog.runtime.sql.duck.selects import ResultColumn, ensure_distinct, is_aggregate
-from duolog.runtime.sql.tables.present import PresentTable
+from duolog.runtime.sql.tables.materialized_tables import MaterializedTable
 from duolog.serde.row import Row
 
 _ELSEWHERE: Final = (
@@ -62,7 +62,7 @@ class Lookup:
     tests: tuple[Test, ...]
     limit: int | None
 
-    def rows(self, table: PresentTable) -> Iterator[tuple[object, ...]]:
+    def rows(self, table: MaterializedTable) -> Iterator[tuple[object, ...]]:
         """Return the rows that the table has now."""
         found = [
             tuple(row[at] for at in self.places)

@@ -16,7 +16,7 @@ from duolog.core.errors import KafkaError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
-from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.compatibility.beyond import beyond_column, changes_of
+from duolog.ksql.compatibility.extensions import changes_of, extension_column
 from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.errors import SqlError
 from duolog.ksql.query.written_headers import ensure_no_headers
@@ -26,7 +26,7 @@ from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.needs import Answering
 from duolog.runtime.sql.reply.lookup import lookup_of
-from duolog.runtime.sql.tables.present import placeholder
+from duolog.runtime.sql.tables.materialized_tables import placeholder
 
 
 def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
@@ -93,7 +93,7 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
     source = engine.catalog.sources.get(statement.args["from_"].this.name)
     if source is not None:
         ensure_by_key(statement, source, settings)
-        if (column := beyond_column(statement, source)) is not None:
+        if (column := extension_column(statement, source)) is not None:
             told = f"SELECT column '{column.name}' cannot be resolved."
             raise SqlError(told, at=place_of(column))
 

@@ -14,8 +14,8 @@ from duolog.ksql.statements.push_ids import push_query_id
 from duolog.ksql.statements.queries import pushed_select
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.needs import Engine
-from duolog.runtime.sql.reply.passing import passing_rows
-from duolog.runtime.sql.reply.pushed import PushedRows
+from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.runtime.sql.reply.streaming_scan import streaming_rows
 from duolog.runtime.sql.reply.transient import transient_rows
 
 
@@ -28,7 +28,7 @@ def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
     """
     try:
         select = pushed_select(engine.session.state, statement, text)
-        columns, source = passing_rows(engine, select) or transient_rows(engine, select)
+        columns, source = streaming_rows(engine, select) or transient_rows(engine, select)
     except SqlError as error:
         raise error.in_statement(text) from error.__cause__
     limit = statement.args.get("limit")

@@ -9,7 +9,7 @@ from duolog.ksql.statements.state import Done, PersistentQuery
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.words import UNITS
 from duolog.runtime.sql.answers import Answer, Message, Rows
-from duolog.runtime.sql.persistent.keeper import LiveQuery
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 
 if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade import Upgrade

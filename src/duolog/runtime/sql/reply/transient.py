@@ -17,7 +17,7 @@ from sqlglot import exp
 from duolog.core.errors import SerdeError
 from duolog.ksql import settings
 from duolog.ksql.catalog.properties import SELECTED, Properties
-from duolog.ksql.compatibility.beyond import changes_of
+from duolog.ksql.compatibility.extensions import changes_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.query.planner import Planned, plan_query
@@ -31,7 +31,7 @@ from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.needs import Engine, Planning
-from duolog.runtime.sql.reply.pushed import Coming
+from duolog.runtime.sql.reply.row_source import RowSource
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
@@ -47,7 +47,7 @@ _ITEM: Final = "DUOLOG_ITEM_{}"
 
 def transient_rows(
     engine: Engine, select: exp.Select
-) -> tuple[tuple[tuple[str, str], ...], Coming]:
+) -> tuple[tuple[tuple[str, str], ...], RowSource]:
     """Return columns and rows of a query, which runs from now on.
 
     Raises:

@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import Producer
 
-from duolog.runtime.sql.persistent.keeper import LiveQuery
 from duolog.runtime.sql.persistent.query_states import QueryStates, read_states, states_topic_of
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
 
 

@@ -14,7 +14,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.queries import pushed_select
 from duolog.runtime.sql.answers import Message, Rows
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.reply.pushed import PushedRows
+from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.runtime.sql.reply.transient import Chosen
 from duolog.testing.cluster import EmbeddedCluster
 

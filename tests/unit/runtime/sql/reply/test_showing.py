@@ -4,7 +4,7 @@ import pytest
 
 from duolog.ksql.catalog.catalog import SourceInfo, SqlFormat
 from duolog.runtime.sql.answers import Rows
-from duolog.runtime.sql.persistent.keeper import LiveQuery, LiveState
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
 from duolog.runtime.sql.reply.showing import with_reason
 
 JSON = SqlFormat("JSON")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
-from duolog.runtime.sql.command_log.ledger import Ledger
+from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.errors import CommandDamaged
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Records:
         yield from enumerate(self._commands)
 
 
-def ledger(*commands: Command) -> Ledger:
-    return Ledger(cast("CommandTopic", Records(*commands)))
+def replayed(*commands: Command) -> ReplayedCatalog:
+    return ReplayedCatalog(cast("CommandTopic", Records(*commands)))
 
 
 def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.M
 def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, topic: str) -> None:
     prefix = {"ksql.output.topic.name.prefix": "eu-"}
     far = Command("CREATE STREAM far AS SELECT * FROM rides;", 0, prefix, rules=rules)
-    found = ledger(Command(PLAIN, FIRST), far)
+    found = replayed(Command(PLAIN, FIRST), far)
 
     found.follow()
 
@@ -68,12 +68,12 @@ def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, 
 def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -> None:
     begin, made = Command(source, FIRST), Command(statement, 0, STRICT)
 
-    older = ledger(begin, replace(made, rules=1))
+    older = replayed(begin, replace(made, rules=1))
     older.follow()
 
     assert "N" in older.catalog.sources
     with pytest.raises(CommandDamaged, match="offset 1"):
-        ledger(begin, made).follow()
+        replayed(begin, made).follow()
 
 
 def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
@@ -81,24 +81,24 @@ def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
         "');", "', timestamp='at', timestamp_format='{');"
     )
 
-    older = ledger(Command(timed, FIRST, rules=2))
+    older = replayed(Command(timed, FIRST, rules=2))
     older.follow()
 
     assert "RIDES" in older.catalog.sources
     with pytest.raises(CommandDamaged, match="offset 0"):
-        ledger(Command(timed, FIRST)).follow()
+        replayed(Command(timed, FIRST)).follow()
 
 
 def test_a_key_of_a_map_that_is_an_array_is_not_refused_where_it_was_accepted() -> None:
     mapped = Command(PLAIN.replace("km INT", "m MAP<STRING, INT>"), FIRST)
     made = Command("CREATE STREAM n AS SELECT id, m[ARRAY['a']] AS x FROM rides;", 0)
 
-    older = ledger(mapped, replace(made, rules=2))
+    older = replayed(mapped, replace(made, rules=2))
     older.follow()
 
     assert "N" in older.catalog.sources
     with pytest.raises(CommandDamaged, match="has no item"):
-        ledger(mapped, made).follow()
+        replayed(mapped, made).follow()
 
 
 def test_an_aggregate_that_replaced_one_of_the_same_state_is_not_refused_where_it_was_accepted() -> (
@@ -108,12 +108,12 @@ def test_an_aggregate_that_replaced_one_of_the_same_state_is_not_refused_where_i
     made = Command(counted, 0, STRICT)
     other = Command(counted.replace("TABLE", "OR REPLACE TABLE").replace("(*)", "(1)"), 1, STRICT)
 
-    older = ledger(Command(PLAIN, FIRST), made, replace(other, rules=2))
+    older = replayed(Command(PLAIN, FIRST), made, replace(other, rules=2))
     older.follow()
 
     assert "COUNT(1)" in older.catalog.sources["N"].statement
     with pytest.raises(CommandDamaged, match="matching aggregationFunctions"):
-        ledger(Command(PLAIN, FIRST), made, other).follow()
+        replayed(Command(PLAIN, FIRST), made, other).follow()
 
 
 _ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
@@ -132,7 +132,7 @@ _ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
 def test_a_statement_that_was_accepted_before_runs_on(
     statement: str, given: dict[str, str]
 ) -> None:
-    found = ledger(Command(PLAIN, FIRST), Command(statement, 0, given, rules=1))
+    found = replayed(Command(PLAIN, FIRST), Command(statement, 0, given, rules=1))
 
     found.follow()
 
@@ -142,10 +142,10 @@ def test_a_statement_that_was_accepted_before_runs_on(
 @pytest.mark.parametrize("call", ["CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)"])
 def test_calls_of_nothing_but_nulls_are_refused_in_strict_compatibility_only(call: str) -> None:
     made = Command(_ONLY_NULLS.format(call), 0)
-    found = ledger(Command(PLAIN, FIRST), made)
+    found = replayed(Command(PLAIN, FIRST), made)
 
     found.follow()
 
     assert "N" in found.catalog.sources
     with pytest.raises(CommandDamaged, match="ambiguous method parameters"):
-        ledger(Command(PLAIN, FIRST), replace(made, properties=STRICT)).follow()
+        replayed(Command(PLAIN, FIRST), replace(made, properties=STRICT)).follow()

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
 from duolog.core.raised import raised
-from duolog.runtime.sql.command_log.wanted import Wanted
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 
 if TYPE_CHECKING:
     from duolog.engine.progress import Progress
@@ -41,7 +41,7 @@ _WELL_AFTER_S: Final = 60.0
 """Who runs for so long has got over its failures."""
 
 
-class RunningOne(Protocol):
+class ManagedQuery(Protocol):
     """A started query, as `duolog.engine` gives it."""
 
     @property
@@ -56,7 +56,7 @@ class RunningOne(Protocol):
 class Starter(Protocol):
     """Starts queries, and forgets what they kept. Threads: any."""
 
-    def start(self, wanted: Wanted) -> RunningOne:
+    def start(self, wanted: DesiredQuery) -> ManagedQuery:
         """Start a query; one that replaces another stops that, which may run, when it takes its place.
 
         Raises DuologError.
@@ -97,9 +97,9 @@ class LiveQuery:
 
 @dataclass(slots=True)
 class _Life:
-    wanted: Wanted
-    starting: "Future[RunningOne] | None" = None
-    running: RunningOne | None = None
+    wanted: DesiredQuery
+    starting: "Future[ManagedQuery] | None" = None
+    running: ManagedQuery | None = None
     is_replaced: bool = False
     """Whether what runs is the one before, until what is wanted has taken its place."""
     error: str = ""
@@ -109,7 +109,7 @@ class _Life:
     """When it may start again."""
 
 
-class Keeper:
+class QuerySupervisor:
     """Starts and stops queries until what runs is what is wanted.
 
     Args:
@@ -128,7 +128,7 @@ class Keeper:
         self._pauses = pauses
         self._each_look = each_look
         self._lives: dict[str, _Life] = {}
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, DesiredQuery] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -139,10 +139,10 @@ class Keeper:
         assert self._thread is None, "it keeps already"
         for checkpoint in ended:
             self._starter.forget(checkpoint)
-        self._thread = threading.Thread(target=self._run, name="duolog-sql-keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="duolog-sql-supervisor", daemon=True)
         self._thread.start()
 
-    def want(self, queries: Mapping[str, Wanted]) -> None:
+    def want(self, queries: Mapping[str, DesiredQuery]) -> None:
         """Say which queries are to run from now on, by their ids."""
         with self._changed:
             self._wanted = dict(queries)
@@ -242,12 +242,12 @@ class Keeper:
                     self._lives[query_id] = life
             self._bring_on(life, one)
 
-    def _is_gone(self, query_id: str, wanted: Mapping[str, Wanted]) -> bool:
+    def _is_gone(self, query_id: str, wanted: Mapping[str, DesiredQuery]) -> bool:
         """Tell if a query has ended for good; another one of its id may be wanted."""
         now = wanted.get(query_id)
         return now is None or now.before != self._lives[query_id].wanted.before
 
-    def _bring_on(self, life: _Life, wanted: Wanted) -> None:
+    def _bring_on(self, life: _Life, wanted: DesiredQuery) -> None:
         """Take a query one step nearer to what is wanted of it; a start that is going on comes to its end first."""
         if _is_starting(life):
             return
@@ -267,7 +267,7 @@ class Keeper:
         if (life.running is None or life.is_replaced) and now >= life.due_at:
             self._start(life)
 
-    def _change(self, life: _Life, wanted: Wanted) -> None:
+    def _change(self, life: _Life, wanted: DesiredQuery) -> None:
         """See to the end of what ran so far, unless its successor does."""
         replaced = life.wanted.query.planned is not wanted.query.planned
         paused = wanted.query.state == "PAUSED"
@@ -285,11 +285,11 @@ class Keeper:
         life.starting = self._starts.submit(self._starter.start, life.wanted)
         life.starting.add_done_callback(self._tell_of_change)
 
-    def _tell_of_change(self, _started: "Future[RunningOne]") -> None:
+    def _tell_of_change(self, _started: "Future[ManagedQuery]") -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _take_started(self, life: _Life, started: "Future[RunningOne]") -> None:
+    def _take_started(self, life: _Life, started: "Future[ManagedQuery]") -> None:
         before = life.running
         try:
             life.running = started.result()
@@ -342,7 +342,7 @@ def _stop(life: _Life) -> None:
             one.stop()
 
 
-def _not_started(wanted: Wanted) -> LiveState:
+def _not_started(wanted: DesiredQuery) -> LiveState:
     return "PAUSED" if wanted.query.state == "PAUSED" else "STARTING"
 
 

@@ -16,7 +16,7 @@ TABLE: Final = "passing"
 """The table of DuckDB that the records stand in."""
 
 
-class PassingRecords(TopicReader):
+class ScannedRecords(TopicReader):
     """Reads records of a source, and has a table of DuckDB to answer queries over some of them."""
 
     def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
@@ -29,7 +29,7 @@ class PassingRecords(TopicReader):
         self._closed = False
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        """Return what has come, as `Coming`."""
+        """Return what has come, as `RowSource`."""
         raise NotImplementedError
 
     def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:

@@ -13,15 +13,15 @@ from sqlglot import exp
 from duolog.core.errors import SerdeError
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.compatibility.beyond import beyond_column
+from duolog.ksql.compatibility.extensions import extension_column
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import Query, is_aggregate
 from duolog.runtime.sql.needs import Engine
-from duolog.runtime.sql.reply.passing_records import TABLE, PassingRecords
-from duolog.runtime.sql.reply.passing_table import PassingTable, Watched
-from duolog.runtime.sql.reply.pushed import Coming
+from duolog.runtime.sql.reply.row_source import RowSource
+from duolog.runtime.sql.reply.scanned_records import TABLE, ScannedRecords
+from duolog.runtime.sql.reply.scanned_table import ScannedTable, Watched
 from duolog.runtime.sql.tables.source_rows import SourceRows
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct", "with_")
 
 
-def passing_rows(
+def streaming_rows(
     engine: Engine, select: exp.Select
-) -> tuple[tuple[tuple[str, str], ...], Coming] | None:
+) -> tuple[tuple[tuple[str, str], ...], RowSource] | None:
     """Return columns and rows of a query that keeps nothing; None where another one must run it.
 
     Raises:
@@ -53,11 +53,11 @@ def passing_rows(
         return None
     latest = engine.session.state.settings[settings.OFFSET_RESET] == "latest"
     client = {"bootstrap.servers": engine.bootstrap}
-    rows: PassingRecords
+    rows: ScannedRecords
     if source.is_table:
-        rows = PassingTable(records, Watched.of(plain, translator), client, present=latest)
+        rows = ScannedTable(records, Watched.of(plain, translator), client, present=latest)
     else:
-        rows = _PassingRows(records, query, client, latest=latest)
+        rows = _ScannedStream(records, query, client, latest=latest)
     rows.__enter__()
     columns = tuple((one.name, sql_name(one.type)) for one in query.columns)
     return columns, rows
@@ -75,12 +75,12 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
     source = engine.catalog.sources.get(table.name)
     if source is None or not source.is_of_one_topic:
         return None
-    if engine.session.state.settings.strict and beyond_column(select, source) is not None:
+    if engine.session.state.settings.strict and extension_column(select, source) is not None:
         return None
     return source
 
 
-class _PassingRows(PassingRecords):
+class _ScannedStream(ScannedRecords):
     """Answers the query over the records of a stream."""
 
     def __init__(

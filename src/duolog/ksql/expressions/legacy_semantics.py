@@ -16,7 +16,7 @@ from duolog.ksql.settings import CAST, SUBSTRING, Settings
 Rewrite = Callable[[exp.Expression], exp.Expression]
 
 
-def with_old_ways(node: exp.Expression, settings: Settings) -> exp.Expression:
+def with_legacy_semantics(node: exp.Expression, settings: Settings) -> exp.Expression:
     """Return a statement as it is meant under settings: itself, if they ask for nothing."""
     rewrites: list[Rewrite] = []
     if settings.truth(SUBSTRING):

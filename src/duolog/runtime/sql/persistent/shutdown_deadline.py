@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def in_order_for(seconds: float, force: Callable[[], None]) -> Iterator[None]:
+def shutdown_deadline(seconds: float, force: Callable[[], None]) -> Iterator[None]:
     """Call `force` from another thread where the block takes longer, and at once where it is interrupted."""
     timer = threading.Timer(seconds, force)
     timer.daemon = True

@@ -48,7 +48,7 @@ def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: st
         )
 
 
-def beyond_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
+def extension_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
     """Return where a query names the topic of its records, by a name that ksqlDB takes for a column's; None if it does not."""
     if ROWTOPIC in {column.name for column in source.columns}:
         return None

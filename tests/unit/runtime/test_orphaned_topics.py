@@ -3,8 +3,8 @@
 import pytest
 
 from duolog.engine.errors import CheckpointInUse
-from duolog.runtime import remains
-from duolog.runtime.remains import ensure_runs_nowhere
+from duolog.runtime import orphaned_topics
+from duolog.runtime.orphaned_topics import ensure_runs_nowhere
 
 
 def test_topics_of_an_application_that_runs_with_another_data_directory_are_left_alone(
@@ -12,7 +12,7 @@ def test_topics_of_an_application_that_runs_with_another_data_directory_are_left
 ) -> None:
     """With a data directory that was mistyped it would lose its changelogs while it writes them."""
     others = [{"application_id": "shop-2", "pid": 4710}, {"application_id": "shop", "pid": 4711}]
-    monkeypatch.setattr(remains, "look_at_others", lambda: others)
+    monkeypatch.setattr(orphaned_topics, "list_applications", lambda: others)
 
     with pytest.raises(CheckpointInUse) as caught:
         ensure_runs_nowhere("shop")

@@ -23,14 +23,14 @@ from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Command, Offsets
-from duolog.runtime.sql.command_log.wanted import Wanted, checkpoint_of
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery, checkpoint_of
 from duolog.runtime.sql.errors import CommandDamaged
 
 _ATTEMPTS: Final = 10
 _READ_S: Final = 15.0
 
 
-class Ledger:
+class ReplayedCatalog:
     """The catalog and the queries of a service, as its command topic has them."""
 
     def __init__(self, topic: CommandTopic) -> None:
@@ -38,7 +38,7 @@ class Ledger:
         self.catalog = Catalog()
         self.session = SqlSession(self.catalog)
         self._starts: dict[str, Offsets] = {}
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, DesiredQuery] = {}
         self.ended: set[str] = set()
         """The checkpoints of queries that have ended for good."""
         self._endings: dict[str, int] = {}
@@ -51,13 +51,13 @@ class Ledger:
         return self.session.state
 
     @property
-    def wanted(self) -> Mapping[str, Wanted]:
+    def wanted(self) -> Mapping[str, DesiredQuery]:
         """The queries that are to run, the same objects as long as nothing of them has changed."""
         for query_id, query in self.state.queries.items():
             known = self._wanted.get(query_id)
             if known is None or known.query is not query:
                 starts = self._starts.get(query_id, {})
-                self._wanted[query_id] = Wanted(query, starts, self._endings.get(query_id, 0))
+                self._wanted[query_id] = DesiredQuery(query, starts, self._endings.get(query_id, 0))
         for gone in self._wanted.keys() - self.state.queries.keys():
             del self._wanted[gone]
         return {query_id: self._wanted[query_id] for query_id in self.state.queries}

@@ -11,7 +11,7 @@ _REPLACES: Final = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredQuery:
     """A query that is to run, or to be paused."""
 
     query: PersistentQuery

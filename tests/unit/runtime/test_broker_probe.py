@@ -8,8 +8,8 @@ from threading import Thread
 
 import pytest
 
+from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.reach import ensure_reachable
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from duolog.engine.epochs import marker_topic
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.marker_topic import is_marker
 from duolog.engine.settings import EngineConfig
-from duolog.runtime.metrics.here import look_at_others
+from duolog.runtime.metrics.local_registry import list_applications
 from duolog.runtime.states import internal_topics
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class OrphanedTopics:
     """What one application has left."""
 
     internal_topics: list[str]
@@ -28,7 +28,9 @@ class Remains:
     """What it has read, as far as that is known."""
 
 
-def find_remains(config: EngineConfig, application_id: str, there: Collection[str]) -> Remains:
+def find_orphaned_topics(
+    config: EngineConfig, application_id: str, there: Collection[str]
+) -> OrphanedTopics:
     """Return what an application has left; `there` are the topics that exist.
 
     Raises:
@@ -42,12 +44,12 @@ def find_remains(config: EngineConfig, application_id: str, there: Collection[st
     if not fixed and _marks_epochs(config, application_id, there):
         names = dict.fromkeys([marker_topic(application_id)])
     sources = fixed[-1].get("topics", {}) if fixed else {}
-    return Remains([name for name in names if name in there], sorted(sources))
+    return OrphanedTopics([name for name in names if name in there], sorted(sources))
 
 
 def ensure_runs_nowhere(application_id: str) -> None:
     """Raise CheckpointInUse where a process of this user runs the application, with whatever data directory."""
-    for other in look_at_others():
+    for other in list_applications():
         if other["application_id"] == application_id:
             raise CheckpointInUse(
                 f'application "{application_id}" runs in another process',

@@ -59,7 +59,7 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
     """
     deadline = time.monotonic() + patience_s
     told = False
-    while problems := problems_of(bootstrap_servers, then=speak):
+    while problems := probe(bootstrap_servers, then=speak):
         if SILENT not in problems or time.monotonic() >= deadline:
             raise BrokerUnavailable(
                 f"no broker answers at {bootstrap_servers}",
@@ -71,7 +71,7 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
             told = True
 
 
-def problems_of(
+def probe(
     bootstrap_servers: str,
     then: Callable[[socket.socket], str] = _nothing,
     speak_s: float = _SPEAK_S,

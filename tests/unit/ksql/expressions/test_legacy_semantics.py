@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from sqlglot import exp
 
-from duolog.ksql.expressions.old_ways import with_old_ways
+from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.settings import Settings
 from duolog.runtime.sql.duck.queries import Translator, source_columns
@@ -35,7 +35,7 @@ def ask() -> Ask:
 
     def answer(expression: str) -> object:
         (node,) = parse(" ".join(["SELECT", expression, "AS found FROM t;"]))
-        asked = with_old_ways(node, settings)
+        asked = with_legacy_semantics(node, settings)
         assert isinstance(asked, exp.Query)
         query = Translator(session.catalog, lambda source: source.name).query(asked)
         ((found,),) = answered(connection, query)
@@ -67,7 +67,7 @@ def test_a_setting_brings_the_old_meaning_back(ask: Ask, expression: str, value:
 def test_without_a_setting_a_statement_stays_as_it_is() -> None:
     (node,) = parse("SELECT SUBSTRING(s, 1), CAST(n AS STRING) FROM t;")
 
-    assert with_old_ways(node, Settings()) is node
+    assert with_legacy_semantics(node, Settings()) is node
 
 
 def test_a_persistent_query_has_the_meaning_of_its_session() -> None:

@@ -39,7 +39,7 @@ Entry = tuple[int, Row]
 """A row, and the number by which DuckDB knows it."""
 
 
-class PresentTable(TopicReader):
+class MaterializedTable(TopicReader):
     """The rows of one table by key; those of a windowed one by key and bounds."""
 
     def __init__(self, source: SourceInfo, client: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ class _StreamRecords(TopicReader):
         self._duck.add(range(len(rows)), rows)
 
 
-class PresentRows:
+class MaterializedTables:
     """Tables that were asked for, and the database that answers what is no look-up by key.
 
     Args:
@@ -169,12 +169,12 @@ class PresentRows:
 
     def __init__(self, client: Mapping[str, str]) -> None:
         self._client = client
-        self._tables: dict[str, PresentTable] = {}
+        self._tables: dict[str, MaterializedTable] = {}
         self._names: dict[str, str] = {}
         self._numbers = count()
         self._connection: Any = None
 
-    def table(self, source: SourceInfo) -> PresentTable:
+    def table(self, source: SourceInfo) -> MaterializedTable:
         """Return a table with all that its topic has at this moment.
 
         Raises:
@@ -195,14 +195,14 @@ class PresentRows:
         _warn_of_skipped(table, source)
         return table
 
-    def _opened(self, source: SourceInfo) -> PresentTable:
+    def _opened(self, source: SourceInfo) -> MaterializedTable:
         """Return the rows of a table as far as they were read; of another one of its name they are forgotten."""
         table = self._tables.get(source.name)
         if table is not None and table.source == source:
             return table
         if table is not None:
             self._forget(source.name)
-        table = PresentTable(source, self._client)
+        table = MaterializedTable(source, self._client)
         table.__enter__()
         self._tables[source.name] = table
         self._names[source.name] = f"t{next(self._numbers)}"
@@ -284,7 +284,7 @@ def _read_whole(reader: TopicReader) -> None:
         )
 
 
-def _warn_of_skipped(reader: "PresentTable | _StreamRecords", source: SourceInfo) -> None:
+def _warn_of_skipped(reader: "MaterializedTable | _StreamRecords", source: SourceInfo) -> None:
     if reader.skipped:
         logger.warning("%d records of topic %s could not be read", reader.skipped, source.topic)
         reader.skipped = 0

@@ -18,7 +18,7 @@ from sqlglot import exp
 from duolog.core.errors import SerdeError
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.selects import Query
-from duolog.runtime.sql.reply.passing_records import PassingRecords
+from duolog.runtime.sql.reply.scanned_records import ScannedRecords
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.serde.row import Row
 
@@ -71,7 +71,7 @@ class _Change(NamedTuple):
     """None: it goes."""
 
 
-class PassingTable(PassingRecords):
+class ScannedTable(ScannedRecords):
     """Answers the query over the rows of a table as they change.
 
     Args:

@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from duolog.engine.metrics import Metrics
-from duolog.runtime.metrics import here
+from duolog.runtime.metrics import local_registry
 from unit.engine.metrics_samples import whole
 
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(here, "_tells", [])
-    monkeypatch.setattr(here, "applications_here", lambda: [whole()])
+    monkeypatch.setattr(local_registry, "_tells", [])
+    monkeypatch.setattr(local_registry, "local_applications", lambda: [whole()])
     return tmp_path / "duolog"
 
 
 def test_what_runs_in_a_process_is_seen_by_others(runtime: Path) -> None:
-    here.tell_others()
-    here.tell_others()
+    local_registry.register_process()
+    local_registry.register_process()
 
-    (told,) = here.look_at_others()
+    (told,) = local_registry.list_applications()
 
     assert told["pid"] == os.getpid()
     assert Metrics.from_json(told) == whole()
@@ -36,7 +36,7 @@ def test_the_socket_of_a_process_that_has_gone_is_removed(runtime: Path) -> None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
         gone.bind(str(left))
 
-    assert here.look_at_others() == []
+    assert local_registry.list_applications() == []
     assert not left.exists()
 
 
@@ -44,9 +44,9 @@ def test_a_directory_that_others_may_write_to_is_not_believed(runtime: Path) -> 
     runtime.mkdir()
     runtime.chmod(0o777)
 
-    here.tell_others()
+    local_registry.register_process()
 
-    assert here.look_at_others() == []
+    assert local_registry.list_applications() == []
     assert list(runtime.iterdir()) == []
 
 
@@ -57,6 +57,6 @@ def test_where_no_socket_can_be_an_application_runs_all_the_same(
     long.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
 
-    here.tell_others()
+    local_registry.register_process()
 
-    assert here.look_at_others() == []
+    assert local_registry.list_applications() == []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol, Self
 
 
-class Coming(Protocol):
+class RowSource(Protocol):
     """Where rows come from; used by one thread at a time."""
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
@@ -29,7 +29,7 @@ _WAIT_S = 0.1
 class PushedRows(Iterator[tuple[object, ...]]):
     """The rows of a source, as far as a limit goes; the source is closed behind the last one."""
 
-    def __init__(self, source: Coming, limit: int | None = None) -> None:
+    def __init__(self, source: RowSource, limit: int | None = None) -> None:
         self._source = source
         self._left = limit
         self.limited = limit is not None

@@ -31,7 +31,7 @@ _lock: Final = threading.Lock()
 _tells: list[Path] = []
 
 
-def applications_here() -> "list[Metrics]":
+def local_applications() -> "list[Metrics]":
     """Return the applications that run in this process, by name."""
     # Imported here: who tells has loaded them, who looks need not.
     from duolog.engine.engine import running_queries  # noqa: PLC0415
@@ -40,7 +40,7 @@ def applications_here() -> "list[Metrics]":
     return [metrics_of(query) for query in running_queries()]
 
 
-def tell_others() -> None:
+def register_process() -> None:
     """Let other processes of this user see what runs here, from now on. Where that cannot be, nothing is said."""
     with _lock:
         if _tells:
@@ -59,7 +59,7 @@ def tell_others() -> None:
         threading.Thread(target=_answer, args=(listening,), name="duolog-top", daemon=True).start()
 
 
-def look_at_others() -> list[dict[str, Any]]:
+def list_applications() -> list[dict[str, Any]]:
     """Return the applications of all processes of this user on this machine: `Metrics.to_json`, and `pid`.
 
     A process that does not answer in time is left out.
@@ -117,7 +117,7 @@ def _answer(listening: socket.socket) -> None:
         with accepted:
             accepted.settimeout(_LOOK_TIMEOUT_S)
             try:
-                told = json.dumps([one.to_json() for one in applications_here()])
+                told = json.dumps([one.to_json() for one in local_applications()])
                 accepted.sendall(told.encode())
             except Exception as error:  # noqa: BLE001 - the next one who looks may be luckier
                 logger.debug("a look has failed", extra={"reason": str(error)})

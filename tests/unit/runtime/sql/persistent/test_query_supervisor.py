@@ -1,0 +1,300 @@
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from duolog.ksql.session import PersistentQuery, SqlSession
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.persistent.query_supervisor import Pauses, QuerySupervisor
+from unit.runtime.sql.living import FakeQuery, FakeStarter
+
+WAIT_S = 60.0
+TEXT = """
+CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='json', partitions=1);
+CREATE STREAM one AS SELECT * FROM s;
+CREATE STREAM two AS SELECT * FROM s;
+"""
+ONE, TWO = "CSAS_ONE_0", "CSAS_TWO_1"
+
+
+def queries() -> dict[str, PersistentQuery]:
+    session = SqlSession()
+    list(session.run(TEXT))
+    return session.state.queries
+
+
+@pytest.fixture
+def starter() -> FakeStarter:
+    return FakeStarter()
+
+
+@pytest.fixture
+def supervisor(starter: FakeStarter) -> Iterator[QuerySupervisor]:
+    supervisor = QuerySupervisor(starter, Pauses(0.2, 60.0))
+    supervisor.start()
+    yield supervisor
+    supervisor.close()
+
+
+def wait_for(supervisor: QuerySupervisor, done: Callable[[], bool]) -> None:
+    assert supervisor.wait_until(done, WAIT_S)
+
+
+def test_what_is_wanted_runs_and_what_is_not_is_stopped_and_forgotten(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    wanted = {name: DesiredQuery(query, {"t": {0: 5}}) for name, query in queries().items()}
+    supervisor.want(wanted)
+    assert supervisor.wait_settled(WAIT_S)
+    assert [live.state for live in supervisor.live_all()] == ["RUNNING", "RUNNING"]
+    assert starter.offsets[ONE] == {"t": {0: 5}}
+
+    supervisor.want({TWO: wanted[TWO]})
+
+    assert supervisor.wait_gone([ONE], WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert not starter.running[TWO].has_ended
+    assert starter.forgotten == [ONE]
+
+
+def test_a_query_that_fails_harms_no_other_and_starts_again_behind_growing_pauses(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    starter.refused[ONE] = "its topic is gone"
+    began = time.monotonic()
+    supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
+    assert supervisor.wait_settled(WAIT_S)
+    failed = supervisor.live(ONE)
+    assert failed is not None
+    assert (failed.state, failed.error) == ("ERROR", "its topic is gone")
+
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 3)
+
+    assert time.monotonic() - began >= 0.2 + 0.4
+    assert starter.starts.count(TWO) == 1
+
+    del starter.refused[ONE]
+    wait_for(supervisor, lambda: ONE in starter.running)
+    wait_for(supervisor, lambda: getattr(supervisor.live(ONE), "state", "") == "RUNNING")
+    again = supervisor.live(ONE)
+    assert again is not None
+    assert again.error == "its topic is gone", "the last error stays until it has run for a while"
+
+
+def test_a_query_that_fails_while_it_runs_keeps_its_error(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
+    assert supervisor.wait_settled(WAIT_S)
+
+    starter.running[TWO].fail("a sum has overflowed")
+
+    wait_for(supervisor, lambda: starter.starts.count(TWO) == 2)
+    live = supervisor.live(TWO)
+    assert live is not None
+    assert (live.failures, live.error) == (1, "a sum has overflowed")
+
+
+def test_a_paused_query_stops_keeps_its_state_and_goes_on(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    of = queries()
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    assert supervisor.wait_settled(WAIT_S)
+
+    supervisor.want({ONE: DesiredQuery(replace(of[ONE], state="PAUSED"))})
+    assert supervisor.wait_settled(WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert [live.state for live in supervisor.live_all()] == ["PAUSED"]
+    assert starter.forgotten == []
+
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 2)
+
+
+def test_a_query_with_another_plan_takes_the_place_of_the_old_one(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    of = queries()
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    assert supervisor.wait_settled(WAIT_S)
+    first = starter.running[ONE]
+
+    supervisor.want({ONE: DesiredQuery(replace(of[ONE], planned=of[TWO].planned))})
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 2)
+
+    assert first.has_ended
+    assert starter.plans == [of[ONE].planned.plan, of[TWO].planned.plan]
+    assert starter.forgotten == [], "its state is what the new one goes on from"
+
+
+class ReplacingStarter(FakeStarter):
+    """Starts the second query of an id when it is let, and tells whether the first one runs then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_start = threading.Event()
+        self.ran: list[bool] = []
+
+    def start(self, wanted: DesiredQuery) -> FakeQuery:
+        if (before := self.running.get(wanted.query.id)) is not None:
+            assert self.may_start.wait(WAIT_S)
+            self.ran.append(not before.has_ended)
+        return super().start(wanted)
+
+
+def replacing(of: dict[str, PersistentQuery]) -> DesiredQuery:
+    statement = "CREATE OR REPLACE STREAM one AS SELECT * FROM s;"
+    return DesiredQuery(replace(of[ONE], planned=of[TWO].planned, statement=statement))
+
+
+def test_a_query_that_is_replaced_runs_until_its_successor_takes_its_place() -> None:
+    of, starter = queries(), ReplacingStarter()
+    supervisor = QuerySupervisor(starter, Pauses(0.2, 60.0))
+    supervisor.start()
+    try:
+        supervisor.want({ONE: DesiredQuery(of[ONE])})
+        assert supervisor.wait_settled(WAIT_S)
+        first = starter.running[ONE]
+
+        supervisor.want({ONE: replacing(of)})
+        assert not supervisor.wait_settled(0.5)
+        live = supervisor.live(ONE)
+        assert live is not None
+        assert (live.state, first.has_ended) == ("RUNNING", False)
+        starter.may_start.set()
+        assert supervisor.wait_settled(WAIT_S)
+
+        assert starter.ran == [True]
+        assert first.has_ended
+        assert starter.running[ONE] is not first
+        assert not starter.running[ONE].has_ended
+    finally:
+        supervisor.close()
+
+
+def test_a_query_whose_successor_does_not_start_goes_on_and_is_replaced_later(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    of = queries()
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    assert supervisor.wait_settled(WAIT_S)
+    first = starter.running[ONE]
+    starter.refused[ONE] = "its topic is gone"
+
+    supervisor.want({ONE: replacing(of)})
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 3)
+    live = supervisor.live(ONE)
+    assert live is not None
+    assert (live.state, live.error) == ("RUNNING", "its topic is gone")
+    assert not first.has_ended
+
+    del starter.refused[ONE]
+    wait_for(supervisor, lambda: starter.running[ONE] is not first)
+    wait_for(supervisor, lambda: first.has_ended)
+
+
+def test_a_query_that_is_paused_while_it_is_replaced_stops(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    of = queries()
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    assert supervisor.wait_settled(WAIT_S)
+    starter.refused[ONE] = "its topic is gone"
+    wanted = replacing(of)
+    supervisor.want({ONE: wanted})
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 2)
+
+    supervisor.want({ONE: DesiredQuery(replace(wanted.query, state="PAUSED"))})
+
+    wait_for(supervisor, lambda: starter.running[ONE].has_ended)
+    assert supervisor.wait_settled(WAIT_S)
+    assert [live.state for live in supervisor.live_all()] == ["PAUSED"]
+
+
+def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStarter) -> None:
+    supervisor = QuerySupervisor(starter)
+    supervisor.want({ONE: DesiredQuery(queries()[ONE])})
+    supervisor.start()
+    assert supervisor.wait_settled(WAIT_S)
+
+    supervisor.close()
+
+    assert starter.running[ONE].has_ended
+    assert starter.forgotten == []
+
+
+def test_a_query_that_is_made_again_at_once_has_nothing_of_the_one_that_ended(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    """Between two looks of the supervisor the new one was taken for a replaced one, and went on from its state."""
+    query = queries()[ONE]
+    supervisor.want({ONE: DesiredQuery(query)})
+    assert supervisor.wait_settled(WAIT_S)
+
+    supervisor.want({ONE: DesiredQuery(query, before=1)})
+    assert supervisor.wait_settled(WAIT_S)
+
+    assert starter.forgotten == [ONE]
+    assert starter.checkpoints == [ONE, f"{ONE}~1"]
+
+
+class SlowStarter(FakeStarter):
+    """Starts none before so many are at it."""
+
+    def __init__(self, together: int) -> None:
+        super().__init__()
+        self.together = threading.Barrier(together)
+
+    def start(self, wanted: DesiredQuery) -> FakeQuery:
+        self.together.wait(WAIT_S)
+        return super().start(wanted)
+
+
+def test_queries_start_side_by_side() -> None:
+    """Fifty of them started one after the other."""
+    starter = SlowStarter(2)
+    supervisor = QuerySupervisor(starter)
+    supervisor.start()
+    supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
+
+    assert supervisor.wait_settled(WAIT_S)
+
+    assert [live.state for live in supervisor.live_all()] == ["RUNNING", "RUNNING"]
+    supervisor.close()
+
+
+def test_a_query_that_is_not_wanted_any_more_while_it_starts_is_stopped_and_forgotten() -> None:
+    starter = SlowStarter(2)
+    supervisor = QuerySupervisor(starter)
+    supervisor.start()
+    of = queries()
+    supervisor.want({ONE: DesiredQuery(of[ONE])})
+    wait_for(supervisor, lambda: starter.together.n_waiting == 1)
+
+    supervisor.want({TWO: DesiredQuery(of[TWO])})
+
+    assert supervisor.wait_gone([ONE], WAIT_S)
+    assert supervisor.wait_settled(WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert starter.forgotten == [ONE]
+    assert not starter.running[TWO].has_ended
+    supervisor.close()
+
+
+def test_a_close_stops_what_was_just_starting() -> None:
+    starter = SlowStarter(2)
+    supervisor = QuerySupervisor(starter)
+    supervisor.start()
+    supervisor.want({ONE: DesiredQuery(queries()[ONE])})
+    wait_for(supervisor, lambda: starter.together.n_waiting == 1)
+    closing = threading.Thread(target=supervisor.close)
+    closing.start()
+
+    starter.together.wait(WAIT_S)
+    closing.join(WAIT_S)
+
+    assert not closing.is_alive()
+    assert starter.running[ONE].has_ended
