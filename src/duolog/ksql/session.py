@@ -7,7 +7,6 @@ Who runs the statements reads `Done`: queries to start and to end, rows to write
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, Final
 
 from sqlglot import exp
@@ -19,6 +18,7 @@ from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.settings import Settings
+from duolog.ksql.statements.dispatch import STATEMENTS, create_as
 from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
@@ -109,7 +109,7 @@ class SqlSession:
 
     def _done(self, node: exp.Expression) -> Done:
         if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
-            return _CREATE_AS(self.state, node)
+            return create_as(self.state, node)
         if isinstance(node, nodes.AssertValues | nodes.AssertSource) and not self._of_tests:
             raise _only_in_tests(node)
         run = _STATEMENTS.get(type(node))
@@ -179,43 +179,13 @@ def _no_system(_state: SessionState, node: exp.Expression) -> Done:
     raise SqlError("ALTER SYSTEM is not supported.", hint="SET changes a property of this session.")
 
 
-def _in(module: str, name: str) -> Callable[[SessionState, Any], Done]:
-    """Return what runs a statement, of a module that is loaded with the first of them: SHOW STREAMS plans nothing."""
-
-    def run(state: SessionState, node: Any) -> Done:
-        found: Callable[[SessionState, Any], Done]
-        found = getattr(import_module(f"duolog.ksql.{module}"), name)
-        return found(state, node)
-
-    return run
-
-
-_CREATE_AS: Final = _in("statements.queries", "create_as")
 _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
-    nodes.CreateSource: _in("statements.definitions", "declare"),
-    nodes.CreateType: _in("statements.definitions", "create_type"),
-    nodes.DropType: _in("statements.definitions", "drop_type"),
-    nodes.DropSource: _in("statements.definitions", "drop"),
-    nodes.CreateFunction: _in("statements.function_definitions", "create_function"),
-    nodes.DropFunction: _in("statements.function_definitions", "drop_function"),
-    nodes.AlterSource: _in("statements.definitions", "alter"),
+    **STATEMENTS,
     nodes.AlterSystem: _no_system,
-    nodes.InsertSelect: _in("statements.queries", "insert_select"),
-    nodes.InsertValues: _in("statements.insert_values", "insert_values"),
-    nodes.DeleteRows: _in("statements.deleting", "delete_rows"),
-    exp.Select: _in("statements.queries", "select"),
-    nodes.QueryCommand: _in("statements.queries", "query_command"),
-    nodes.Show: _in("statements.listing", "show"),
-    nodes.Describe: _in("statements.listing", "describe"),
-    nodes.Explain: _in("statements.listing", "explain"),
     nodes.SetProperty: _set,
     nodes.UnsetProperty: _unset,
     nodes.Define: _define,
     nodes.Undefine: _undefine,
     nodes.RunScript: _run_script,
-    nodes.AssertTopic: _in("statements.claims", "assert_topic"),
-    nodes.AssertSchema: _in("statements.claims", "assert_schema"),
-    nodes.AssertSource: _in("statements.claims", "assert_source"),
-    nodes.AssertValues: _in("statements.insert_values", "assert_values"),
     nodes.ConnectorCommand: _no_connect,
 }
