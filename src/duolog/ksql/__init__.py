@@ -1,1 +1,1 @@
-"""SQL: ksqlDB's language, read by a sqlglot dialect of our own and bound to the logical plan."""
+"""Parse ksqlDB's SQL with a sqlglot dialect and turn it into logical plans. Start in `session`."""

@@ -1,4 +1,4 @@
-"""Errors of statements: what is wrong, where it stands, and the text around it."""
+"""Errors in SQL statements, with their position and the statement's text."""
 
 from typing import Literal, NamedTuple
 
@@ -17,9 +17,9 @@ class Place(NamedTuple):
 
 
 class SqlError(StatementError):
-    """A statement that cannot be read, or that cannot run.
+    """A statement that cannot be parsed or executed.
 
-    `message` is what ksqlDB says in that case, word for word where its users look for it.
+    `message` is ksqlDB's own text, word for word, wherever its users may search for that text.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class SqlError(StatementError):
         self.statement = statement
 
     def in_statement(self, statement: str) -> "SqlError":
-        """Remember the text of the statement that it is about, if it does not know it yet."""
+        """Attach the text of the failed statement, unless the error already has one."""
         self.statement = self.statement or statement
         return self
 
 
 def too_deep(statement: str) -> SqlError:
-    """Return the error of a statement whose parts stand in each other deeper than Python goes."""
+    """Return the error of a statement that is nested deeper than Python's recursion limit."""
     return SqlError(
         "the statement is nested too deeply",
         statement=statement,
@@ -53,6 +53,6 @@ def too_deep(statement: str) -> SqlError:
 
 
 def syntax_error(at: Place, what: str, statement: str) -> SqlError:
-    """Return the error of a text that is no statement."""
+    """Return the error of text that is not a statement."""
     message = f"line {at.line}:{at.column}: Syntax Error\n{what}\nStatement: {statement}"
     return SqlError(message, kind="syntax", at=at, statement=statement)

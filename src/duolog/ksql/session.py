@@ -1,8 +1,8 @@
-"""A session: statements in their order, over one catalog.
+"""Execute SQL statements in order, over one catalog.
 
-text ─▶ statements ─▶ catalog changed │ query planned │ row to insert │ rows that answer
+text ─▶ statements ─▶ changed catalog │ planned query │ row to insert │ rows to return
 
-Who runs the statements reads `Done`: queries to start and to end, rows to write, and what to show.
+The caller reads `Done`: the queries to start and stop, the rows to write, and the result to show.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ __all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
 
 class SqlSession:
-    """Runs statements over a catalog; what is to be executed is handed to whoever asked.
+    """Runs statements over a catalog, and returns to the caller what has to be executed.
 
     Example:
         >>> session = SqlSession()
@@ -43,7 +43,11 @@ class SqlSession:
         *,
         of_tests: bool = True,
     ) -> None:
-        """`of_tests`: whether ASSERT VALUES, ASSERT STREAM … are statements, which they are in files of tests."""
+        """Create a session.
+
+        `of_tests` allows ASSERT VALUES, ASSERT STREAM and ASSERT TABLE, which only test files may
+        use.
+        """
         self.state = SessionState(catalog or Catalog(), Settings(given))
         self._of_tests = of_tests
 
@@ -55,16 +59,16 @@ class SqlSession:
         """Run each statement of a text.
 
         Raises:
-            SqlError: one cannot be read, or cannot run; those before it have run.
+            SqlError: a statement cannot be parsed or executed. The statements before it have run.
         """
         for node, written in self.read(text):
             yield self.execute(node, written)
 
     def read(self, text: str) -> Iterator[tuple[exp.Expression, str]]:
-        """Yield each statement of a text, and how it is written; variables stand for what they are by then.
+        """Yield each statement and its source, with variables replaced by their current values.
 
         Raises:
-            SqlError: one cannot be read.
+            SqlError: a statement cannot be parsed.
         """
         if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
             for piece in pieces(text):
@@ -73,17 +77,17 @@ class SqlSession:
                 for node in parse(written):
                     yield node, written.strip()
         else:
-            # Read to its end before anything is run: a text with an error in it changes nothing.
+            # Parse the whole text before running anything, so that a syntax error changes nothing.
             found = parse(text)
             texts = [piece.strip() for piece in pieces(text) if not is_blank(piece)]
             for number, node in enumerate(found):
                 yield node, texts[number] if len(texts) == len(found) else ""
 
     def execute(self, node: exp.Expression, text: str = "") -> Done:
-        """Run a statement, which is written as `text`.
+        """Run a statement; `text` is its source.
 
         Raises:
-            SqlError: it cannot run; nothing has changed.
+            SqlError: the statement cannot be executed. Nothing has changed.
         """
         node.meta[TEXT] = text
         try:
@@ -94,7 +98,7 @@ class SqlSession:
         except RecursionError as error:
             raise too_deep(text) from error
         except StatementError as error:
-            # What the plan refuses is about the statement too.
+            # Errors of the plan are errors of this statement too.
             told = SqlError(error.message, detail=error.detail, hint=error.hint, statement=text)
             raise told from error
 
@@ -161,7 +165,7 @@ def _only_in_tests(node: nodes.AssertValues | nodes.AssertSource) -> SqlError:
 
 
 def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:
-    # The shell reads files; in a script ksqlDB's grammar has no such statement.
+    # Only the shell reads files. ksqlDB's grammar for scripts does not have this statement.
     raise SqlError(
         f"line 1:1: Syntax Error\nUnknown statement 'RUN'\nStatement: RUN SCRIPT '{node.this.name}';",
         kind="syntax",

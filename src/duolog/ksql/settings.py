@@ -1,4 +1,4 @@
-"""Settings of a session: what SET says, over what holds without it."""
+"""Settings of a session: the values of SET, on top of the defaults."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -14,30 +14,31 @@ SUBSTITUTION: Final = "ksql.variable.substitution.enable"
 REGISTRY: Final = "ksql.schema.registry.url"
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
-"""Whether the key of a stream is what is selected of it, in that order; else all of it must be selected."""
+"""If true, the columns selected as key are the key of a stream, in that order; else all must be."""
 OFFSET_RESET: Final = "auto.offset.reset"
 COMMIT_INTERVAL: Final = "commit.interval.ms"
 LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
 SET_LIMIT: Final = "ksql.functions.collect_set.limit"
 ANSWER_TIMEOUT: Final = "ksql.query.pull.timeout.ms"
-"""How long a query that answers rows may take; 0: without a limit."""
+"""Time limit of a pull query, in ms; 0: no limit."""
 ANSWER_MEMORY: Final = "ksql.query.pull.memory.bytes.max"
-"""How much memory the rows of an answer may take; 0: 80 % of the machine's."""
+"""Memory limit for the rows of a pull query, in bytes; 0: 80 % of the machine's memory."""
 DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
-"""The topic for records that the queries begun from now on cannot read or process; empty: the processing log has them."""
+"""Topic for records that new queries cannot read or process; empty: the processing log."""
 GUARANTEE: Final = "processing.guarantee"
-"""Of the queries begun from now on."""
+"""Applies to queries started from now on."""
 EXACTLY_ONCE: Final = "exactly_once_v2"
 COMPATIBILITY: Final = "ksql.compatibility"
-"""`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
+"""If `strict`, refuse what ksqlDB refuses and drop what it drops, even where Duolog need not."""
 
 RULES: Final = 3
-"""The rules by which statements are accepted.
+"""Version of the rules by which statements are accepted.
 
-1: without `OUTPUT_PREFIX`, the refusals of `refuses` and those that ask for `are_new`; 2: without those of `refuses_early`.
+Version 1 ignores `OUTPUT_PREFIX`, the refusals that ask for `refuses`, and those that ask for
+`are_new`. Version 2 ignores those that ask for `refuses_early`.
 """
 OUTPUT_PREFIX: Final = "ksql.output.topic.name.prefix"
-"""What the topic of a query's result begins with, unless KAFKA_TOPIC names it."""
+"""Prefix of the topic of a query's result, unless KAFKA_TOPIC names the topic."""
 TABLE_SCAN: Final = "ksql.query.pull.table.scan.enabled"
 RANGE_SCAN: Final = "ksql.query.pull.range.scan.enabled"
 LIMIT: Final = "ksql.query.pull.limit.clause.enabled"
@@ -80,7 +81,7 @@ _OF_SESSION: Final = frozenset(
         CAST,
     }
 )
-"""The properties that SET changes for the statements after it."""
+"""Properties that SET changes for the statements that follow."""
 _OF_START: Final = frozenset(
     {
         COMMIT_INTERVAL,
@@ -91,9 +92,9 @@ _OF_START: Final = frozenset(
         "ksql.query.retry.backoff.max.ms",
     }
 )
-"""The properties that are read once, when the statements' engine starts."""
+"""Properties that are read once, when the SQL engine starts."""
 _OF_STRICT: Final = frozenset({TABLE_SCAN, RANGE_SCAN, LIMIT})
-"""The properties that refuse statements, which Duolog does in strict compatibility only."""
+"""Properties that disable statements. Duolog applies them only in strict compatibility mode."""
 _CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
                   "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
 
@@ -101,16 +102,19 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     OFFSET_RESET: ("earliest", "latest"),
     GUARANTEE: ("at_least_once", EXACTLY_ONCE),
 }
-"""What a setting may say, where anything else would be taken for one of these."""
+"""Allowed values of settings for which any other value would act like one of these."""
 _COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY})
-"""The settings that must be whole numbers: with any other value no query would be answered."""
+"""Settings that must be whole numbers: with any other value, every pull query would fail."""
 
 
 class Settings:
-    """Settings by name, in ksqlDB's words."""
+    """Settings by name; the names are ksqlDB's."""
 
     def __init__(self, given: Mapping[str, str] | None = None, *, rules: int = RULES) -> None:
-        """`rules`: those by which statements are run; older ones mean what they meant when they were accepted."""
+        """Create settings.
+
+        With older `rules`, statements keep the meaning they had when they were accepted.
+        """
         self.given: dict[str, str] = dict(given or {})
         self._rules = rules
 
@@ -118,40 +122,40 @@ class Settings:
         return self.given.get(name, DEFAULTS.get(name))
 
     def truth(self, name: str) -> bool | None:
-        """Return a setting that is true or false; None where nothing is said."""
+        """Return a boolean setting, or None if it is not set."""
         value = self[name]
         return None if value is None else value.lower() == "true"
 
     @property
     def strict(self) -> bool:
-        """Whether only what ksqlDB does is done."""
+        """Return true if statements that ksqlDB does not support are refused."""
         return self[COMPATIBILITY] == "strict"
 
     @property
     def refuses(self) -> bool:
-        """Whether strict compatibility also refuses what it accepted before rules 2."""
+        """Return true if strict mode also refuses statements that it accepted under rules 1."""
         return self.strict and self.are_new
 
     @property
     def are_new(self) -> bool:
-        """Whether the rules are those of new statements, and not of one that was accepted before rules 2."""
+        """Return false for a statement that was accepted under rules 1."""
         return self._rules > 1
 
     @property
     def refuses_early(self) -> bool:
-        """Whether a statement is refused, as it is from rules 3 on, for what failed later or had no effect before."""
+        """Return true if errors that rules 1 and 2 raised later, or never, are raised at once."""
         return self._rules > 2
 
     @property
     def output_prefix(self) -> str:
-        """What the topic of a query's result begins with."""
+        """Return the prefix of the topic of a query's result."""
         return (self[OUTPUT_PREFIX] or "") if self.are_new else ""
 
     def number(self, name: str) -> int:
         """Return a setting that is a whole number.
 
         Raises:
-            SqlError: it is none.
+            SqlError: the value is not a whole number.
         """
         value = self[name] or ""
         if not value.strip().lstrip("-").isdecimal():
@@ -159,10 +163,10 @@ class Settings:
         return int(value)
 
     def set(self, name: str, value: str) -> str | None:
-        """Set one, and return what held before.
+        """Set a property and return its previous value.
 
         Raises:
-            SqlError: there is no setting of that name, or it has no such value.
+            SqlError: the property is unknown, or the value is not allowed.
         """
         if not name.startswith(_CLIENT) and (self.strict or name != DEAD_LETTERS):
             raise SqlError(
@@ -183,7 +187,7 @@ class Settings:
         return before
 
     def without_effect(self, name: str) -> str:
-        """Return why setting a property changes nothing; empty if it changes something."""
+        """Return the reason why setting a property has no effect; empty if it has one."""
         if name in _OF_START:
             return f"It has no effect now: it is read at the start. Start with --set {name}=…."
         if name in _OF_STRICT and not self.strict:
@@ -193,11 +197,11 @@ class Settings:
         return "It has no effect: Duolog does not use this property."
 
     def unset(self, name: str) -> str | None:
-        """Go back to what holds without SET, and return what was set."""
+        """Restore the default of a property, and return the value that SET gave it."""
         return self.given.pop(name, None)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return name, who said it, and value of each, sorted."""
+        """Return name, origin and value of each property, sorted by name."""
         names = sorted({*DEFAULTS, *self.given})
         return [(name, "SESSION" if name in self.given else "", self[name] or "") for name in names]
 
@@ -207,7 +211,7 @@ _IN_FORCE: Final[ContextVar[Settings | None]] = ContextVar("settings in force", 
 
 @contextlib.contextmanager
 def in_force(settings: Settings) -> Iterator[None]:
-    """Let a statement that is run in this thread meanwhile be judged by these settings."""
+    """Apply these settings to the statement that this thread runs inside the `with` block."""
     before = _IN_FORCE.set(settings)
     try:
         yield
@@ -216,5 +220,5 @@ def in_force(settings: Settings) -> Iterator[None]:
 
 
 def settings_in_force() -> Settings:
-    """Return the settings of the statement that is run, for what is far below it: types, properties, calls."""
+    """Return the settings of the running statement, for code far below the session."""
     return _IN_FORCE.get() or Settings()

@@ -1,4 +1,4 @@
-"""ksqlDB's language as a dialect of sqlglot."""
+"""Define ksqlDB's SQL as a dialect of sqlglot."""
 
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
@@ -7,7 +7,7 @@ from duolog.ksql.syntax.tokens import KsqlTokenizer
 
 
 class Ksql(Dialect):
-    """Names without quotes are upper case; quotes are ` or "."""
+    """Unquoted names are upper case; the quotes are ` and "."""
 
     IDENTIFIERS_CAN_START_WITH_DIGIT = True
     NORMALIZATION_STRATEGY = NormalizationStrategy.UPPERCASE

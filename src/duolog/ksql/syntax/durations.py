@@ -1,6 +1,7 @@
-"""Durations as statements say them: a number of a unit that is always as long.
+"""Durations in statements: a number and a unit of fixed length.
 
-A week has seven days. Months, quarters and years are of no fixed length: they are windows of the calendar (`windowing`).
+A week has seven days. Months, quarters and years have no fixed length; windows of that size follow
+the calendar (`duolog.ksql.query.windowing`).
 """
 
 from typing import Final
@@ -15,10 +16,10 @@ _KNOWN: Final = "DAYS, HOURS, MINUTES, SECONDS or MILLISECONDS"
 
 
 def milliseconds(node: nodes.Duration) -> int:
-    """Return how long a number of a unit is.
+    """Return a duration in milliseconds.
 
     Raises:
-        SqlError: it is of no fixed length.
+        SqlError: the unit has no fixed length.
     """
     unit = node.args["unit"].name
     if unit not in _FIXED:
@@ -31,10 +32,10 @@ def milliseconds(node: nodes.Duration) -> int:
 
 
 def property_ms(name: str, text: str) -> int:
-    """Return how long the text of a property says: '10 SECONDS'.
+    """Return the duration in the text of a property, such as '10 SECONDS', in milliseconds.
 
     Raises:
-        SqlError: it says no duration, or one of no length.
+        SqlError: the text is not a duration, or its unit has no fixed length.
     """
     number, unit = number_and_unit(name, text)
     if unit not in _FIXED:
@@ -46,10 +47,10 @@ def property_ms(name: str, text: str) -> int:
 
 
 def number_and_unit(name: str, text: str) -> tuple[int, str]:
-    """Return what the text of a property says, the unit in the singular, be it one of the calendar.
+    """Return number and unit (in the singular) of a property's text; calendar units are allowed.
 
     Raises:
-        SqlError: it is no number of a unit, or none at all.
+        SqlError: the text is not a positive number and a unit.
     """
     number, _, word = text.strip().partition(" ")
     said = word.strip().upper()

@@ -1,8 +1,9 @@
-"""Expressions of the language, by precedence.
+"""Parse expressions, by precedence (lowest first).
 
     OR < AND < NOT < = <> < > IN BETWEEN LIKE IS < || < + - < * / % < - + (signs) < -> [] .
 
-A condition cannot stand where a value is wanted without parentheses: `GROUP BY a AND b` is no grouping.
+A condition needs parentheses in a position that expects a value: `GROUP BY a AND b` is a syntax
+error.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,17 +36,17 @@ _FACTORS: Final[Mapping[TokenType, type[exp.Expression]]] = {
 _NAME_TOKENS: Final = {TokenType.VAR, TokenType.IDENTIFIER}
 _BIGINT_MAX: Final = 2**63 - 1
 _DIGITS_MAX: Final = 1000
-"""A whole number with more digits is not read: Python's int() refuses 4,300."""
+"""Longest whole number that is parsed; Python's int() refuses 4,300 digits."""
 _LITERAL_TYPES: Final = {"DATE", "TIME", "TIMESTAMP"}
 
 
 class ExpressionParser(parser.Parser):
-    """Reads names, types and expressions; statements are read by `KsqlParser`."""
+    """Parses names, types and expressions. `KsqlParser` parses statements."""
 
     # Words.
 
     def at_word(self, *words: str) -> bool:
-        """Tell if the next tokens are these words, none of them quoted."""
+        """Return true if the next tokens are these words, unquoted."""
         for ahead, word in enumerate(words):
             token = self._ahead(ahead)
             if token is None or token.token_type != TokenType.VAR or token.text.upper() != word:
@@ -53,14 +54,14 @@ class ExpressionParser(parser.Parser):
         return True
 
     def take_word(self, *words: str) -> bool:
-        """Go past these words if they come next."""
+        """Skip these words if they come next; return true if they did."""
         if not self.at_word(*words):
             return False
         self._advance(len(words))
         return True
 
     def take_one_of(self, *words: str) -> str | None:
-        """Go past one of these words, and return which."""
+        """Skip one of these words, and return it."""
         for word in words:
             if self.take_word(word):
                 return word
@@ -77,7 +78,7 @@ class ExpressionParser(parser.Parser):
         return self._prev
 
     def expected(self, *what: str) -> NoReturn:
-        """Raise the error of a token that does not fit."""
+        """Raise the error of an unexpected token."""
         wanted = what[0] if len(what) == 1 else f"one of {', '.join(what)}"
         found = f"'{self._curr.text}'" if self._curr else "the end"
         self.raise_error(f"Expecting {wanted}, found {found}")
@@ -96,7 +97,7 @@ class ExpressionParser(parser.Parser):
         return token.token_type == TokenType.IDENTIFIER or token.text.upper() not in RESERVED
 
     def identifier(self, what: str = "a name") -> exp.Identifier:
-        """Read a name; without quotes it is upper case."""
+        """Read a name, in upper case unless it is quoted."""
         if not self.at_name():
             self._ensure_not_reserved()
             self.expected(what)
@@ -107,7 +108,7 @@ class ExpressionParser(parser.Parser):
         return self.expression(exp.Identifier(this=text, quoted=quoted), token)
 
     def _ensure_not_reserved(self) -> None:
-        """Raise the error of a reserved word in the place of a name."""
+        """Raise an error if the next token is a reserved word."""
         token = self._curr
         if token and token.token_type in _NAME_TOKENS and token.text.upper() in RESERVED:
             self.raise_error(
@@ -128,7 +129,7 @@ class ExpressionParser(parser.Parser):
         return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     def literal(self) -> exp.Expression:
-        """Read a literal, as a property has it."""
+        """Read a literal, as used in properties."""
         sign = self._match(TokenType.DASH)
         if sign or self._curr.token_type == TokenType.NUMBER:
             number = self._number(negative=bool(sign))
@@ -152,7 +153,7 @@ class ExpressionParser(parser.Parser):
     # Types.
 
     def data_type(self) -> exp.DataType:
-        """Read a type: one of the language, or a name that stands for one."""
+        """Read a built-in type, or the name of a custom type."""
         if not self.at_name():
             self.expected("a type")
         token = self._curr
@@ -201,7 +202,7 @@ class ExpressionParser(parser.Parser):
         return exp.DataType(this=exp.DType.DECIMAL, expressions=sizes)
 
     def _ignored_length(self) -> None:
-        """VARCHAR(20), VARCHAR(STRING): what stands in parentheses is read and means nothing."""
+        """Read and ignore a length, as in VARCHAR(20) or VARCHAR(STRING)."""
         if self._match(TokenType.L_PAREN):
             if not self.take_word("STRING"):
                 self._expect_parameter()
@@ -318,7 +319,7 @@ class ExpressionParser(parser.Parser):
         return self._parts(self._primary())
 
     def _parts(self, found: exp.Expression) -> exp.Expression:
-        """Read what is taken out of a value: fields and items."""
+        """Read the accesses that follow a value: fields, items and AT TIME ZONE."""
         while True:
             token = self._curr
             if self._match(TokenType.ARROW):
@@ -329,7 +330,7 @@ class ExpressionParser(parser.Parser):
                 self.expect(TokenType.R_BRACKET, "']'")
             elif self.at_word("AT") and self._next and self._next.text.upper() == "TIME":
                 self.expect_word("AT", "TIME", "ZONE")
-                # What the clock there shows when that in UTC shows the value.
+                # Convert to the local time in that zone, from UTC.
                 args = [found, exp.Literal.string("UTC"), self._primary()]
                 called = exp.Anonymous(this="CONVERT_TZ", expressions=args)
                 found = self.expression(called, token)
@@ -463,7 +464,7 @@ class ExpressionParser(parser.Parser):
     def listed(
         self, one: Callable[[], exp.Expression], closing: TokenType | None = None
     ) -> list[exp.Expression]:
-        """Read what stands between commas; nothing at all if `closing` comes first."""
+        """Read items separated by commas; an empty list if `closing` comes first."""
         if closing is not None and self._curr.token_type == closing:
             return []
         found = [one()]
@@ -478,7 +479,7 @@ def number_of(literal: exp.Literal) -> Decimal:
 
 def _invalid_number(token: Token, sign: Token | None = None) -> SqlError:
     first = sign or token
-    # ksqlDB counts the column from 2 here.
+    # ksqlDB counts columns from 2 here.
     place = f"line {first.line}:{first.col - len(first.text) + 2}"
     written = f"{sign.text if sign else ''}{token.text}"
     return SqlError(

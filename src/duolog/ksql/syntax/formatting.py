@@ -1,4 +1,4 @@
-"""Expressions as the language's errors quote them: (A + 1), SUM(VALUE), 'text'."""
+"""Format expressions as ksqlDB's error messages quote them: (A + 1), SUM(VALUE), 'text'."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ SIGNS: Final[Mapping[type[exp.Expression], str]] = {
 
 
 class _AsWritten(dict[str, Type]):
-    """Custom types that stand for themselves, whatever they are."""
+    """Resolves every custom type to a type of the same name, without looking it up."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -29,12 +29,12 @@ class _AsWritten(dict[str, Type]):
 
 
 def quoted_name(name: str) -> str:
-    """Return a name as it is written: in ` where it must be."""
+    """Return a name, in backquotes if it needs them."""
     return name if _PLAIN.match(name) and name not in RESERVED else f"`{name}`"
 
 
 def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table of cases
-    """Return an expression as errors quote it."""
+    """Return an expression as error messages quote it."""
     match node:
         case exp.Column():
             name = "*" if isinstance(node.this, exp.Star) else quoted_name(node.name)
@@ -101,7 +101,7 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
 
 
 def _of_rows(node: exp.Expression) -> str:
-    """Return what only a SELECT that answers may have; a query in it is not told again."""
+    """Format expressions that only pull and push queries may contain; abbreviate subqueries."""
     match node:
         case exp.Query():
             return "(SELECT …)"

@@ -1,10 +1,10 @@
-"""The syntax tree of statements, beside sqlglot's own nodes for queries and expressions.
+"""Syntax tree nodes of statements, in addition to sqlglot's own nodes for queries and expressions.
 
     CREATE STREAM s (a INT KEY) WITH (...) AS SELECT ...    CreateSource
-    SELECT a FROM s WINDOW TUMBLING (SIZE 1 HOUR) ...       sqlglot's Select, with a StreamWindow, Emit and PartitionBy in it
-    a->b, STRUCT(x := 1), x => x + 1                        Deref, StructOf, sqlglot's Lambda
+    SELECT a FROM s WINDOW TUMBLING (SIZE 1 HOUR) ...       Select (sqlglot) with StreamWindow, Emit
+    a->b, STRUCT(x := 1), x => x + 1                        Deref, StructOf, Lambda (sqlglot)
 
-Every node keeps where it stands in the text: `place_of`.
+Every node has its position in the text: `place_of`.
 """
 
 from sqlglot import exp
@@ -13,12 +13,12 @@ from duolog.ksql.errors import Place
 
 
 def place_of(node: exp.Expression) -> Place | None:
-    """Return where `node` begins, or the first of its parts that is known to stand somewhere."""
+    """Return the position of `node`, or of its first part that has one."""
     for part in node.walk(bfs=False):
         meta = part.meta
         if "line" in meta:
             line, column = meta["line"], meta["col"] - (meta["end"] - meta["start"])
-            if column < 1:  # Line and column are those of its end, and it has several lines.
+            if column < 1:  # sqlglot gives the end of a token; this one spans several lines.
                 line, column = line - part.name.count("\n"), 1
             return Place(line, column, meta["start"], meta["end"] + 1)
     return None
@@ -28,7 +28,7 @@ def place_of(node: exp.Expression) -> Place | None:
 
 
 class Deref(exp.Expression, exp.Condition):
-    """A field of a STRUCT: `this` -> `name`."""
+    """Field of a STRUCT: `this` -> `name`."""
 
     arg_types = {"this": True, "name": True}
 
@@ -55,15 +55,16 @@ class Assigned(exp.Expression):
 
 
 class Duration(exp.Expression):
-    """A number of a unit: 30 SECONDS."""
+    """Number and unit: 30 SECONDS."""
 
     arg_types = {"this": True, "unit": True}
 
 
 class StreamWindow(exp.Expression):
-    """WINDOW TUMBLING | HOPPING | SESSION (…), perhaps with a name in front.
+    """[name] WINDOW TUMBLING | HOPPING | SESSION (…).
 
-    `size` is the gap of a session; what windows have beyond ksqlDB's (`offset`, `zone`, `idle`) is None in its language.
+    `size` is the gap of a session window. `offset`, `zone` and `idle` are extensions and None in
+    plain ksqlDB statements.
     """
 
     arg_types = {
@@ -80,7 +81,7 @@ class StreamWindow(exp.Expression):
 
 
 class HeaderItem(exp.Expression):
-    """this [AS alias] HEADER('header'): what is selected for a header. A Select keeps them in `headers`."""
+    """this [AS alias] HEADER('header'): a value written to a header; in `headers` of its Select."""
 
     arg_types = {"this": True, "alias": False, "header": True}
 
@@ -92,7 +93,7 @@ class SourceJoin(exp.Join):
 
 
 class Within(exp.Expression):
-    """WITHIN (before, after) GRACE PERIOD grace, of a join of streams."""
+    """WITHIN (before, after) GRACE PERIOD grace, in a stream-stream join."""
 
     arg_types = {"before": True, "after": True, "grace": False}
 
@@ -113,9 +114,9 @@ class Emit(exp.Expression):
 
 
 class Element(exp.Expression):
-    """A column of a source: name, type, and what it is beside a plain one.
+    """Column of a source: name, type and role.
 
-    `role` is KEY, PRIMARY KEY, HEADERS or HEADER, of which `header` is the name.
+    `role` is KEY, PRIMARY KEY, HEADERS or HEADER; with HEADER, `header` is the name of the header.
     """
 
     arg_types = {"this": True, "kind": True, "role": False, "header": False}
@@ -128,9 +129,10 @@ class Property(exp.Expression):
 
 
 class CreateSource(exp.Expression):
-    """CREATE [OR REPLACE] [SOURCE] STREAM | [GLOBAL] TABLE [IF NOT EXISTS] this (elements) WITH (properties) AS expression.
+    """CREATE [OR REPLACE] [SOURCE] STREAM | [GLOBAL] TABLE [IF NOT EXISTS] this (elements) WITH ….
 
-    `everywhere` is the GLOBAL.
+    `properties` are those of WITH, `expression` is the query after AS, and `everywhere` is set for
+    GLOBAL.
     """
 
     arg_types = {
@@ -153,7 +155,10 @@ class InsertSelect(exp.Expression):
 
 
 class InsertValues(exp.Expression):
-    """INSERT INTO this (columns) VALUES (expressions), or NULL VALUES KEY (expressions): `tombstone` is the NULL then."""
+    """INSERT INTO this (columns) VALUES (expressions), or NULL VALUES KEY (expressions).
+
+    `tombstone` is the NULL of the second form.
+    """
 
     arg_types = {"this": True, "columns": False, "expressions": True, "tombstone": False}
 
@@ -177,7 +182,10 @@ class DropType(exp.Expression):
 
 
 class CreateFunction(exp.Expression):
-    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] this FROM 'origin': a function of Python's, by module and name."""
+    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] this FROM 'origin'.
+
+    `origin` is the module and name of a Python function.
+    """
 
     arg_types = {"this": True, "origin": True, "replace": False, "exists": False}
 
@@ -206,32 +214,32 @@ class AlterSystem(exp.Expression):
     arg_types = {"this": True, "value": True}
 
 
-# Life of queries.
+# Running queries.
 
 
 class QueryCommand(exp.Expression):
-    """TERMINATE, PAUSE or RESUME (`kind`) of a query, or of ALL: `this` is None then."""
+    """TERMINATE, PAUSE or RESUME (`kind`) a query, or ALL queries if `this` is None."""
 
     arg_types = {"kind": True, "this": False}
 
 
-# What there is.
+# Listings.
 
 
 class Show(exp.Expression):
-    """SHOW or LIST of what `kind` says: STREAMS, TOPICS, PROPERTIES, … ; `all` and `extended` where it has them."""
+    """SHOW or LIST `kind` (STREAMS, TOPICS, …), with `all` and `extended` if allowed."""
 
     arg_types = {"kind": True, "all": False, "extended": False, "this": False}
 
 
 class Describe(exp.Expression):
-    """DESCRIBE of a source, or (`kind`) of a FUNCTION, CONNECTOR, STREAMS or TABLES."""
+    """DESCRIBE a source, or a FUNCTION, CONNECTOR, STREAMS or TABLES (`kind`)."""
 
     arg_types = {"kind": True, "this": False, "extended": False}
 
 
 class Explain(exp.Expression):
-    """EXPLAIN of a statement, or of a query by its id; EXPLAIN UPGRADE of a statement that replaces another."""
+    """EXPLAIN a statement or a query id; EXPLAIN UPGRADE a statement that replaces a query."""
 
     arg_types = {"this": True, "upgrade": False}
 
@@ -275,7 +283,7 @@ class RunScript(exp.Expression):
     arg_types = {"this": True}
 
 
-# Claims.
+# Assertions.
 
 
 class AssertTopic(exp.Expression):
@@ -291,21 +299,21 @@ class AssertSchema(exp.Expression):
 
 
 class AssertValues(exp.Expression):
-    """ASSERT [NULL] VALUES this (columns) [VALUES] (expressions): only in files of tests."""
+    """ASSERT [NULL] VALUES this (columns) [VALUES] (expressions); only in test files."""
 
     arg_types = {"this": True, "columns": False, "expressions": True, "tombstone": False}
 
 
 class AssertSource(exp.Expression):
-    """ASSERT STREAM | TABLE this (elements) WITH (properties): only in files of tests."""
+    """ASSERT STREAM | TABLE this (elements) WITH (properties); only in test files."""
 
     arg_types = {"kind": True, "this": True, "elements": False, "properties": False}
 
 
-# Connectors, which are not run here.
+# Connectors, which Duolog does not run.
 
 
 class ConnectorCommand(exp.Expression):
-    """A statement about connectors; `kind` is its first words."""
+    """Statement about connectors; `kind` is its first words."""
 
     arg_types = {"kind": True, "this": False, "properties": False, "exists": False}

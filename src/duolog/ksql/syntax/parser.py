@@ -1,4 +1,4 @@
-"""Statements: from a text to nodes."""
+"""Parse statements: from text to nodes."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from duolog.ksql.syntax.rows_parser import RowsParser
 
 
 class KsqlParser(RowsParser):
-    """Reads statements, each to its end."""
+    """Parses statements."""
 
     def _parse_statement(self) -> exp.Expression | None:
-        """Read the next statement; sqlglot calls it."""
-        # A ; with a comment behind it comes as a statement of its own.
+        """Read the next statement. Called by sqlglot."""
+        # A semicolon followed by a comment arrives as a statement of its own.
         if not self._curr or self._match(TokenType.SEMICOLON):
             return None
         token, comments = self._curr, list(self._curr.comments)
@@ -24,13 +24,14 @@ class KsqlParser(RowsParser):
                     self._advance(len(words))
                 found = read()
                 found.add_comments(comments, prepend=True)
-                # A query says where it stands, and has clauses that sqlglot's own does not know.
+                # Queries set their own position, and have clauses that sqlglot's Select does not
+                # know.
                 return found if is_query else self.expression(found, token)
         self.raise_error(f"Unknown statement '{token.text}'", token)
         raise AssertionError
 
     def _statements(self) -> dict[tuple[str, ...], Callable[[], exp.Expression]]:
-        """Words with which statements begin, and who reads on; longer ones first."""
+        """Return the first words of each statement (longer ones first) and its reader."""
         return {
             ("SELECT",): self.rows_statement,
             ("WITH",): self.rows_statement,
@@ -224,7 +225,7 @@ class KsqlParser(RowsParser):
             nodes.Element(this=self.identifier("a column"), kind=self.data_type()), token
         )
 
-    # Queries that run.
+    # Running queries.
 
     def _of_query(self, kind: str) -> exp.Expression:
         if self.take_word("ALL"):
@@ -240,7 +241,7 @@ class KsqlParser(RowsParser):
             self.expected("a statement", "the id of a query")
         return nodes.Explain(this=explained, upgrade=upgrade)
 
-    # What there is.
+    # Listings.
 
     def _show(self) -> exp.Expression:
         if self.take_word("ALL"):
@@ -282,7 +283,7 @@ class KsqlParser(RowsParser):
         return printed
 
     def _topic_name(self) -> exp.Identifier:
-        """A topic is called as it is written."""
+        """Read the name of a topic; unlike other names, it keeps its case."""
         token = self._curr
         name = self.identifier("a topic")
         return self.expression(exp.Identifier(this=token.text, quoted=name.quoted), token)

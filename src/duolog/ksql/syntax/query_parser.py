@@ -1,6 +1,7 @@
-"""Queries: SELECT, what it reads, its windows and joins.
+"""Parse queries: SELECT, sources, windows and joins.
 
-SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …] [HAVING …] [EMIT …] [LIMIT n]
+SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …] [HAVING …]
+[EMIT …] [LIMIT n]
 """
 
 from collections.abc import Callable
@@ -17,17 +18,17 @@ SEE_PULL_QUERIES: Final = (
     " See https://cnfl.io/queries for more info.\n"
     "Add EMIT CHANGES if you intended to issue a push query."
 )
-"""The end of ksqlDB's refusals of pull queries."""
+"""End of ksqlDB's refusals of pull queries."""
 
 _EMITTED: Final = ("CHANGES", "FINAL")
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
 
 Clause = tuple[tuple[str, ...], str, Callable[[], exp.Expression]]
-"""The words that a clause begins with, the name that a query keeps it by, and who reads on."""
+"""First words of a clause, its key in the Select node, and the method that reads the rest."""
 
 
 class QueryParser(ExpressionParser):
-    """Reads queries."""
+    """Parses queries."""
 
     def query(self) -> exp.Select:
         """Read a SELECT."""
@@ -54,7 +55,7 @@ class QueryParser(ExpressionParser):
         return select
 
     def _distinct(self) -> exp.Distinct | None:
-        """Read DISTINCT: no name, in ksqlDB neither."""
+        """Read DISTINCT, which is reserved in ksqlDB too."""
         token = self._curr
         return self.expression(exp.Distinct(), token) if self.take_word("DISTINCT") else None
 
@@ -78,7 +79,7 @@ class QueryParser(ExpressionParser):
             raise SqlError(f"Push {clause}" if emits else f"Pull {clause}{SEE_PULL_QUERIES}")
         return exp.Limit(expression=number)
 
-    # What is selected.
+    # Select items.
 
     def _item(self) -> exp.Expression:
         token = self._curr
@@ -119,7 +120,7 @@ class QueryParser(ExpressionParser):
     def _at_clause(self) -> bool:
         return any(self.at_word(*words) for words, _, _ in self._clauses())
 
-    # What is read.
+    # Sources.
 
     def _source(self) -> exp.Expression:
         token = self._curr
@@ -159,7 +160,7 @@ class QueryParser(ExpressionParser):
         return self.expression(nodes.Within(before=before, after=after, grace=grace), token)
 
     def duration(self) -> nodes.Duration:
-        """Read a number of a unit of time."""
+        """Read a duration: number and unit."""
         token = self._curr
         number = self.integer()
         unit = self._curr.text.upper().removesuffix("S")
@@ -170,7 +171,7 @@ class QueryParser(ExpressionParser):
         self._advance()
         return self.expression(nodes.Duration(this=number, unit=exp.var(unit)), token)
 
-    # Its clauses.
+    # Clauses.
 
     def _window(self) -> nodes.StreamWindow:
         token = self._curr
@@ -212,7 +213,7 @@ class QueryParser(ExpressionParser):
         return nodes.PartitionBy(expressions=self._grouping())
 
     def _grouping(self) -> list[exp.Expression]:
-        """Read values between commas, which may stand in one pair of parentheses."""
+        """Read values separated by commas, optionally in one pair of parentheses."""
         start = self._index
         if self._match(TokenType.L_PAREN):
             found = self.listed(self.value, closing=TokenType.R_PAREN)
@@ -223,7 +224,7 @@ class QueryParser(ExpressionParser):
         return self.listed(self.value)
 
     def _goes_on(self) -> bool:
-        """Tell if what was read in parentheses is the beginning of a value."""
+        """Return true if what was read in parentheses is only the start of a value."""
         kind = self._curr.token_type if self._curr else None
         return kind in {
             TokenType.COMMA,

@@ -1,11 +1,13 @@
-"""Queries that answer rows: what they may say beyond those that go on.
+"""Parse pull and push queries, which have more syntax than persistent queries.
 
-WITH x AS (…) SELECT [DISTINCT] … FROM a [CROSS] JOIN (SELECT …) AS b ON … WHERE … GROUP BY … HAVING … QUALIFY …
-UNION [ALL] | EXCEPT | INTERSECT SELECT … ORDER BY … LIMIT n OFFSET m
+WITH x AS (…) SELECT [DISTINCT] … FROM a [CROSS] JOIN (SELECT …) AS b ON … WHERE … GROUP BY … HAVING
+… QUALIFY … UNION [ALL] | EXCEPT | INTERSECT SELECT … ORDER BY … LIMIT n OFFSET m
 
-and within expressions: (SELECT …), EXISTS (…), IN (SELECT …), f(…) FILTER (WHERE …) OVER (PARTITION BY … ORDER BY …).
-The words are read as such only in a query of its own: CREATE … AS SELECT and INSERT read them as names, as ksqlDB does,
-but for queries that they read from, in parentheses or behind WITH.
+Expressions may contain (SELECT …), EXISTS (…), IN (SELECT …), and f(…) FILTER (WHERE …) OVER
+(PARTITION BY … ORDER BY …).
+
+These words are keywords only in pull and push queries. CREATE … AS SELECT and INSERT read them as
+names, as ksqlDB does, except inside subqueries in parentheses or in WITH.
 """
 
 from typing import Final
@@ -22,19 +24,19 @@ _SETS: Final[dict[str, type[exp.SetOperation]]] = {
     "INTERSECT": exp.Intersect,
 }
 _BEHIND: Final = (*_SETS, "OFFSET", "CROSS", "QUALIFY")
-"""Words that are no alias of what stands before them."""
+"""Words that cannot be the alias of the source before them."""
 ROWS_ONLY: Final = (
     *(exp.Subquery, exp.Exists, exp.Window, exp.Filter, exp.Order, exp.With),
     *(exp.Qualify, exp.Offset),
 )
-"""What only a query that answers rows may have in it."""
+"""Nodes that only a pull or push query may contain."""
 
 
 class RowsParser(QueryParser):
-    """Reads queries that answer rows."""
+    """Parses pull and push queries."""
 
     _answers = False
-    """Whether what is read now is a query that answers rows."""
+    """True while a pull or push query is being read."""
 
     def rows_statement(self) -> exp.Expression:
         """Read a query that is a statement of its own."""
@@ -43,7 +45,7 @@ class RowsParser(QueryParser):
         return found
 
     def lasting_query(self) -> exp.Select:
-        """Read a query that goes on; it may read from others. CHANGES OF a table is one too."""
+        """Read a persistent query, which may have subqueries, or CHANGES OF a table."""
         if self.at_word("CHANGES", "OF"):
             return self._changes()
         named = self._named_queries() if self.take_word("WITH") else None
@@ -64,7 +66,7 @@ class RowsParser(QueryParser):
         return self.expression(exp.Select(expressions=[exp.Star()], from_=source), token)
 
     def _united(self, first: exp.Select) -> exp.Select:
-        """Read on behind the first query of UNION ALL, and return a SELECT of all their rows."""
+        """Read the rest of UNION ALL after its first query, and return a SELECT over the union."""
         token, found = self._curr, first
         query: exp.Query = found
         while self.take_word("UNION", "ALL"):
@@ -75,7 +77,7 @@ class RowsParser(QueryParser):
         return self.expression(exp.Select(expressions=[exp.Star()], from_=source), token)
 
     def rows_query(self) -> exp.Query:
-        """Read a query of its own, or one in parentheses within it."""
+        """Read a query that is a statement, or a subquery in parentheses."""
         before, self._answers = self._answers, True
         try:
             return self._whole_query()
@@ -91,7 +93,7 @@ class RowsParser(QueryParser):
             made = _SETS[word](this=found, expression=self._term(), distinct=distinct)
             found = self.expression(made, token)
         if isinstance(found, exp.SetOperation):
-            # The clauses at the end of the last SELECT are those of them all.
+            # The clauses at the end of the last SELECT belong to the whole UNION.
             last = found.expression
             for key in ("order", "limit", "offset", "emit"):
                 if isinstance(last, exp.Select) and last.args.get(key) is not None:
@@ -128,7 +130,7 @@ class RowsParser(QueryParser):
         return self.expression(exp.Subquery(this=found), token)
 
     def _at_query(self) -> bool:
-        """Tell if a query in parentheses comes next, where a query that answers rows may have one."""
+        """Return true if a subquery in parentheses comes next and is allowed here."""
         return self._answers and self._opens_query()
 
     def _opens_query(self) -> bool:
@@ -166,7 +168,7 @@ class RowsParser(QueryParser):
         )
 
     def _at_clause(self) -> bool:
-        # Behind an alias ALL has no meaning, in ksqlDB neither.
+        # ALL is not an alias after UNION, in ksqlDB neither.
         if super()._at_clause() or self.at_word("UNION", "ALL"):
             return True
         return self._answers and any(map(self.at_word, _BEHIND))
@@ -177,7 +179,7 @@ class RowsParser(QueryParser):
         def one() -> exp.Expression:
             found = exp.Ordered(this=self.condition(), desc=False)
             if self.take_one_of("ASC", "DESC") == "DESC":
-                found.set("desc", True)  # noqa: FBT003 - sqlglot's way
+                found.set("desc", True)  # noqa: FBT003 - sqlglot's signature
             if self.take_word("NULLS"):
                 word = self.take_one_of("FIRST", "LAST")
                 if word is None:
@@ -187,7 +189,7 @@ class RowsParser(QueryParser):
 
         return self.expression(exp.Order(expressions=self.listed(one)), token)
 
-    # What is read.
+    # Sources.
 
     def _source(self) -> exp.Expression:
         if self._at_changes():
@@ -204,7 +206,7 @@ class RowsParser(QueryParser):
         return found
 
     def _at_changes(self) -> bool:
-        """Tell if CHANGES OF a table comes next: CHANGES may be a name too, and OF an alias."""
+        """Return true if CHANGES OF a table comes next; CHANGES and OF may also be names."""
         table = self._ahead(2)
         if table is None or not self.at_word("CHANGES", "OF"):
             return False
@@ -278,7 +280,7 @@ class RowsParser(QueryParser):
         return window
 
     def _bound(self) -> tuple[object, str | None]:
-        """Read a bound of a frame: what it is, and on which side of the row."""
+        """Read a bound of a window frame: its value, and PRECEDING or FOLLOWING."""
         if self.take_word("CURRENT", "ROW"):
             return "CURRENT ROW", None
         value: object = "UNBOUNDED" if self.take_word("UNBOUNDED") else self.integer()

@@ -1,4 +1,4 @@
-"""Texts of several statements: where each begins and ends, and what ${…} stands for in them."""
+"""Split a text into statements, substitute ${…} variables, and parse it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
     r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|.", re.DOTALL
 )
-"""What a text is made of: literals, quoted names and comments, in which a ; ends nothing."""
+"""Parts of a text: literals, quoted names and comments, which may contain a ; that ends nothing."""
 
 _CLOSING: Final = {
     "'": ("'", "text"),
@@ -25,20 +25,20 @@ _CLOSING: Final = {
     "`": ("`", "name"),
     "/*": ("*/", "comment"),
 }
-"""How what is opened is closed again, and what it is."""
+"""Closing token and name of each part that must be closed."""
 
 _MORE: Final = "Invalid expression / Unexpected token"
-"""What sqlglot says of what it does not read."""
+"""sqlglot's message for tokens it does not expect."""
 
 TEXT: Final = "text"
-"""Where the node of a statement keeps, in its `meta`, how it is written."""
+"""Key in the `meta` of a statement's node, for the statement's source."""
 
 
 def parse(text: str) -> list[exp.Expression]:
-    """Return the statements of a text.
+    """Parse the statements of a text.
 
     Raises:
-        SqlError: it has another form; the place is in it.
+        SqlError: the text has a syntax error; the error has its position.
     """
     try:
         return [node for node in Ksql().parse(text) if isinstance(node, exp.Expression)]
@@ -49,13 +49,13 @@ def parse(text: str) -> list[exp.Expression]:
     except ParseError as error:
         told = error.errors[0]
         at = _place_of_token(text, told["line"], told["col"], told["highlight"] or " ")
-        # Of what stands behind a whole statement ksqlDB says no more than where it begins.
+        # For text after a complete statement, ksqlDB reports only the position.
         what = "" if told["description"] == _MORE else told["description"]
         raise syntax_error(at, what, text.strip()) from error
 
 
 def _unread(text: str, error: TokenError) -> SqlError:
-    """Return the error of a text that has no tokens, mostly because something in it is never closed."""
+    """Return the error of a text without tokens, usually an unclosed quote or comment."""
     for part in _PARTS.finditer(text):
         start = part.start()
         opening = "/*" if text.startswith("/*", start) else part.group()
@@ -67,7 +67,7 @@ def _unread(text: str, error: TokenError) -> SqlError:
 
 
 def _place_of_token(text: str, line: int, column: int, token: str) -> Place:
-    """Return where a token begins; sqlglot says where it ends, on a later line if it has several."""
+    """Return the start of a token; sqlglot gives its end, which may be on a later line."""
     if "\n" not in token:
         return Place(line, column - len(token) + 1, 0, 0)
     before = sum(len(each) for each in text.split("\n")[: line - 1]) + line - 1
@@ -81,7 +81,7 @@ def _place(text: str, start: int) -> Place:
 
 @lru_cache(1000)
 def type_written(text: str) -> Type:
-    """Return the type that a text says, as `sql_name` writes it.
+    """Parse a type, written as `sql_name` writes it.
 
     Example:
         >>> print(type_written("ARRAY<INTEGER>"))
@@ -92,7 +92,7 @@ def type_written(text: str) -> Type:
 
 
 def uses_variables(text: str) -> bool:
-    """Tell if ${…} stands in a text, so that its statements are read one by one.
+    """Return true if a text contains ${…}, so that its statements must be parsed one by one.
 
     Example:
         >>> uses_variables("SELECT ${column} FROM s;")
@@ -102,7 +102,7 @@ def uses_variables(text: str) -> bool:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield the statements of a text as texts, each behind as many empty lines as stand before it.
+    """Yield the source of each statement, padded with blanks so that positions stay the same.
 
     Example:
         >>> [piece.strip() for piece in pieces("DEFINE a = 'x;y'; SHOW STREAMS;")]
@@ -118,7 +118,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def is_blank(text: str) -> bool:
-    r"""Tell if a text has no statement in it: only comments and a ;.
+    r"""Return true if a text has no statement: only comments and semicolons.
 
     Example:
         >>> is_blank("  -- nothing\n;")
@@ -131,12 +131,12 @@ def is_blank(text: str) -> bool:
 
 
 def text_of(node: exp.Expression) -> str:
-    """Return how the statement of a node is written; empty where it is not known."""
+    """Return the source of a node's statement; empty if it is unknown."""
     return str(node.meta.get(TEXT, ""))
 
 
 def substituted(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with what its variables stand for; one that is not defined stays as it is.
+    """Return a text with variables replaced; undefined variables stay as they are.
 
     Example:
         >>> substituted("SELECT * FROM ${name};", {"NAME": "flights"})

@@ -1,10 +1,10 @@
-"""The tokenizer: words are words here, and what they mean is the parser's to say."""
+"""Tokenizer of ksqlDB's SQL. All words are plain words; the parser decides which are keywords."""
 
 from sqlglot import TokenType, tokens
 
 
 class KsqlTokenizer(tokens.Tokenizer):
-    """Texts in ' with '' inside, names in ` or ", comments -- and /* */."""
+    """Literals in ' (escaped by ''), names in ` or ", comments -- and /* */."""
 
     QUOTES = ["'"]
     IDENTIFIERS = ["`", '"']

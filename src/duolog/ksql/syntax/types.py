@@ -1,6 +1,6 @@
-"""The types of the language: how they are written, what widens to what, and what text becomes which.
+"""Types in SQL: their names, and which type widens to which.
 
-The types are those of `plan.types`, which calls INT what is written INTEGER here.
+The types are those of `duolog.plan.types`. INT there is written INTEGER here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ _WIDTH: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
 
 
 def sql_name(of: Type) -> str:
-    """Return a type as the language writes it.
+    """Return a type as SQL writes it.
 
     Example:
         >>> from duolog.plan.types import parse_type
@@ -69,7 +69,7 @@ def sql_name(of: Type) -> str:
 
 
 def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
-    """Return the type that is written; `custom` types stand for others.
+    """Return the type of a node; `custom` has the types that CREATE TYPE has defined.
 
     Raises:
         SqlError: there is no type of that name.
@@ -97,7 +97,7 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
 
 
 def ensure_distinct_fields(fields: Sequence[Column], node: exp.Expression) -> None:
-    """Refuse a STRUCT with two fields of one name."""
+    """Refuse a STRUCT with two fields of the same name."""
     seen: dict[str, Column] = {}
     for field in fields:
         if field.name in seen:
@@ -127,14 +127,14 @@ def _decimal(sizes: list[int], node: exp.DataType) -> Decimal:
 
 
 def decimal_of(of: Type) -> Decimal:
-    """Return the DECIMAL that holds all whole numbers of a type."""
+    """Return the smallest DECIMAL that holds all values of a whole-number type."""
     if isinstance(of, Decimal):
         return of
     return Decimal(INT_DIGITS if of == INT else BIGINT_DIGITS)
 
 
 def widens(given: Type, wanted: Type) -> bool:
-    """Tell if values of one type may stand where another is wanted, without a cast."""
+    """Return true if values of one type are accepted for another without a cast."""
     if given == wanted:
         return True
     if numeric(given) and numeric(wanted):
@@ -158,7 +158,7 @@ def fits(given: Decimal, wanted: Decimal) -> bool:
 
 
 def wider(one: Type, other: Type) -> Type | None:  # noqa: PLR0911 - a table of cases
-    """Return the type that both widen to, if there is one."""
+    """Return the common type to which both widen, or None."""
     if one == other:
         return one
     if numeric(one) and numeric(other):
@@ -184,7 +184,7 @@ def wider(one: Type, other: Type) -> Type | None:  # noqa: PLR0911 - a table of 
 
 
 def _union(one: tuple[Column, ...], other: tuple[Column, ...]) -> Type | None:
-    """Return the STRUCT of all fields of both."""
+    """Return the STRUCT with the fields of both, or None if a common field has no common type."""
     fields = dict(one)
     for name, kind in other:
         found = wider(fields[name], kind) if name in fields else kind

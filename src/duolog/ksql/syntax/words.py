@@ -1,11 +1,11 @@
-"""The words of the language: which are reserved, and how types are written."""
+"""Reserved words, units and type names."""
 
 from typing import Final
 
 from sqlglot import exp
 
 ROWTOPIC: Final = "ROWTOPIC"
-"""What a record's topic is called, beyond ksqlDB's own pseudo-columns."""
+"""Pseudo-column with the topic of a record; an extension to ksqlDB's pseudo-columns."""
 RESERVED: Final = frozenset(
     [
         "AND",
@@ -56,7 +56,7 @@ RESERVED: Final = frozenset(
         "WITHIN",
     ]
 )
-"""Words that name nothing unless they are quoted."""
+"""Words that are names only in quotes."""
 
 UNITS: Final = {
     "DAY": 86_400_000,
@@ -65,7 +65,7 @@ UNITS: Final = {
     "SECOND": 1_000,
     "MILLISECOND": 1,
 }
-"""Units of durations, in milliseconds; each may have an S behind it."""
+"""Units of durations, in milliseconds; a plural S is optional."""
 
 CALENDAR_UNITS: Final = frozenset({"WEEK", "MONTH", "QUARTER", "YEAR"})
 
@@ -82,4 +82,4 @@ TYPES: Final = {
     "TIME": exp.DType.TIME,
     "TIMESTAMP": exp.DType.TIMESTAMP,
 }
-"""The types without parameters."""
+"""Types without parameters."""
