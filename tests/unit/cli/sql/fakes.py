@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from duolog.ksql.errors import SqlError
-from duolog.ksql.syntax.nodes import Place
+from duolog.ksql.errors import Place, SqlError
 from duolog.runtime.sql.answers import Answer, Message, Rows
 
 FLIGHTS = (("CARRIER", "STRING"), ("FLIGHTS", "BIGINT"))

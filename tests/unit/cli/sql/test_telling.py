@@ -1,8 +1,7 @@
 import pytest
 
 from duolog.cli.sql.telling import lines_of
-from duolog.ksql.errors import SqlError
-from duolog.ksql.syntax.nodes import Place
+from duolog.ksql.errors import Place, SqlError
 from duolog.ksql.syntax.script import parse
 
 TEXT = "SELECT a\n\tFROM fligths;"
