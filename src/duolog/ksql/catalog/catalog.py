@@ -1,4 +1,4 @@
-"""What a session knows by name: streams, tables, types, and which queries make them."""
+"""The catalog: streams, tables, types and functions by name, and the queries that write them."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class SqlColumn:
     type: Type
     role: Role = "VALUE"
     header: str = ""
-    """The name of the header that it is, of role HEADER."""
+    """Name of the header, if the role is HEADER."""
 
     def __str__(self) -> str:
         suffix = " KEY" if self.role == "KEY" else ""
@@ -31,17 +31,20 @@ class SqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class SqlFormat:
-    """A format of keys or of values, with its properties, and whether a single column stands in an object."""
+    """A key or value format with its properties."""
 
     name: str
     properties: tuple[tuple[str, str], ...] = ()
     wrap: bool | None = None
-    """Of a value with one column: what WRAP_SINGLE_VALUE said; None where it said nothing."""
+    """WRAP_SINGLE_VALUE of a value with one column, or None if it is not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceWindow:
-    """The kind of window that is in the keys of a source; `size_ms` is None for sessions, and windows of the calendar."""
+    """Kind of window in the keys of a source.
+
+    `size_ms` is None for sessions and calendar windows.
+    """
 
     kind: WindowKind
     size_ms: int | None = None
@@ -49,7 +52,7 @@ class SourceWindow:
 
 @dataclass(frozen=True, slots=True)
 class TimestampColumn:
-    """The column that the timestamps of records are taken from, and the pattern of a text."""
+    """Column from which record timestamps are taken; `pattern` parses it if it is a STRING."""
 
     name: str
     pattern: str | None = None
@@ -57,36 +60,39 @@ class TimestampColumn:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A stream or a table over a topic; a stream may be over several, or over all that match a pattern."""
+    """A stream or table over a topic.
+
+    A stream may read several topics, or all that match a pattern.
+    """
 
     name: str
     kind: SourceKind
     columns: tuple[SqlColumn, ...]
     topic: str
-    """The first of its topics; or with `is_pattern` the regular expression that their names match."""
+    """The first topic or, if `is_pattern` is set, the regular expression for topic names."""
     key_format: SqlFormat
     value_format: SqlFormat
     window: SourceWindow | None = None
     timestamp: TimestampColumn | None = None
     read_only: bool = False
     query: str = ""
-    """The query that made it; empty where it was declared over a topic."""
+    """Id of the query that writes it; empty for a source declared over an existing topic."""
     statement: str = ""
     ttl_ms: int | None = None
-    """How long a row of a table lives that is not updated; None: until it is deleted."""
+    """Time after which a table row that was not updated is removed; None: never."""
     more_topics: tuple[str, ...] = ()
     is_pattern: bool = False
     is_global: bool = False
-    """Of a table: whether each task of a join with a stream has it whole."""
+    """True for a GLOBAL table: each task of a stream-table join has a full copy."""
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The names of its topics, or the pattern that they match."""
+        """The names of the topics, or the pattern that they match."""
         return (self.topic, *self.more_topics)
 
     @property
     def topics_told(self) -> str:
-        """Its topics as a statement names them."""
+        """The topics, written as in KAFKA_TOPIC."""
         return ",".join(self.topics)
 
     @property
@@ -94,7 +100,10 @@ class SourceInfo:
         return not (self.more_topics or self.is_pattern)
 
     def topics_among(self, there: Iterable[str]) -> tuple[str, ...]:
-        """Return which of the topics that are there it reads; those of a system match no pattern."""
+        """Return the existing topics that the source reads.
+
+        Patterns do not match internal topics.
+        """
         if not self.is_pattern:
             known = set(there)
             return tuple(topic for topic in self.topics if topic in known)
@@ -120,14 +129,14 @@ class SourceInfo:
 
 @dataclass
 class Catalog:
-    """Sources and types by name. A copy can be tried and thrown away."""
+    """Sources, types and functions by name. A copy can be changed and discarded."""
 
     sources: dict[str, SourceInfo] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)
-    """How many partitions topics have that are known."""
+    """Number of partitions of each known topic."""
     functions: dict[str, UserFunction] = field(default_factory=dict)
-    """Functions of users', in Python."""
+    """User-defined functions, in Python."""
 
     def copy(self) -> "Catalog":
         return replace(

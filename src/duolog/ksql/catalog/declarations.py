@@ -1,10 +1,11 @@
-"""Topics that a topology reads or writes, as the statements that declare them.
+"""Write the SQL statements that declare the topics of a topology.
 
-    table of topic by-city, key KAFKA (city STRING)  ─▶  CREATE OR REPLACE TABLE BY_CITY (`city` STRING PRIMARY KEY, …)
-                                                         WITH (KAFKA_TOPIC = 'by-city', …)
+    table of topic by-city, key KAFKA (city STRING)
+      ─▶  CREATE OR REPLACE TABLE BY_CITY (`city` STRING PRIMARY KEY, …) WITH (KAFKA_TOPIC = …)
 
-A column keeps its name, in ` where it is not in capitals: INSERT writes what the topology reads. The bytes are those of the
-topology too: where its JSON is another one than ksqlDB's, as times and days are texts in it, the statement says so.
+Columns keep their names, in backquotes unless they are upper case, so that INSERT writes what the
+topology reads. The bytes are the topology's too: if its JSON differs from ksqlDB's (times and dates
+are strings), the statement says so.
 """
 
 import re
@@ -24,12 +25,12 @@ from duolog.plan.types import DATE, TIMESTAMP, Column, parts_of
 from duolog.plan.windows.calendar_windows import CalendarWindows
 
 _TEXTS: Final = (TIMESTAMP, DATE)
-"""What is a text in the JSON of topologies, and a number in ksqlDB's."""
+"""Types that are strings in the JSON of topologies and numbers in ksqlDB's."""
 _NO_WORD: Final = re.compile(r"\W")
 
 
 def name_of(topic: str) -> str:
-    """Return what a topic is called in SQL where nobody says it.
+    """Return the default SQL name of a topic.
 
     Example:
         >>> name_of("flights-by-airline")
@@ -39,15 +40,15 @@ def name_of(topic: str) -> str:
 
 
 def declaration(node: Source | Sink, topic: str, name: str) -> str:
-    """Return the statement that makes a topic of a topology a stream or table.
+    """Return the statement that declares a topic of a topology as a stream or table.
 
     Args:
-        node: what reads or writes the topic.
-        topic: the topic, of several that a sink may write.
-        name: what it is called, as the catalog has it.
+        node: the node that reads or writes the topic.
+        topic: the topic; a sink may write several.
+        name: the name of the stream or table in the catalog.
 
     Raises:
-        StatementError: its records have times that a statement cannot say.
+        StatementError: the timestamps of its records cannot be expressed in a statement.
     """
     kind = "TABLE" if node.is_table else "STREAM"
     mark = " PRIMARY KEY" if node.is_table else " KEY"
@@ -69,7 +70,7 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
         yield from _format("KEY", node.key_format, schema.inner_key)
     yield from _format("VALUE", node.value_format, schema.value)
     if node.value_format.name == "JSON" and len(schema.value) == 1:
-        # Said, as the session may have another default.
+        # Always written, because the session may have another default.
         bare = node.value_format.option(SINGLE) == BARE
         yield "WRAP_SINGLE_VALUE", "false" if bare else "true"
     if node.is_table and (ttl_ms := ttl_of(node)) is not None:
@@ -87,7 +88,10 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
 
 
 def _window(node: Node, size_ms: int | None) -> Iterator[tuple[str, str]]:
-    """Yield what says of which windows the keys are; those of the calendar have both bounds in them, as sessions do."""
+    """Yield the properties of windowed keys.
+
+    Calendar windows have both bounds in the key, as sessions do.
+    """
     calendar = _calendar_of(node)
     if calendar is not None:
         yield "WINDOW_TYPE", _literal("TUMBLING")
@@ -101,7 +105,10 @@ def _window(node: Node, size_ms: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _calendar_of(node: Node) -> CalendarWindows | None:
-    """Return the windows of the calendar that keys are of; of a topic that is read nobody has said it."""
+    """Return the calendar windows of a node's keys, or None.
+
+    For topics that are read they are unknown.
+    """
     made = node
     while made.schema.window is not None and made.parents:
         if isinstance(made, AggregateNode):

@@ -1,6 +1,6 @@
-"""Which columns a format can carry, as keys and as values, and how a single value stands in it.
+"""Columns that each format supports as key and as value, and how it encodes single columns.
 
-Source: ksqlDB's documentation of its formats; the texts are what its users look for.
+Source: ksqlDB's documentation of its formats; the messages are those that its users search for.
 """
 
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ Part = Literal["Key", "Value"]
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What a format can do."""
+    """Capabilities of a format."""
 
     wraps: bool = False
     unwraps: bool = False
     nested: bool = True
     types: tuple[Type, ...] | None = None
-    """The only types that it has; None for all."""
+    """The only types that it supports; None: all."""
     single: bool = False
     string_keys_of_maps: str = ""
-    """How it begins to say that the keys of a MAP must be STRING; empty where any type will do."""
+    """Start of the message that MAP keys must be STRING; empty if any type is allowed."""
     avro_names: bool = False
-    """Whether columns and fields must have names as Avro has them."""
+    """True if columns and fields must have valid Avro names."""
     configs: tuple[str, ...] = ()
-    """The properties, beside the format itself, that it understands."""
+    """Properties that it accepts."""
 
 
 SUPPORT: Final = {
@@ -72,13 +72,13 @@ SUPPORT: Final = {
 
 
 class Unsupported(SqlError):
-    """A format cannot carry the columns of a stream, a table or a result."""
+    """A format does not support the columns of a stream, table or result."""
 
 
 def features_of(part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> tuple[str, ...]:
-    """Return how a single column stands in a format, in ksqlDB's words; empty where nothing was said.
+    """Return ksqlDB's name for the encoding of a single column; empty if none was requested.
 
-    A single column of a key is bare wherever the format can have it either way.
+    A single key column is unwrapped if the format supports both encodings.
     """
     support = SUPPORT[of.name]
     if part == "Key":
@@ -93,19 +93,20 @@ def ensure_key(of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
     """Refuse columns that cannot be a key, or not in this format.
 
     Raises:
-        SqlError: a MAP is among them, or the format has no such type or number of columns.
+        SqlError: a column contains a MAP, or the format does not support its type or the number of
+            columns.
     """
     ensure_no_maps(columns)
     _ensure("Key", of, columns)
 
 
 def ensure_value(of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
-    """Refuse columns that this format cannot have as a value."""
+    """Refuse columns that this format does not support as a value."""
     _ensure("Value", of, columns)
 
 
 def ensure_formats(sources: Sequence[SourceInfo], clause: str) -> None:
-    """Refuse sources in KAFKA format in a JOIN or a GROUP BY, as ksqlDB does."""
+    """Refuse sources with the KAFKA value format in a JOIN or GROUP BY, as ksqlDB does."""
     bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
     if bare:
         raise SqlError(
@@ -116,7 +117,7 @@ def ensure_formats(sources: Sequence[SourceInfo], clause: str) -> None:
 
 
 def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:
-    """Refuse MAPs in a key: equal ones can have different bytes."""
+    """Refuse MAPs in a key: equal maps can have different bytes."""
     for column in columns:
         if any(isinstance(part, Map) for part in parts_of(column.type)):
             raise SqlError(
@@ -130,10 +131,10 @@ def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:
 def wrapped(
     of: SqlFormat, columns: Sequence[SqlColumn], *, wrap: bool | None, default: bool | None
 ) -> SqlFormat:
-    """Return the format of a value with what WRAP_SINGLE_VALUE says, or else the session's `default`.
+    """Return the value format with WRAP_SINGLE_VALUE, or else with the session's `default`.
 
     Raises:
-        SqlError: there are several columns, or the format cannot have it that way.
+        SqlError: there are several columns, or the format does not support this encoding.
     """
     support = SUPPORT[of.name]
     if wrap is None:
@@ -161,7 +162,7 @@ def _ensure(part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
 
 
 def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
-    """Return why a format cannot carry columns; empty where it can."""
+    """Return why a format does not support columns; empty if it does."""
     support, listed = SUPPORT[of.name], ", ".join(map(str, columns))
     if of.name == "NONE" and columns:
         return f"The 'NONE' format can only be used when no columns are defined. Got: [{listed}]"
@@ -173,7 +174,7 @@ def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
         if refused or (support.types is not None and of_column not in support.types):
             written = sql_name(of_column)
             name = "DECIMAL" if isinstance(of_column, Decimal) else written.partition("<")[0]
-            # A format of one field has no need to say which.
+            # ksqlDB does not name the column for formats with a single field.
             which = "" if support.single else f", column: `{column.name}`"
             return f"The '{of.name}' format does not support type '{name}'{which}"
         if support.string_keys_of_maps and any(
@@ -186,7 +187,7 @@ def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
 
 
 def _wrong_in_avro(column: SqlColumn) -> str:
-    """Return what Avro says of the name of a column, or of a field within it; empty where they are right."""
+    """Return Avro's message for an invalid column or field name; empty if all names are valid."""
     inside = (part.fields for part in parts_of(column.type) if isinstance(part, Struct))
     for name in (column.name, *(field.name for fields in inside for field in fields)):
         if not (name[:1].isalpha() or name[:1] == "_"):

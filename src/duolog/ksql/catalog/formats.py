@@ -1,9 +1,11 @@
-"""The formats of sources and sinks as a plan has them: ksqlDB's JSON, and what its properties say.
+"""Convert the formats of sources and sinks to formats of the plan.
 
-VALUE_DIALECT = 'DUOLOG' is of us: the JSON of topologies, for their topics.
+VALUE_DIALECT = 'DUOLOG' is an extension: the JSON of topologies, for reading and writing their
+topics.
 
-AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR are answered with an error: their schemas live in a registry, and there is
-none yet. A registry's format becomes one of the plan's here, and one of `serde` and the engine there.
+AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR raise an error: their schemas are in a schema registry,
+which Duolog does not have yet. A registry format will be added here, in `duolog.serde` and in the
+engine.
 """
 
 from collections.abc import Sequence
@@ -16,12 +18,12 @@ from duolog.plan.types import STRING, Map, parts_of
 
 OF_A_REGISTRY: Final = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 DUOLOG: Final = "duolog"
-"""The dialect of JSON in which a topology writes: times and days are texts, names as they are."""
+"""JSON dialect of topologies: times and dates are strings, names keep their case."""
 _DELIMITER_PROPERTY: Final = "delimiter"
 
 
 def registry_missing(of: SqlFormat) -> SqlError:
-    """Return the error of a format whose schemas live in a registry."""
+    """Return the error of a format that needs a schema registry."""
     return SqlError(
         f"the {of.name} format needs a schema registry, which Duolog does not have yet",
         hint="Use a format without a registry: JSON, DELIMITED or KAFKA.",
@@ -29,10 +31,10 @@ def registry_missing(of: SqlFormat) -> SqlError:
 
 
 def plan_format(of: SqlFormat) -> Format:
-    """Return the plan's format of keys or values.
+    """Return the plan's format for a key or value format.
 
     Raises:
-        SqlError: it needs a schema registry.
+        SqlError: the format needs a schema registry.
 
     Example:
         >>> print(plan_format(SqlFormat("JSON", wrap=False)))
@@ -53,12 +55,13 @@ def plan_format(of: SqlFormat) -> Format:
 
 
 def assumed_format(of: SqlFormat, columns: Sequence[SqlColumn]) -> Format:
-    """Return the format with which a query is checked: ksqlDB's JSON for one of a registry, as far as it can carry that.
+    """Return a format to check a query with: JSON in place of a registry format, if it fits.
 
-    So what is wrong with a query is told before what is missing to run it, which `ensure_readable` tells.
+    Errors in the query are then reported before the missing registry, which `ensure_readable`
+    reports.
 
     Raises:
-        SqlError: it needs a schema registry, and JSON cannot stand for it.
+        SqlError: the format needs a schema registry and JSON cannot replace it.
     """
     maps = [part for column in columns for part in parts_of(column.type) if isinstance(part, Map)]
     if of.name in OF_A_REGISTRY and all(part.key == STRING for part in maps):
@@ -67,6 +70,6 @@ def assumed_format(of: SqlFormat, columns: Sequence[SqlColumn]) -> Format:
 
 
 def ensure_readable(source: SourceInfo) -> None:
-    """Raise a SqlError where the formats of a source need a schema registry."""
+    """Raise a SqlError if a format of the source needs a schema registry."""
     for of in (source.key_format, source.value_format):
         plan_format(of)

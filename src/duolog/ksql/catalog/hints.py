@@ -1,4 +1,4 @@
-"""What was probably meant, where a name is unknown."""
+"""Suggest a source if a name is unknown."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,7 +10,7 @@ from duolog.ksql.syntax.nodes import place_of
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    r"""Return a line that asks for the name in another case; empty where there is none.
+    r"""Return a line that suggests the same name in another case; empty if there is none.
 
     Example:
         >>> closest("FLIGHTS", ["flights"])
@@ -32,10 +32,10 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 def named(sources: Mapping[str, SourceInfo], node: exp.Expression, unknown: str) -> SourceInfo:
-    """Return the source of a name; `unknown` is what is said with the name in it where there is none.
+    """Return the source of a name; `unknown` is the message if there is none, with {} for the name.
 
     Raises:
-        SqlError: there is none.
+        SqlError: there is no source of that name.
     """
     found = sources.get(node.name)
     if found is None:

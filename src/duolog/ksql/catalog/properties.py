@@ -1,4 +1,4 @@
-"""WITH (…): what may stand there, read and checked."""
+"""Parse and validate the properties of WITH (…)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
@@ -53,11 +53,11 @@ DECLARED: Final = (
     "SOURCED_BY_CONNECTOR",
     TOPIC_PATTERN,
 )
-"""What CREATE without a query may say."""
+"""Properties allowed in CREATE without a query."""
 SELECTED: Final = (*_ANYWHERE, "TTL", *_OF_QUERIES)
-"""What CREATE … AS SELECT may say."""
+"""Properties allowed in CREATE … AS SELECT."""
 INSERTED: Final = ("QUERY_ID", *_OF_QUERIES)
-"""What INSERT INTO … SELECT may say."""
+"""Properties allowed in INSERT INTO … SELECT."""
 
 _NUMBERS: Final = {
     "PARTITIONS": "INT",
@@ -73,10 +73,10 @@ DELIMITERS: Final = {"TAB": "\t", "SPACE": " "}
 
 
 class Properties:
-    """The properties of one statement, by their names in upper case.
+    """Properties of one statement, by upper-case name.
 
     Raises:
-        SqlError: one has a name or a value that it must not have.
+        SqlError: a name is unknown, or a value is not allowed.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Properties:
         return self._values.get(name) is not None
 
     def written(self) -> str:
-        """Return the properties as a statement has them."""
+        """Return the properties as written in a statement."""
         return ", ".join(
             f"{name}={str(value).lower() if isinstance(value, bool) else value!r}"
             for name, value in self._values.items()
@@ -132,10 +132,10 @@ class Properties:
         return self.text("KAFKA_TOPIC")
 
     def format(self, part: str) -> SqlFormat | None:
-        """Return the format of KEY or VALUE with its own properties, None where none is said.
+        """Return the KEY or VALUE format with its properties, or None if none is given.
 
         Raises:
-            SqlError: there is none of that name, it is said twice, or it does not have such properties.
+            SqlError: the format is unknown, given twice, or does not support one of the properties.
         """
         both, own = self.text("FORMAT"), self.text(f"{part}_FORMAT")
         if both is not None and own is not None:
@@ -147,10 +147,10 @@ class Properties:
         return None if name is None else self.with_options(part, format_named(name))
 
     def with_options(self, part: str, of: SqlFormat) -> SqlFormat:
-        """Return a format with the properties that stand here for it.
+        """Return a format with the properties that this statement gives for it.
 
         Raises:
-            SqlError: it does not know one of them.
+            SqlError: the format does not support one of them.
         """
         options = self._options(part)
         known = SUPPORT[of.name].configs
@@ -167,7 +167,7 @@ class Properties:
         )
 
     def window(self) -> SourceWindow | None:
-        """Return the window that stands in the keys, None where there is none."""
+        """Return the window of the keys, or None."""
         kind, size, zone = map(self.text, ("WINDOW_TYPE", "WINDOW_SIZE", "WINDOW_TIMEZONE"))
         if zone is not None and (kind or "").upper() != "TUMBLING":
             raise SqlError(
@@ -193,7 +193,8 @@ class Properties:
                 f"{named} windows require 'WINDOW_SIZE' to be provided in the WITH clause. "
                 "For example: 'WINDOW_SIZE'='10 SECONDS'"
             )
-        # Keys of windows of the calendar have both bounds, which may differ in length: that is all there is to know.
+        # Keys of calendar windows have both bounds; the length varies, so it is not part of the
+        # window.
         if named == "TUMBLING" and (
             zone or number_and_unit("WINDOW_SIZE", size)[1] in CALENDAR_UNITS
         ):
@@ -201,15 +202,15 @@ class Properties:
         return SourceWindow(named, property_ms("WINDOW_SIZE", size))
 
     def ttl_ms(self) -> int | None:
-        """Return how long rows live that are not updated."""
+        """Return the time after which rows that were not updated are removed."""
         said = self.text("TTL")
         return None if said is None else property_ms("TTL", said)
 
     def timestamp(self, columns: Mapping[str, Type]) -> TimestampColumn | None:
-        """Return the column that times of records are taken from, one of `columns`.
+        """Return the column from which record timestamps are taken, one of `columns`.
 
         Raises:
-            SqlError: there is no such column, or it is no time.
+            SqlError: the column does not exist, or does not have a time type.
         """
         given, pattern = self.text("TIMESTAMP"), self.text("TIMESTAMP_FORMAT")
         if given is None:
@@ -241,7 +242,7 @@ class Properties:
         return self.truth("WRAP_SINGLE_VALUE")
 
     def _options(self, part: str) -> dict[str, str]:
-        """Return the properties of a format that stand here for KEY or VALUE, as formats call them."""
+        """Return the format options given for KEY or VALUE, by their names in the format."""
         names = {
             f"{part}_DELIMITER": "delimiter",
             f"{part}_DIALECT": "dialect",
@@ -303,7 +304,7 @@ def format_named(name: str) -> SqlFormat:
     """Return the format of a name, in any case.
 
     Raises:
-        SqlError: there is none.
+        SqlError: the format is unknown.
     """
     if name.upper() not in SUPPORT:
         raise SqlError(f"Unknown format: {name.upper()}")
@@ -315,10 +316,12 @@ def _invalid(name: str, why: str) -> SqlError:
 
 
 def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
-    """Refuse a TIMESTAMP_FORMAT that Java cannot read, unless the statement was accepted before there was this rule.
+    """Refuse a TIMESTAMP_FORMAT that is not a Java date pattern.
+
+    Statements that were accepted before this rule existed are not checked.
 
     Raises:
-        SqlError: it cannot.
+        SqlError: the pattern is invalid.
     """
     pattern = properties.text("TIMESTAMP_FORMAT")
     if pattern is None or uses_variables(pattern) or not settings.refuses_early:

@@ -1,8 +1,8 @@
-"""Which topics a stream or table reads, as WITH (…) says it.
+"""Determine the topics that a stream or table reads, from its WITH properties.
 
-KAFKA_TOPIC = 'orders'              one
-KAFKA_TOPIC = 'orders-eu,orders-us' several, of a stream: their records come together; no topic has a comma in its name
-TOPIC_PATTERN = 'orders-.*'         of a stream: all whose whole name matches when a query starts
+KAFKA_TOPIC = 'orders'              one topic KAFKA_TOPIC = 'orders-eu,orders-us' several topics of
+a stream, merged; names of topics have no commas TOPIC_PATTERN = 'orders-.*'         for a stream:
+all topics whose full name matches when a query starts
 """
 
 import re
@@ -24,17 +24,17 @@ _SEPARATOR = ","
 
 
 class SourceTopics(NamedTuple):
-    """The names of topics, or a pattern that they match."""
+    """Names of topics, or a pattern for them."""
 
     names: tuple[str, ...]
     is_pattern: bool = False
 
 
 def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settings) -> SourceTopics:
-    """Return the topics that a CREATE without a query names; the one of its own name where it names none.
+    """Return the topics of a CREATE without a query; by default, the topic with the source's name.
 
     Raises:
-        SqlError: it names them in two ways, or a table several, or the pattern is none.
+        SqlError: topics are given in two ways, a table has several, or the pattern is invalid.
     """
     given, pattern = properties.topic(), properties.text(TOPIC_PATTERN)
     if pattern is None:
@@ -57,10 +57,12 @@ def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settin
 
 
 def ensure_legal(names: Iterable[str], node: exp.Expression) -> None:
-    """Refuse names that Kafka has for no topic. A name with an undefined variable, `${env}-orders`, is not known yet.
+    """Refuse names that Kafka does not allow.
+
+    Names with undefined variables (`${env}-orders`) pass.
 
     Raises:
-        SqlError: one is of that kind.
+        SqlError: a name is not a legal topic name.
     """
     for name in names:
         if not uses_variables(name) and (wrong := wrong_topic_name(name)):
@@ -88,7 +90,7 @@ def _checked(pattern: str, given: str | None, node: nodes.CreateSource) -> str:
 
 
 def ensure_one_topic(source: SourceInfo, what: str, node: exp.Expression) -> None:
-    """Refuse what is done with one topic, of a stream that reads several."""
+    """Refuse an operation on a single topic if the stream reads several."""
     if not source.is_of_one_topic:
         raise SqlError(
             f"Cannot {what} {source.name}: it reads several topics, {source.topics_told}.",

@@ -1,10 +1,13 @@
-"""What ksqlDB cannot read in a query that goes on, and Duolog can: refused where `ksql.compatibility` is strict.
+"""Extensions of persistent queries that ksqlDB does not have.
 
-CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
-CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
-CREATE STREAM … AS SELECT … UNION ALL SELECT …          CREATE STREAM … AS CHANGES OF t
-WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS, IDLE TIMEOUT 1 DAY)        WITH (TTL = '7 days')
-CREATE STREAM … AS SELECT x AS trace HEADER('trace') …  CREATE GLOBAL TABLE …        WITH (TOPIC_PATTERN = …)
+`ksql.compatibility=strict` refuses them.
+
+CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x) CREATE STREAM … AS SELECT … FROM
+(SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x CREATE STREAM … AS SELECT … UNION
+ALL SELECT …          CREATE STREAM … AS CHANGES OF t WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE
+'Europe/Berlin', OFFSET 6 HOURS, IDLE TIMEOUT 1 DAY) CREATE STREAM … AS SELECT x AS trace
+HEADER('trace') …  CREATE GLOBAL TABLE … WITH (TTL = '7 days')
+WITH (TOPIC_PATTERN = …)
 """
 
 from typing import Final
@@ -35,7 +38,7 @@ _PROPERTIES: Final = (
 
 
 def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: str) -> None:
-    """Refuse GLOBAL in strict, and of a table that a query computes."""
+    """Refuse GLOBAL in strict mode, and for a table that a query writes."""
     everywhere = node.args.get("everywhere")
     at = place_of(everywhere) if everywhere is not None else None
     if at is not None and settings.strict:
@@ -49,24 +52,25 @@ def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: st
 
 
 def extension_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
-    """Return where a query names the topic of its records, by a name that ksqlDB takes for a column's; None if it does not."""
+    """Return the use of ROWTOPIC as a pseudo-column in a query, or None."""
     if ROWTOPIC in {column.name for column in source.columns}:
         return None
     return next((one for one in query.find_all(exp.Column) if one.name == ROWTOPIC), None)
 
 
 def changes_of(query: exp.Expr) -> exp.Expression | None:
-    """Return where a query reads the changes of a table, None if it does not."""
+    """Return the CHANGES OF clause of a query, or None."""
     found = query.find_all(exp.Table)
     changes: list[exp.Expression | None] = [table.args.get("changes") for table in found]
     return next((one for one in changes if one is not None), None)
 
 
 def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: str) -> None:
-    """Refuse in strict what ksqlDB's grammar does not have; `text` is the statement as it is written.
+    """Refuse syntax that ksqlDB's grammar does not have, in strict mode; `text` is the statement.
 
     Raises:
-        SqlError: the query has some of it; the place is that of the first word that ksqlDB stumbles over.
+        SqlError: the query uses such syntax; the position is the first word that ksqlDB would not
+            accept.
     """
     if not settings.strict:
         return
@@ -81,7 +85,7 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
         raise syntax_error(at, "Expecting 'SELECT', found 'WITH'", text)
     union, inner = query.find(exp.SetOperation), query.find(exp.Subquery)
     at = place_of(inner) if inner is not None else None
-    # A query that is one of several streams reads from them as if they stood in parentheses.
+    # A UNION of streams is stored as a subquery; its position is that of the UNION.
     if union is not None and at is not None and place_of(union) == at:
         raise syntax_error(at, "Expecting the end of the statement, found 'UNION'", text)
     if at is not None:
@@ -93,10 +97,10 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
 
 
 def ensure_known_to_ksqldb(properties: Properties, settings: Settings) -> None:
-    """Refuse in strict what ksqlDB knows no property for.
+    """Refuse properties that ksqlDB does not have, in strict mode.
 
     Raises:
-        SqlError: one is said; or the size of windows is one of the calendar.
+        SqlError: such a property is given, or the size of a window has a calendar unit.
     """
     if not settings.strict:
         return
@@ -111,7 +115,7 @@ def ensure_known_to_ksqldb(properties: Properties, settings: Settings) -> None:
 
 
 def _ensure_windows(query: exp.Expression, text: str) -> None:
-    """Refuse durations of the calendar, and what only windows here have."""
+    """Refuse calendar durations and the window options that ksqlDB does not have."""
     for duration in query.find_all(nodes.Duration):
         unit = duration.args["unit"].name
         if unit in CALENDAR_UNITS and (at := place_of(duration)):

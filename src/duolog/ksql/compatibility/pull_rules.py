@@ -1,10 +1,10 @@
-"""What ksqlDB refuses in a query that answers and ends; only `ksql.compatibility=strict` refuses it here.
+"""ksqlDB's restrictions of pull queries; Duolog applies them only with `ksql.compatibility=strict`.
 
     SELECT … FROM one_source [WHERE …] [LIMIT n]     no JOIN, WINDOW, GROUP BY, PARTITION BY, HAVING
-    ROWPARTITION, ROWOFFSET                          neither selected nor asked for
-    WHERE over a table                               where scans are switched off, only comparisons of its whole key
+    ROWPARTITION, ROWOFFSET                          neither in SELECT nor in WHERE
+    WHERE over a table                               with table scans disabled, the whole key with =
 
-Source: ksqlDB's documentation of pull queries; the texts are what its users look for.
+Source: ksqlDB's documentation of pull queries; the messages are those that its users search for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,13 +37,13 @@ _RANGES: Final = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
 def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
-    """Refuse clauses and columns that a query that ends may not have, before any name is looked up.
+    """Refuse clauses and columns that a pull query may not have, before names are resolved.
 
     Raises:
-        SqlError: it has one; `text` is the query as it is written.
+        SqlError: the query has one. `text` is the query's source.
     """
     if (order := select.args.get("order")) and (at := place_of(order)):
-        # To ksqlDB ORDER is an alias of what stands before it, and wrong is the BY behind it.
+        # ksqlDB reads ORDER as an alias, and reports the BY after it.
         raise syntax_error(at, "", text)
     for key, words in _CLAUSES.items():
         if found := select.args.get(key):
@@ -67,10 +67,10 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
 
 
 def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) -> None:
-    """Refuse a look-up in a table that would have to go through all of it, where that is switched off.
+    """Refuse a pull query that needs a table scan, if scans are disabled.
 
     Raises:
-        SqlError: WHERE does not say the key, of each of its alternatives.
+        SqlError: an alternative in WHERE does not specify the whole key.
     """
     if not source.is_table or settings.truth(TABLE_SCAN) is not False:
         return
@@ -82,10 +82,10 @@ def ensure_by_key(select: exp.Select, source: SourceInfo, settings: Settings) ->
 
 
 def ensure_in_values(select: exp.Select, sources: Mapping[str, SourceInfo]) -> None:
-    """Refuse a value in IN that = would refuse: ksqlDB compares a column of a table with each on its own.
+    """Refuse a value in IN that = would refuse: ksqlDB compares each value separately.
 
     Raises:
-        SqlError: a value is null, or of a type that its column is not compared with.
+        SqlError: a value is null, or its type cannot be compared with the column.
     """
     source, where = sources.get(select.args["from_"].this.name), select.args.get("where")
     if source is None or not source.is_table or where is None:
@@ -105,7 +105,7 @@ def ensure_in_values(select: exp.Select, sources: Mapping[str, SourceInfo]) -> N
 
 
 def _alternatives(node: exp.Expression) -> Iterator[tuple[exp.Expression, ...]]:
-    """Yield what must hold together, for each way in which a condition may hold."""
+    """Yield the conjunctions of a condition in disjunctive normal form."""
     node = unwrapped(node)
     match node:
         case exp.Or():
@@ -137,7 +137,7 @@ def _ensure_alternative(
             )
         seen.append(key)
         if isinstance(condition, _RANGES):
-            # Stores are sorted by bytes, which sort as values do for texts alone.
+            # Stores are sorted by bytes, which is the order of values for strings only.
             in_order = len(keys) == 1 and source.key[0].type == STRING
             needs_scan = needs_scan or not ranges or not in_order
         elif not isinstance(condition, exp.EQ | exp.In):
@@ -161,10 +161,10 @@ def _ensure_alternative(
 
 
 def _key_compared(condition: exp.Expression, keys: Sequence[str]) -> str | None:
-    """Return the key column that a condition is about, None of one about other columns.
+    """Return the key column in a condition, or None if the condition is on other columns.
 
     Raises:
-        SqlError: a key column is not compared with a value that is known.
+        SqlError: a key column is not compared with a constant.
     """
     sides = _sides(condition)
     named = [{column.name for column in side.find_all(exp.Column)} for side in sides]

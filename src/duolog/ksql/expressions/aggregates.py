@@ -1,7 +1,7 @@
-"""Calls of aggregate functions as those of the plan: which overload is meant, which arguments are columns.
+"""Bind calls of aggregate functions: choose the overload, and separate columns from constants.
 
-TOPK(km, city, 3)     ─▶   km, city: columns of the records    3: a constant
-COUNT(DISTINCT km)    ─▶   km, of values that are equal one
+TOPK(km, city, 3)     ─▶   km, city: columns of the records    3: a constant COUNT(DISTINCT km)
+─▶   each value of km once
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,15 +32,15 @@ _LIMITS: Final[Mapping[str, str]] = {
     "COLLECT_LIST": settings.LIST_LIMIT,
     "COLLECT_SET": settings.SET_LIMIT,
 }
-"""The settings that say how many values a function may collect."""
+"""Settings that limit the number of collected values, by function."""
 
 _OF_DISTINCT: Final = ("AVG", "COUNT", "MAX", "MIN", "SUM")
-"""The functions that may read each value once."""
+"""Functions that accept DISTINCT."""
 _SAME_OF_DISTINCT: Final = ("MAX", "MIN")
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    """Tell if an expression is the call of an aggregate function."""
+    """Return true if an expression is a call of an aggregate function."""
     if not isinstance(node, exp.Anonymous):
         return False
     of_user = user_function(node)
@@ -50,7 +50,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 
 def aggregates_in(*found: exp.Expression | None) -> list[exp.Anonymous]:
-    """Return the calls of aggregate functions in expressions, in their order."""
+    """Return the calls of aggregate functions in expressions, in order."""
     return [
         part
         for node in found
@@ -61,7 +61,7 @@ def aggregates_in(*found: exp.Expression | None) -> list[exp.Anonymous]:
 
 
 def called(node: exp.Anonymous) -> SqlAggregate:
-    """Return the function that a call is one of."""
+    """Return the function of a call."""
     if (of_user := user_function(node)) is not None:
         steps = [overload.steps for overload in of_user.overloads]
         over_tables: OverTables = "always" if all("undo" in one for one in steps) else "never"
@@ -70,10 +70,11 @@ def called(node: exp.Anonymous) -> SqlAggregate:
 
 
 def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggregate:
-    """Return the aggregate of the plan that a call means, over records in the binder's scope.
+    """Bind the call of an aggregate function, over records in the binder's scope.
 
     Raises:
-        SqlError: no overload takes the arguments, what is to be a constant is none, or it calls an aggregate.
+        SqlError: no overload accepts the arguments, a constant is missing, or aggregates are
+            nested.
     """
     inner = aggregates_in(*node.expressions)
     if inner:
@@ -109,14 +110,14 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
 def _of_user(
     of: UserFunction, node: exp.Anonymous, nodes: Sequence[exp.Expression], args: Sequence[Bound]
 ) -> Aggregate:
-    """Return the call of an aggregate in Python: columns, then the constants that its class is made with."""
+    """Bind the call of a user-defined aggregate: columns, then the constants for its class."""
     routine, given = bind_user_call(of, args, node)
     overload = routine.overload
     many = len(given) - overload.constants
     constants = []
     for at in range(many, len(given)):
         value = given[at]
-        # A constant is converted as a column would be: what is in the call of CAST is the literal.
+        # Constants are converted like columns: the literal is inside the CAST.
         literal = value.args[0] if isinstance(value, Call) else value
         if not isinstance(literal, Literal) or literal.value is None:
             raise _no_constant(node, nodes[at], at)
@@ -139,7 +140,7 @@ def _of_user(
 
 
 def ensure_merges(calls: Sequence[exp.Anonymous]) -> None:
-    """Raise a SqlError where an aggregate of a user's cannot make one of two sessions."""
+    """Raise a SqlError if a user-defined aggregate cannot merge sessions."""
     for call in calls:
         of_user = user_function(call)
         if of_user is not None and not all("merge" in one.steps for one in of_user.overloads):
@@ -151,10 +152,10 @@ def ensure_merges(calls: Sequence[exp.Anonymous]) -> None:
 
 
 def _distinct(node: exp.Anonymous) -> exp.Expression | None:
-    """Return what a call reads each value of once, None where it reads all.
+    """Return the argument of DISTINCT, or None if there is no DISTINCT.
 
     Raises:
-        SqlError: DISTINCT stands where nothing can come of it.
+        SqlError: the function does not accept DISTINCT.
     """
     found = next((arg for arg in node.expressions if isinstance(arg, exp.Distinct)), None)
     if found is None:
@@ -173,7 +174,7 @@ def _distinct(node: exp.Anonymous) -> exp.Expression | None:
 
 
 def _resolved(node: exp.Anonymous, args: Sequence[Bound]) -> tuple[Sequence[Type], tuple[str, ...]]:
-    """Return the types that the arguments of a call are cast to, and the names of its parameters."""
+    """Return the types to which the arguments are cast, and the names of the parameters."""
     function = called(node).function
     types = tuple(arg.type for arg in args)
     try:
@@ -191,7 +192,7 @@ def _not_accepted(node: exp.Anonymous, types: Sequence[Type]) -> SqlError:
 
 
 def _constant(node: exp.Anonymous, given: exp.Expression, bound: Bound, at: int) -> object:
-    """Return the value of an argument that is no column."""
+    """Return the value of a constant argument."""
     name, value = called(node).function.name, bound.expression
     if not isinstance(value, Literal) or value.value is None:
         raise _no_constant(node, given, at)

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers, and texts put together."""
+"""Bind arithmetic on numbers, and concatenation of strings."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -45,7 +45,8 @@ def _arithmetic(binding: Binding, node: exp.Expression) -> Bound:
     found = bind_call(_SIGNS[type(node)], sides, node)
     if not binding.variables:
         return found
-    # In a lambda arithmetic of a null is an error, which costs the result of the function around it.
+    # Inside a lambda, arithmetic on null is an error: the function that calls the lambda returns
+    # null.
     return Bound(call("PRESENT", found.expression), found.type)
 
 

@@ -1,11 +1,12 @@
-"""Expressions of the language as expressions of the plan, typed.
+"""Bind SQL expressions to typed expressions of the plan.
 
-    names        by a scope                     literals   `literals`, INTEGER, BIGINT, DECIMAL as they are written
-    operators    `comparisons`, `arithmetic`    functions  `calls`, by the signature that fits
-    CASE, logic  `conditionals`                 ARRAY[] …  `constructors`, elements of one type by `coercion`
-    casts, items `parts`
+    names        by a scope                     literals   `literals`: INTEGER, BIGINT, DECIMAL, …
+    operators    `comparisons`, `arithmetic`    functions  `calls`, by the matching signature
+    CASE, logic  `conditionals`                 ARRAY[] …  `constructors`, with `coercion`
+    casts, items `subscripts`
 
-An expression that has no value for a record (a text that is no number, a division by zero) is null there.
+An expression that cannot be evaluated for a record (text that is not a number, division by zero) is
+null.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,10 +36,10 @@ from duolog.plan.types import BOOLEAN, NULL, Type
 __all__ = ["Binder", "Bound", "Rule"]
 
 _OF_A_CLAUSE: Final = ("Cannot compare", "Comparison with NULL", "Error processing")
-"""How errors begin that a condition tells with the name of its clause."""
+"""Start of error messages that a condition prefixes with the name of its clause."""
 
 Rule = Callable[[exp.Expression], Bound | None]
-"""Says what an expression means in a clause of its own, before the binder looks at it: aggregates, for example."""
+"""Binds expressions with a special meaning in a clause (aggregates) before the binder does."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class Binder:
     variables: Mapping[str, Variable] | None = None
 
     def bind(self, node: exp.Expression) -> Bound:
-        """Return what `node` means.
+        """Bind an expression.
 
         Raises:
-            SqlError: a name is unknown, or types do not fit.
+            SqlError: a name is unknown, or types do not match.
         """
         if isinstance(node, exp.Column) and not node.table and node.name in (self.variables or {}):
             variable = (self.variables or {})[node.name]
@@ -70,11 +71,11 @@ class Binder:
         raise AssertionError(type(node))
 
     def knowing(self, variables: Mapping[str, Variable]) -> "Binder":
-        """Return the binder of the body of a lambda, which knows its parameters too."""
+        """Return a binder for the body of a lambda, which also knows the lambda's parameters."""
         return replace(self, variables={**(self.variables or {}), **variables})
 
     def condition(self, node: exp.Expression) -> Expression:
-        """Bind what must be true or false, in the clause of the scope."""
+        """Bind a condition, in the clause of the scope."""
         clause = self.scope.clause
         try:
             bound = self.bind(node)
@@ -105,4 +106,4 @@ _MEANINGS: Final[Mapping[type, Meaning]] = {
     **subscripts.MEANINGS,
     **calls.MEANINGS,
 }
-"""What each kind of expression means."""
+"""Binding function of each kind of expression."""

@@ -1,4 +1,4 @@
-"""What expressions become when they are bound, and what those who bind parts of them may ask for."""
+"""Bound expressions, and the interface of the binder for functions that bind parts of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
@@ -15,14 +15,14 @@ from duolog.plan.types import NULL, Type
 
 
 class Bound(NamedTuple):
-    """An expression of the plan, and its type."""
+    """An expression of the plan, with its type."""
 
     expression: Expression
     type: Type
 
 
 class Binding(Protocol):
-    """Binds expressions in one scope."""
+    """Interface of the binder: binds expressions in one scope."""
 
     @property
     def scope(self) -> SqlScope: ...
@@ -36,11 +36,11 @@ class Binding(Protocol):
     def bind(self, node: exp.Expression) -> Bound: ...
 
     def knowing(self, variables: Mapping[str, Variable]) -> "Binding":
-        """Return the binding of the body of a lambda."""
+        """Return a binder for the body of a lambda."""
 
 
 Meaning = Callable[[Binding, exp.Expression], Bound]
-"""Says what a kind of expression means."""
+"""Binds one kind of expression."""
 
 _CODE: Final = {
     "SELECT": "Select",
@@ -52,7 +52,7 @@ _CODE: Final = {
 
 
 def invalid(binding: Binding, message: str, node: exp.Expression) -> SqlError:
-    """Return the error of an expression that has a form but cannot be computed, as its clause tells it."""
+    """Return the error of an expression that cannot be evaluated, prefixed with its clause."""
     clause = _CODE.get(binding.scope.clause)
     return SqlError(f"Invalid {clause}: {message}" if clause else message, at=place_of(node))
 
@@ -66,7 +66,7 @@ def null() -> Literal:
 
 
 def unwrapped(node: exp.Expression) -> exp.Expression:
-    """Return what stands in parentheses."""
+    """Return an expression without the parentheses around it."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
@@ -77,7 +77,7 @@ def call(name: str, *args: Expression) -> Call:
 
 
 def converted(bound: Bound, wanted: Type) -> Bound:
-    """Return what is bound as a value of another type; null where it has none."""
+    """Convert a bound expression to another type; null if a value cannot be converted."""
     if bound.type == wanted:
         return bound
     if bound.type == NULL:
@@ -86,5 +86,5 @@ def converted(bound: Bound, wanted: Type) -> Bound:
 
 
 def type_as_argument(of: Type) -> Cast:
-    """Return a null of a type: how a call is told which type it is to give."""
+    """Return a null of a type, which passes the result type to a function."""
     return Cast(null(), of)

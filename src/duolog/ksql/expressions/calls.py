@@ -1,4 +1,4 @@
-"""Calls of functions: which overload is meant, what its arguments are cast to, and the lambdas among them."""
+"""Bind function calls: choose the overload, cast the arguments, bind lambdas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -43,7 +43,7 @@ def _function(binding: Binding, node: exp.Expression) -> Bound:
 
 
 def _of_user(binding: Binding, node: exp.Expression, of: UserFunction) -> Bound:
-    """Return the call of a function in Python."""
+    """Bind a call of a user-defined function."""
     if of.kind != "scalar":
         word = "an aggregate" if of.kind == "aggregate" else "a table"
         raise SqlError(f"{of.name} is {word} function, which cannot stand here", at=place_of(node))
@@ -61,10 +61,10 @@ def _bound_arguments(binding: Binding, node: exp.Expression, of: UserFunction) -
 def bind_user_call(
     of: UserFunction, args: Sequence[Bound], node: exp.Expression
 ) -> tuple[Routine, tuple[Expression, ...]]:
-    """Return what a call of a user's function means, with arguments that are of its types.
+    """Resolve a call of a user-defined function, and convert its arguments.
 
     Raises:
-        SqlError: it does not take them.
+        SqlError: the function does not accept the arguments.
     """
     resolved = _resolved(of.function, tuple(arg.type for arg in args), node)
     if NULL in parts_of(resolved.result) or any(
@@ -84,7 +84,7 @@ def bind_user_call(
 def _plain_argument(
     binding: Binding, function: SqlFunction, arg: exp.Expression, at: int
 ) -> Bound | None:
-    """Bind an argument; None of a lambda, which needs the types of the others first."""
+    """Bind an argument; None for a lambda, which needs the types of the other arguments first."""
     if isinstance(arg, exp.Lambda):
         return None
     unit = isinstance(arg, exp.Column) and not arg.table and arg.name in _UNITS
@@ -100,7 +100,7 @@ def _lambda(
     others: Sequence[Bound | None],
     at: int,
 ) -> Bound:
-    """Bind a lambda, whose parameters have the types that the other arguments give them."""
+    """Bind a lambda; its parameters get their types from the other arguments."""
     names = [name.name for name in node.expressions]
     given = tuple(other.type if other is not None else NULL for other in others)
     for signature in function.signatures:
@@ -119,14 +119,14 @@ def _lambda(
 
 
 def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
-    """Return the call of a function with arguments that are bound.
+    """Return the call of a function with bound arguments.
 
     Raises:
-        SqlError: it does not take them.
+        SqlError: the function does not accept the arguments.
     """
     function = SQL_FUNCTIONS[name]
     resolved = _resolved(function, tuple(arg.type for arg in args), node)
-    # Operators see to the types of their sides on their own.
+    # Operators convert their operands themselves.
     given = (
         arg.expression
         if function.hidden or isinstance(wanted, LambdaOf)

@@ -1,7 +1,8 @@
-"""What stands in a list together has one type: the elements of an ARRAY, keys and values of a MAP, what IN compares.
+"""Find a common type: elements of an ARRAY, keys and values of a MAP, operands of IN.
 
-The first element that is not null decides; what follows widens it. Literals adapt: a text to numbers, booleans and
-times, a number or a boolean to texts, and so inside ARRAY[], MAP() and STRUCT().
+The first element that is not null determines the type; the following elements widen it. Literals
+adapt: text to numbers, booleans and times, and numbers and booleans to text, also inside ARRAY[],
+MAP() and STRUCT().
 
 Source: ksqlDB's documentation of type coercion.
 """
@@ -46,7 +47,7 @@ from duolog.plan.types import (
 )
 
 Refuse = Callable[[str, exp.Expression], Exception]
-"""Makes the error of a text and a place."""
+"""Creates an error from a message and the node that caused it."""
 
 _READ_FROM_TEXT = (BOOLEAN, DATE, TIME, TIMESTAMP)
 
@@ -54,10 +55,10 @@ _READ_FROM_TEXT = (BOOLEAN, DATE, TIME, TIMESTAMP)
 def of_one_type(
     binding: Binding, given: Sequence[exp.Expression], refuse: Refuse
 ) -> tuple[Type, list[Bound]]:
-    """Bind expressions as values of the one type that all of them have in common.
+    """Bind expressions and convert them to their common type.
 
     Returns:
-        The type, NULL if all are null, and what is bound.
+        The type (NULL if all are null), and the bound expressions.
     """
     found: Type = NULL
     for node in given:
@@ -66,7 +67,7 @@ def of_one_type(
 
 
 def _extended(binding: Binding, found: Type, node: exp.Expression, refuse: Refuse) -> Type:
-    """Return a type for what has `found`, and `node` too."""
+    """Return the common type of `found` and the type of `node`."""
     node = unwrapped(node)
     if (inside := _extended_inside(binding, found, node, refuse)) is not None:
         return inside
@@ -100,7 +101,10 @@ def _extended(binding: Binding, found: Type, node: exp.Expression, refuse: Refus
 def _extended_inside(
     binding: Binding, found: Type, node: exp.Expression, refuse: Refuse
 ) -> Type | None:
-    """Extend by each part of a constructor on its own; None of what is none of the same kind."""
+    """Widen a type by each part of a constructor.
+
+    None if `node` is not a constructor of that type.
+    """
     match found, node:
         case Array(element=element), exp.Array(expressions=[_, *_]):
             for one in node.expressions:
@@ -122,7 +126,7 @@ def _extended_inside(
 
 
 def _coerced(binding: Binding, node: exp.Expression, wanted: Type) -> Bound:
-    """Bind what has been found to fit a type as a value of it."""
+    """Bind an expression as a value of its common type."""
     node = unwrapped(node)
     match wanted, node:
         case Array(element=element), exp.Array(expressions=[_, *_]):

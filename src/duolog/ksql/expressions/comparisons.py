@@ -1,7 +1,10 @@
-"""Comparisons: = <> < <= > >=, IS [NOT] DISTINCT FROM, BETWEEN, IN, LIKE. None of them is ever null.
+"""Bind comparisons: = <> < <= > >=, IS [NOT] DISTINCT FROM, BETWEEN, IN, LIKE.
 
-    numbers with numbers     texts with texts, and with what they can be read as: DATE, TIME, TIMESTAMP
-    BOOLEAN, ARRAY, MAP and STRUCT only by = and <>     ROWTIME and bounds of windows with texts that say a time
+They never return null.
+
+    numbers with numbers     strings with strings, and with DATE, TIME and TIMESTAMP
+    BOOLEAN, ARRAY, MAP and STRUCT only with = and <>
+    ROWTIME and window bounds also with strings that contain a time
 
 Source: ksqlDB's documentation of operators.
 """
@@ -58,7 +61,7 @@ COMPARISONS: Final[Mapping[type[exp.Expression], str]] = {
 _EQUALITIES: Final = {"EQUAL", "NOT_EQUAL", "IS_DISTINCT_FROM"}
 _TIMES: Final = (DATE, TIME, TIMESTAMP)
 _MILLIS: Final = {"ROWTIME", "WINDOWSTART", "WINDOWEND"}
-"""Columns that are BIGINT, and that a text may be compared with as if they were times."""
+"""BIGINT columns that can be compared with a string that contains a time."""
 
 
 def _comparison(binding: Binding, node: exp.Expression) -> Bound:
@@ -95,7 +98,10 @@ def _sides(binding: Binding, node: exp.Expression) -> tuple[Bound, Bound]:
 
 
 def _as_moment(one: Bound, node: exp.Expression, other: Bound, beside: exp.Expression) -> Bound:
-    """Return a text as the time that it is compared with; anything else as it is."""
+    """Convert a string literal to the time type it is compared with.
+
+    Return anything else unchanged.
+    """
     if one.type != STRING or (other.type not in _TIMES and not is_millis(beside)):
         return one
     text = text_of(node)
@@ -125,7 +131,7 @@ def is_millis(node: exp.Expression) -> bool:
 
 
 def millis(text: str, node: exp.Expression) -> Bound:
-    """Return the milliseconds of the time that a text says, perhaps only its first part."""
+    """Return the time in a string, which may be abbreviated, in milliseconds."""
     try:
         return constant(millis_of(text), BIGINT)
     except ValueError:
@@ -145,7 +151,7 @@ def _comparable(left: Type, right: Type, name: str) -> bool:
 
 
 def _alike(left: Bound, right: Bound) -> tuple[Bound, Bound]:
-    """Return both sides as values of one type; of numbers Spark knows how."""
+    """Convert both operands to one type; Spark converts numbers itself."""
     if left.type == right.type or numeric(left.type):
         return left, right
     common = TIMESTAMP if left.type in _TIMES else wider(left.type, right.type)

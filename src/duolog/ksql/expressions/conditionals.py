@@ -1,4 +1,4 @@
-"""Logic and CASE."""
+"""Bind AND, OR, NOT, IS NULL and CASE."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -71,7 +71,7 @@ def _condition(binding: Binding, node: exp.Expression, arm: exp.Expression) -> E
 
 
 def _type_of_arms(arms: list[exp.Expression], values: list[Bound], otherwise: Bound | None) -> Type:
-    """Return the one type that all arms have; nulls take it."""
+    """Return the common type of all branches; null branches are ignored."""
     found: Type = NULL
     for arm, value in zip(arms, values, strict=True):
         if found != NULL and value.type not in {found, NULL}:

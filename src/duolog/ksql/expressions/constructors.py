@@ -1,4 +1,4 @@
-"""ARRAY[…], MAP(…) and STRUCT(…)."""
+"""Bind ARRAY[…], MAP(…) and STRUCT(…)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -69,7 +69,10 @@ def _struct(binding: Binding, node: exp.Expression) -> Bound:
 
 
 def _part(binding: Binding, bound: Bound) -> Expression:
-    """Return a part of what is built: in a lambda, where arithmetic may fail, one that fails is null on its own."""
+    """Return a part of a constructor.
+
+    In a lambda, where arithmetic may fail, a failed part is null.
+    """
     return call("ATTEMPT", bound.expression) if binding.variables else bound.expression
 
 

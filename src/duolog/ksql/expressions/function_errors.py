@@ -1,6 +1,6 @@
-"""Errors of calls: a function that does not exist, or that does not take its arguments.
+"""Errors of function calls: unknown functions and arguments that do not match.
 
-Source: ksqlDB's documentation of functions; the texts are those its users search for.
+Source: ksqlDB's documentation of functions; the messages are those that its users search for.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _TABLE_FUNCTIONS: Final = frozenset(function.name for function in TABLE_FUNCTION
 
 
 def unknown_function(name: str, node: exp.Expression) -> SqlError:
-    """Return the error of a function that there is not, or not where it is called."""
+    """Return the error of a function that does not exist, or cannot be called in this place."""
     if name in SQL_AGGREGATES:
         hint = f"{name} is an aggregate function: only SELECT and HAVING can call it."
     elif name in _TABLE_FUNCTIONS:
@@ -40,7 +40,10 @@ def unknown_function(name: str, node: exp.Expression) -> SqlError:
 def not_accepted(
     called: str, function: SqlFunction, types: Sequence[Type], node: exp.Expression
 ) -> SqlError:
-    """Return the error of arguments that no signature of a function takes; `called` is how it is named."""
+    """Return the error of arguments that match no signature.
+
+    `called` is the function's name in it.
+    """
     alternatives = "\n".join(written(function.name, one) for one in function.signatures)
     return SqlError(
         f"Function '{called}' does not accept parameters ({_listed(types)}).\n"
@@ -51,7 +54,7 @@ def not_accepted(
 
 
 def ambiguous(called: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
-    """Return the error of arguments that several signatures of a function take equally well."""
+    """Return the error of arguments that match several signatures equally well."""
     return SqlError(
         f"Function '{called}' cannot be resolved due to ambiguous method parameters ({_listed(types)}).",
         at=place_of(node),
@@ -65,7 +68,7 @@ def _listed(types: Sequence[Type]) -> str:
 
 
 def written(name: str, signature: Signature) -> str:
-    """Return a way to call a function as a text.
+    """Format a signature.
 
     Example:
         >>> from duolog.plan.sql.signatures import signature
@@ -79,7 +82,7 @@ def written(name: str, signature: Signature) -> str:
 
 
 def type_written(of: Type) -> str:
-    """Return a type of a signature as a text: a lambda with its parameters, a STRUCT of any fields alone.
+    """Format a type of a signature: lambdas with parameters, a STRUCT of any fields as STRUCT.
 
     Example:
         >>> from duolog.plan.sql.signatures import signature

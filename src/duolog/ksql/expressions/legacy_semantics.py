@@ -1,8 +1,9 @@
-"""Expressions that meant something else in older versions of ksqlDB, where a setting asks for that: written anew.
+"""Rewrite expressions whose meaning has changed in ksqlDB, if a setting asks for the old one.
 
-    ksql.functions.substring.legacy.args = true     SUBSTRING(text, start, end): places from 0, the last one is not part of it;
-                                                    null where the text has no such places
-    ksql.cast.strings.preserve.nulls = false        CAST(null AS STRING) is the text null
+    ksql.functions.substring.legacy.args = true
+        SUBSTRING(text, start, end): positions from 0, end exclusive; null if one is out of range
+    ksql.cast.strings.preserve.nulls = false
+        CAST(null AS STRING) is the string 'null'
 
 Source: ksqlDB's documentation of these settings, and of SUBSTRING.
 """
@@ -17,7 +18,7 @@ Rewrite = Callable[[exp.Expression], exp.Expression]
 
 
 def with_legacy_semantics(node: exp.Expression, settings: Settings) -> exp.Expression:
-    """Return a statement as it is meant under settings: itself, if they ask for nothing."""
+    """Return a statement rewritten for the settings, or itself if they require no change."""
     rewrites: list[Rewrite] = []
     if settings.truth(SUBSTRING):
         rewrites.append(_substring)
@@ -26,7 +27,7 @@ def with_legacy_semantics(node: exp.Expression, settings: Settings) -> exp.Expre
     if not rewrites:
         return node
     made = node.copy()
-    # The innermost first: what stands around them takes them along.
+    # Innermost expressions first: an outer rewrite copies its parts.
     parts: list[exp.Expression] = list(made.find_all(exp.Anonymous, exp.Cast))
     for found in reversed(parts):
         for rewrite in rewrites:

@@ -1,8 +1,8 @@
-"""Literals: numbers by the way they are written, and texts that stand for values of other types.
+"""Bind literals: numbers by their notation, and strings as values of other types.
 
-10        INTEGER, or BIGINT where it is larger      '2e1'          20, beside numbers
-2.50      DECIMAL(3, 2)                              'tr', 'Y'      true, beside booleans
-1e-1      DOUBLE                                     '2020-02-10'   a DATE, beside one
+10        INTEGER, or BIGINT if it is larger      '2e1'          20, if compared with numbers 2.50
+DECIMAL(3, 2)                           'tr', 'Y'      true, if compared with booleans 1e-1
+DOUBLE                                  '2020-02-10'   a DATE, if compared with one
 """
 
 import math
@@ -46,7 +46,7 @@ def literal(_binding: Binding, node: exp.Expression) -> Bound:
 
 
 def number(text: str, node: exp.Expression) -> Bound:
-    """Return the number that is written."""
+    """Bind a number literal."""
     if "E" in text.upper():
         value = float(text)
         if math.isinf(value):
@@ -68,13 +68,13 @@ def _decimal(value: DecimalValue) -> Bound:
 
 
 def text_of(node: exp.Expression) -> str | None:
-    """Return the text that a literal is, None of anything else."""
+    """Return the text of a string literal, or None for other expressions."""
     node = unwrapped(node)
     return node.name if isinstance(node, exp.Literal) and node.is_string else None
 
 
 def plain_text_of(node: exp.Expression) -> str | None:
-    """Return how a literal number or boolean is written as a text, None of anything else."""
+    """Return a number or boolean literal as text, or None for other expressions."""
     node = unwrapped(node)
     if isinstance(node, exp.Boolean):
         return str(node.this).lower()
@@ -89,7 +89,7 @@ def plain_text_of(node: exp.Expression) -> str | None:
 
 
 def number_in(text: str) -> Bound | None:
-    """Return the number that a text says, of the narrowest type; None if it says none."""
+    """Parse a number, of the narrowest type; None if the text is not a number."""
     try:
         value = DecimalValue(text.strip())
     except InvalidOperation:
@@ -98,7 +98,7 @@ def number_in(text: str) -> Bound | None:
         return None
     exponent = int(value.as_tuple().exponent)
     if "e" in text.lower() and exponent >= 0:
-        # Written with an exponent it is a decimal, as java.math reads it.
+        # With an exponent it is a decimal, as java.math reads it.
         return _decimal(value.quantize(DecimalValue(1)))
     if exponent >= 0:
         whole = int(value)
@@ -108,7 +108,7 @@ def number_in(text: str) -> Bound | None:
 
 
 def boolean_in(text: str) -> bool | None:
-    """Return the truth that a text says: any beginning of true, yes, false or no."""
+    """Parse a boolean: any prefix of true, yes, false or no."""
     said = text.strip().lower()
     if said and any(word.startswith(said) for word in _TRUE):
         return True
@@ -120,7 +120,7 @@ def boolean_in(text: str) -> bool | None:
 def read_text(  # noqa: PLR0911 - a table of cases
     text: str, wanted: Type
 ) -> Bound | None:
-    """Return the value of a type that a text says; None if it says none."""
+    """Parse a value of a type; None if the text is not one."""
     if numeric(wanted):
         found = number_in(text)
         return None if found is None else converted(found, wanted)
@@ -140,5 +140,5 @@ def read_text(  # noqa: PLR0911 - a table of cases
 
 
 def invalid_input(text: str, wanted: Type) -> str:
-    """Return how errors tell of a text that says no value of a type."""
+    """Return ksqlDB's message for text that is not a value of a type."""
     return f'invalid input syntax for type {sql_name(wanted)}: "{text}".'

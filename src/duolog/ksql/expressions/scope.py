@@ -1,4 +1,4 @@
-"""The columns that a clause may name, and what each stands for in the plan."""
+"""The columns that a clause can name, and their expressions in the plan."""
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -13,55 +13,58 @@ from duolog.plan.expressions import Expression
 from duolog.plan.types import Type
 
 _ALIKE: Final = 0.7
-"""How much a name must be like another one to be suggested."""
+"""Minimal similarity of a name for a suggestion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column in scope: of which source, under which name, and what it is in the plan."""
+    """A column in scope: source, name, expression in the plan, and type."""
 
     source: str
     name: str
     expression: Expression
     type: Type
     pseudo: bool = False
-    """Whether it stands beside the columns (ROWTIME, WINDOWSTART …) and is in no *."""
+    """True for pseudo-columns (ROWTIME, WINDOWSTART …), which * does not include."""
     key: bool = False
-    """Whether it is in the key of the records that a clause sees."""
+    """True if it is part of the key of the records that the clause reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlScope:
-    """What a clause sees; `clause` is how errors call it."""
+    """Columns that a clause can name; `clause` is its name in error messages."""
 
     columns: tuple[Visible, ...]
     clause: str = "SELECT"
     names: tuple[str, ...] = ()
-    """The names that sources have in the catalog; a column cannot be found by one whose source has an alias."""
+    """Names of the sources in the catalog.
+
+    Columns of an aliased source can only be found by its alias.
+    """
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The names of the sources, in their order."""
+        """Names of the sources, in order."""
         return tuple(dict.fromkeys(column.source for column in self.columns if column.source))
 
     def within(self, clause: str) -> "SqlScope":
         return replace(self, clause=clause)
 
     def joined(self, other: "SqlScope") -> "SqlScope":
-        """Return the columns of both scopes."""
+        """Return a scope with the columns of both."""
         return replace(self, columns=self.columns + other.columns, names=self.names + other.names)
 
     def having(self, *more: Visible) -> "SqlScope":
-        """Return a scope with more columns, which take the place of those of their names."""
+        """Return a scope with more columns; they replace columns of the same source and name."""
         taken = {(column.source, column.name) for column in more}
         kept = [one for one in self.columns if (one.source, one.name) not in taken]
         return replace(self, columns=(*kept, *more))
 
     def find(self, node: exp.Column) -> Visible:
-        """Return the column that a name means.
+        """Return the column of a name.
 
         Raises:
-            SqlError: none, or several.
+            SqlError: no column has that name, or several have it.
         """
         found = self._named(node)
         if len(found) > 1:
@@ -71,7 +74,7 @@ class SqlScope:
         raise self._unknown(node)
 
     def get(self, node: exp.Column) -> Visible | None:
-        """Return the column that a name means, if it is one and no more."""
+        """Return the column of a name if it is unique, else None."""
         found = self._named(node)
         return found[0] if len(found) == 1 else None
 
@@ -103,7 +106,7 @@ class SqlScope:
         return SqlError(text, at=place_of(node), hint=self._meant(node))
 
     def _meant(self, node: exp.Column) -> str:
-        """Return a hint that names the column that was probably meant; empty if none is like it."""
+        """Return a hint with the most similar column; empty if none is similar."""
         sources = {node.table} & set(self.sources) or set(self.sources)
         known = {
             column.name.upper(): column
@@ -115,7 +118,7 @@ class SqlScope:
 
 
 def is_parameter(node: exp.Column) -> bool:
-    """Tell if a name is the parameter of a lambda around it."""
+    """Return true if a name is a parameter of an enclosing lambda."""
     around = node.find_ancestor(exp.Lambda)
     while around is not None:
         if any(name.name == node.name for name in around.expressions):
@@ -125,7 +128,10 @@ def is_parameter(node: exp.Column) -> bool:
 
 
 def as_joined(node: exp.Expression, scope: SqlScope) -> str:
-    """Return an expression as errors tell it: a column of several sources as it is called behind a join, S_COL."""
+    """Format an expression for errors.
+
+    In joins, columns are named SOURCE_COLUMN, as after the join.
+    """
 
     def resolve(part: exp.Expression) -> exp.Expression:
         found = scope.get(part) if isinstance(part, exp.Column) else None

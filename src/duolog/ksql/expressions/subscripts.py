@@ -1,4 +1,4 @@
-"""Casts, and parts of values: fields of a STRUCT, elements of an ARRAY, values of a MAP."""
+"""Bind casts, fields of a STRUCT, elements of an ARRAY and values of a MAP."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -58,7 +58,10 @@ def _deref(binding: Binding, node: exp.Expression) -> Bound:
 
 
 def _is_key(of: Type) -> bool:
-    """Tell if a map may be asked for a key of this type; rules 2 did not refuse arrays, maps and structs."""
+    """Return true if the type can be a MAP key in an access.
+
+    Rules 2 allowed ARRAY, MAP and STRUCT.
+    """
     return not (isinstance(of, Array | Map | Struct) and settings_in_force().refuses_early)
 
 
@@ -66,7 +69,7 @@ def _bracket(binding: Binding, node: exp.Expression) -> Bound:
     bound, key = binding.bind(node.this), binding.bind(node.expressions[0])
     match bound.type:
         case Array(element=element) if key.type in {INT, BIGINT}:
-            # Counted from 1, or from -1 backwards.
+            # Positions count from 1, or backwards from -1.
             return Bound(call("ELEMENT", bound.expression, key.expression), element)
         case Map(key=wanted, value=value) if castable(key.type, wanted) and _is_key(key.type):
             return Bound(Item(bound.expression, converted(key, wanted).expression), value)

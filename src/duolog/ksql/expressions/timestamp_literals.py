@@ -1,4 +1,6 @@
-"""Texts that stand for a time, whole or in part: what is missing is its smallest value, a zone that is missing UTC.
+"""Parse times, complete or abbreviated.
+
+Missing parts get their smallest value, a missing zone is UTC.
 
     2018   2018-01   2018-01-01   2018-01-01T10   2018-01-01T10:30:59.001   …+0445   …Z
 
@@ -18,10 +20,10 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def timestamp_of(text: str) -> dt.datetime:
-    """Return the time that a text says, in UTC.
+    """Parse a timestamp; returns UTC.
 
     Raises:
-        ValueError: it says none.
+        ValueError: the text is not a timestamp.
 
     Example:
         >>> print(timestamp_of("2019-01-01T00:00:00+0445"))
@@ -37,28 +39,28 @@ def timestamp_of(text: str) -> dt.datetime:
 
 
 def millis_of(text: str) -> int:
-    """Return the time that a text says in milliseconds since 1970.
+    """Parse a timestamp; returns milliseconds since 1970.
 
     Raises:
-        ValueError: it says none.
+        ValueError: the text is not a timestamp.
     """
     return (timestamp_of(text) - _EPOCH) // dt.timedelta(milliseconds=1)
 
 
 def date_of(text: str) -> dt.date:
-    """Return the day that a text says.
+    """Parse a date.
 
     Raises:
-        ValueError: it says none.
+        ValueError: the text is not a date.
     """
     return timestamp_of(text).date()
 
 
 def time_of(text: str) -> int:
-    """Return the time of a day that a text says, in milliseconds.
+    """Parse a time of day; returns milliseconds.
 
     Raises:
-        ValueError: it says none.
+        ValueError: the text is not a time of day.
     """
     at = dt.time.fromisoformat(text.strip())
     seconds = (at.hour * 60 + at.minute) * 60 + at.second

@@ -1,7 +1,8 @@
-"""Which calls in a statement are of functions of users'.
+"""Bind calls to user-defined functions by name, at the start of a statement.
 
-A name means what the catalog has when the statement is run. It is noted at the call, so that whoever looks at an expression
-later needs no catalog: whether it is an aggregate, for example, is asked in many places.
+A name means the function that the catalog has when the statement runs. The function is stored at
+the call's node, so that later code needs no catalog; many places ask, for example, whether a call
+is an aggregate.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,12 @@ from sqlglot import exp
 from duolog.plan.sql.user_functions import UserFunction
 
 KEPT: Final = "kept function"
-"""Under this name a CREATE FUNCTION that is replayed has what its record says of the function."""
+"""Key in `meta` for what the record of a replayed CREATE FUNCTION says about the function."""
 _FUNCTION: Final = "user function"
 
 
 def with_functions(node: exp.Expression, functions: Mapping[str, UserFunction]) -> tuple[str, ...]:
-    """Note at each call of a statement which function of a user's it means; return their names, sorted."""
+    """Store the user-defined function at each call of a statement; return their names, sorted."""
     called: set[str] = set()
     if functions:
         for call in node.find_all(exp.Anonymous):
@@ -29,6 +30,6 @@ def with_functions(node: exp.Expression, functions: Mapping[str, UserFunction]) 
 
 
 def user_function(node: exp.Expression) -> UserFunction | None:
-    """Return the function of a user's that a call means; None of any other call."""
+    """Return the user-defined function of a call, or None."""
     found: UserFunction | None = node.meta.get(_FUNCTION)
     return found

@@ -1,4 +1,4 @@
-"""What a SELECT gives: its items with their names, stars spread out."""
+"""The select items of a query, with their names; stars are expanded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from duolog.plan.types import Struct
 
 
 class Item(NamedTuple):
-    """A column of the result: its name and what it is."""
+    """Column of the result: name and expression."""
 
     name: str
     node: exp.Expression
@@ -30,24 +30,25 @@ def items_of(
     *,
     beside: bool = False,
 ) -> tuple[Item, ...]:
-    """Return the columns that a query selects, with the names that they get.
+    """Return the columns that a query selects, with their names.
 
-    `first` is the key that records are given before: it comes first in what * stands for. Rows that are shown may have
-    what stands `beside` the columns under its own name, ROWTIME for example; columns of a topic may not.
+    `first` is the key that the query has assigned; it comes first where * is expanded. If `beside`
+    is set, pseudo-columns such as ROWTIME may be selected under their own names: rows that are
+    displayed may have them, topics may not.
 
     Raises:
-        SqlError: a name is not to be had, or * is of a source that is not there.
+        SqlError: a name is reserved, or * is of an unknown source.
     """
     return _Items(binder, tuple(first), beside).of(select.expressions)
 
 
 @dataclass
 class _Items:
-    """Names what has no name as ksqlDB's `ColumnNames` does.
+    """Generates names for unnamed items, as ksqlDB's `ColumnNames` does.
 
-    KSQL_COL_n, n from 0, where no column of a source is called so; a field as it is called in its STRUCT, with _n where
-    something else is called so; in a join a column
-    that several sources have, and each of a star, behind the name of its source.
+    - KSQL_COL_n, with n from 0, skipping names of source columns,
+    - for a field, its name in the STRUCT, followed by _n if that name is in use,
+    - in a join, SOURCE_COLUMN for each column of a star and for columns that several sources have.
     """
 
     binder: Binder
@@ -97,7 +98,7 @@ class _Items:
         return f"KSQL_COL_{self.counter - 1}"
 
     def _spread(self, node: exp.Expression) -> list[Item] | None:
-        """Return the columns that a star stands for; None of anything else."""
+        """Expand a star to its columns; None for other expressions."""
         if isinstance(node, nodes.Deref) and isinstance(node.args["name"], exp.Star):
             return self._fields(node)
         if isinstance(node, exp.Star):
@@ -131,7 +132,7 @@ class _Items:
             found[meaning(node, self.scope)] = Item(name, node)
         columns = [column for column in self.scope.columns if not column.pseudo]
         if self.first:
-            # The key that records had moves behind the columns of the value.
+            # The previous key of the records follows the value columns.
             columns.sort(key=lambda column: column.key)
         for column in columns:
             if source in {"", column.source}:
@@ -140,7 +141,7 @@ class _Items:
         return list(found.values())
 
     def _starred(self, column: Visible) -> str:
-        """Return what a star calls a column: in a join, behind the name of its source."""
+        """Return the name of a column in a star; in a join, prefixed with its source."""
         joined = column.source and len(self.scope.sources) > 1
         return f"{column.source}_{column.name}" if joined else column.name
 
@@ -148,10 +149,10 @@ class _Items:
 def renamed(
     items: Sequence[Item], columns: Sequence[str], query: exp.Expression
 ) -> tuple[Item, ...]:
-    """Return what an inner query selects under the names that WITH x (a, b) says.
+    """Rename the columns of a subquery as WITH x (a, b) says.
 
     Raises:
-        SqlError: it selects more, or less.
+        SqlError: the number of names and columns differs.
     """
     if len(items) != len(columns):
         raise SqlError(
@@ -161,12 +162,12 @@ def renamed(
 
 
 def meaning(node: exp.Expression, scope: SqlScope) -> str:
-    """Return an expression with each name as the column that it means: the same text, the same value."""
+    """Return a canonical text of an expression: equal texts mean equal values."""
     return _resolved(node, scope, qualified=True)
 
 
 def told(node: exp.Expression, scope: SqlScope) -> str:
-    """Return an expression as errors of a query tell it: of one source, without its name."""
+    """Format an expression for errors; with a single source, without its name."""
     return _resolved(node, scope, qualified=len(scope.sources) > 1)
 
 
@@ -182,7 +183,7 @@ def _resolved(node: exp.Expression, scope: SqlScope, *, qualified: bool) -> str:
 
 
 def listed(texts: Sequence[str], word: str = "and") -> str:
-    """Return texts as a sentence has them.
+    """Join texts as in a sentence.
 
     Example:
         >>> listed(["A", "B", "C"])
@@ -214,7 +215,7 @@ def _reserved(name: str, node: exp.Expression) -> SqlError:
 
 
 def key_name(given: exp.Expression) -> str:
-    """Return the name of a key column as errors tell it: of a join, behind that of its source."""
+    """Return the name of a key column for errors; in a join, prefixed with its source."""
     if isinstance(given, exp.Column):
         return f"{given.table}_{given.name}" if given.table else str(given.name)
     return quoted_name(formatted(given))

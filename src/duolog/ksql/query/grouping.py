@@ -1,12 +1,13 @@
-"""GROUP BY: the keys of groups, what is aggregated, and what is selected of both.
+"""Plan GROUP BY: keys of the groups, aggregates, HAVING and select items.
 
-    records ─▶ group (keys) ─▶ aggregate ─▶ HAVING ─▶ the view that a projection is made of
+    records ─▶ group (keys) ─▶ aggregate ─▶ HAVING ─▶ the view to project
 
     GROUP BY a, b                      keys a, b
-    aggregates without GROUP BY        one group: the key is ROWKEY, the same for all
-    SELECT DISTINCT a, b               keys a, b, which are all that is selected
+    aggregates without GROUP BY        one group: the key is the constant ROWKEY
+    SELECT DISTINCT a, b               keys a, b, without value columns
 
-Behind the aggregate an expression may name what records are grouped by, as it stands after GROUP BY, and aggregate functions.
+After the aggregate, an expression may contain grouping expressions (as written in GROUP BY) and
+aggregates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from duolog.plan.nodes.aggregate import Emit
 
 _FILLER = ("rows", Aggregate("count"))
-"""What is kept of groups of which nobody asks anything."""
+"""Stored for groups without an aggregate."""
 
 
 @dataclass
@@ -58,15 +59,15 @@ class Grouping:
     steps: Steps
     settings: Settings
     ttl_ms: int | None = None
-    """How long a group is kept that is not updated."""
+    """Time after which a group that was not updated is removed."""
     _results: dict[str, tuple[str, Aggregate, Type]] = field(default_factory=dict)
-    """By what a call means: the name of its result, and its type."""
+    """By the canonical text of a call: name, aggregate and type of its result."""
 
     def view(self) -> tuple[View, tuple[Item, ...]]:
-        """Return the rows of the groups, and what is selected of them.
+        """Return the rows of the groups, and the select items over them.
 
         Raises:
-            SqlError: something is selected that is neither grouped by nor aggregated.
+            SqlError: a select item is neither a grouping expression nor an aggregate.
         """
         self._ensure_clause()
         self._ensure_bounds_are_selected_only()
@@ -100,20 +101,20 @@ class Grouping:
 
     @property
     def _is_one_group(self) -> bool:
-        """Whether all records are in one group: aggregates without GROUP BY."""
+        """True for aggregates without GROUP BY: all records are in one group."""
         having = self.select.args.get("having")
         ungrouped = self.select.args.get("group") is None
         return ungrouped and bool(aggregates_in(*self.select.expressions, having))
 
     @property
     def _is_distinct(self) -> bool:
-        """Whether rows are grouped by all that is selected of them; of groups each is there once anyway."""
+        """True for SELECT DISTINCT without groups; groups are distinct anyway."""
         ungrouped = self.select.args.get("group") is None and not self._is_one_group
         return ungrouped and self.select.args.get("distinct") is not None
 
     @cached_property
     def _items(self) -> tuple[Item, ...]:
-        """What is selected; the key of one group is so without being named, as nobody can know its name."""
+        """Select items. The key of a single group is added, because its name is generated."""
         items = items_of(self.select, Binder(self._scope, self.types))
         if self._is_one_group:
             (key,) = self._given
@@ -138,7 +139,7 @@ class Grouping:
 
     @cached_property
     def _keys(self) -> tuple[Named, ...]:
-        """The columns of the key, one for each expression that is grouped by."""
+        """Key columns, one for each grouping expression."""
         if self._is_one_group:
             return ((self._given[0].name, literal(0)),)
         binder = Binder(self._scope.within("GROUP BY"), self.types)
@@ -146,7 +147,7 @@ class Grouping:
 
     @cached_property
     def _key_types(self) -> dict[str, Bound]:
-        """What each expression that is grouped by is behind the aggregate, by its meaning."""
+        """Column of each grouping expression after the aggregate, by canonical text."""
         if self._is_one_group:
             (key,) = self._given
             return {meaning(key, self._scope): Bound(ColumnRef(key.name), INT)}
@@ -158,7 +159,7 @@ class Grouping:
 
     @property
     def _behind(self) -> SqlScope:
-        """The scope of rows behind the aggregate, which may name the bounds of windows."""
+        """Scope after the aggregate, which includes the window bounds."""
         if self._window is None or len(self.relation.sources) > 1:
             return self._scope
         bounds = (
@@ -192,7 +193,7 @@ class Grouping:
         return fold(wanted, scope_of(group), undo=group.is_table)
 
     def _add(self, call: exp.Anonymous, group: GroupBy) -> None:
-        """Keep the result of an aggregate function, once for all that mean the same."""
+        """Add the result of an aggregate call; calls with the same meaning share one."""
         means = meaning(call, self._scope)
         if means in self._results:
             return
@@ -205,7 +206,7 @@ class Grouping:
         self._results[means] = (name, found, of)
 
     def _over_results(self, node: exp.Expression) -> Bound | None:
-        """Say what an expression means behind the aggregate."""
+        """Bind an expression after the aggregate."""
         if is_aggregate(node):
             name, _, of = self._results[meaning(node, self._scope)]
             return Bound(ColumnRef(name), of)
@@ -213,7 +214,7 @@ class Grouping:
         if found is not None or not isinstance(node, exp.Column) or is_parameter(node):
             return found
         if not self._is_bound(node):
-            self._behind.within("HAVING").find(node)  # what is unknown is reported as such
+            self._behind.within("HAVING").find(node)  # reports unknown columns
             raise SqlError(
                 f"Non-aggregate HAVING expression not part of GROUP BY: [{told(node, self._scope)}]",
                 at=place_of(node),
@@ -222,15 +223,15 @@ class Grouping:
         return found
 
     def _is_bound(self, node: exp.Expression) -> bool:
-        """Tell if a name is that of a window's bound, which a row of a group has."""
+        """Return true if a column is a window bound of the group."""
         if not isinstance(node, exp.Column) or node.name not in WINDOW_BOUNDS:
             return False
         return self._behind.get(node) is not None
 
-    # What may stand where.
+    # Checks.
 
     def _ensure_clause(self) -> None:
-        """Raise a SqlError where records cannot be grouped by what GROUP BY says."""
+        """Raise a SqlError if records cannot be grouped by the expressions in GROUP BY."""
         group = self.select.args.get("group")
         if group is None:
             return
@@ -239,7 +240,7 @@ class Grouping:
         ensure_key_expressions("GROUP BY", group.expressions, self._scope)
 
     def _ensure_kept(self, calls: Sequence[exp.Anonymous]) -> None:
-        """Raise a SqlError where a function cannot be kept over these records."""
+        """Raise a SqlError if a function cannot aggregate these records."""
         strict = self.settings.strict
         allowed = {"always"} if strict else {"always", "beyond ksqlDB"}
         refused = [call for call in calls if called(call).over_tables not in allowed]
@@ -262,7 +263,7 @@ class Grouping:
             )
 
     def _ensure_ttl(self) -> None:
-        """Raise a SqlError where groups go by their windows, or must stay."""
+        """Raise a SqlError if TTL is given for groups that cannot have one."""
         if self.ttl_ms is None:
             return
         if self._window is not None:
@@ -278,7 +279,7 @@ class Grouping:
             )
 
     def _ensure_grouped(self, items: tuple[Item, ...]) -> None:
-        """Raise a SqlError where something is selected that is neither grouped by nor aggregated."""
+        """Raise a SqlError if a select item is neither a grouping expression nor an aggregate."""
         stray: dict[str, exp.Expression] = {}
         beside: dict[str, exp.Expression] = {}
         for item in items:
@@ -287,9 +288,7 @@ class Grouping:
             if found and not of_aggregate:
                 found = [item.node]
             for node in found:
-                Binder(self._behind, self.types).bind(
-                    node
-                )  # what is no expression at all, says so first
+                Binder(self._behind, self.types).bind(node)  # reports invalid expressions first
                 (beside if of_aggregate else stray).setdefault(told(node, self._scope), node)
         if stray:
             raise not_grouped(stray)
@@ -308,7 +307,7 @@ class Grouping:
             )
 
     def _stray_in(self, node: exp.Expression) -> list[exp.Expression]:
-        """Return the columns in an expression that are neither grouped by nor aggregated."""
+        """Return the columns that are neither in a grouping expression nor aggregated."""
         if is_aggregate(node) or meaning(node, self._scope) in self._key_types:
             return []
         if isinstance(node, exp.Column):
@@ -321,7 +320,7 @@ class Grouping:
         ]
 
     def _ensure_bounds_are_selected_only(self) -> None:
-        """Raise a SqlError where the bound of a window is grouped by, aggregated or, in ksqlDB, in HAVING."""
+        """Raise a SqlError if a window bound is grouped by, aggregated or, if strict, in HAVING."""
         if self._window is None:
             return
         having = self.select.args.get("having")
@@ -340,7 +339,7 @@ class Grouping:
 
 
 def not_grouped(stray: Mapping[str, exp.Expression]) -> SqlError:
-    """Return the error of what is selected though it is neither grouped by nor aggregated."""
+    """Return the error of a select item that is neither a grouping expression nor an aggregate."""
     listed = ", ".join(stray)
     return SqlError(
         f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed}\n"  # noqa: S608
@@ -350,5 +349,5 @@ def not_grouped(stray: Mapping[str, exp.Expression]) -> SqlError:
 
 
 def _is_value(node: exp.Expression) -> bool:
-    """Tell if a part of an expression is one too: names of fields and types are not."""
+    """Return true if a child node is an expression, not the name of a field or a type."""
     return not isinstance(node, exp.Identifier | exp.DataType)

@@ -1,9 +1,9 @@
-"""ON …: what the records of two sides of a join are matched by.
+"""Parse ON …: the expressions by which the sides of a join match.
 
-    ON l.a = r.b                      an expression over one source that is joined already, and one over the source that comes
-    ON l.a = r.b AND l.c + m.d = r.e  beyond ksqlDB: several, and over several sources
+    ON l.a = r.b                      an expression over the joined sources, one over the new one
+    ON l.a = r.b AND l.c + m.d = r.e  extension to ksqlDB: several, and over several sources
 
-Both sides may stand in either order; errors repeat them as they are written.
+The sides may be in either order; errors repeat them as written.
 
 Source: ksqlDB's documentation of joins.
 """
@@ -38,12 +38,12 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What is equal: `left` of sources that are joined already, `right` of the one that comes."""
+    """Two sides that must be equal: `left` over the sources so far, `right` over the new one."""
 
     left: Matched
     right: Matched
     flipped: bool
-    """Whether the right one is written first."""
+    """True if the right side is written first."""
 
     @property
     def written(self) -> tuple[Matched, Matched]:
@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What is matched: one pair, or several that must all be equal."""
+    """The pairs of a join, which must all be equal."""
 
     pairs: tuple[Pair, ...]
     scope: SqlScope
@@ -71,7 +71,7 @@ class Criterion:
         return tuple(pair.right for pair in self.pairs)
 
     def ensure_types(self) -> None:
-        """Raise a SqlError where both sides of a pair are not of one type."""
+        """Raise a SqlError if the sides of a pair have different types."""
         for pair in self.pairs:
             if pair.left.bound.type == pair.right.bound.type:
                 continue
@@ -88,9 +88,11 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class CriterionReader:
-    """Reads what ON says of the source that `comes`; `scope` has its columns and those of the sources before it.
+    """Parses the ON clause for the new source `comes`.
 
-    `strict` is ksqlDB's language: one equality, of one source with another.
+    `scope` includes it and the sources before it.
+
+    With `strict`, only one equality between two sources is allowed, as in ksqlDB.
     """
 
     comes: str
@@ -99,10 +101,10 @@ class CriterionReader:
     strict: bool
 
     def read(self, clause: exp.Expression) -> Criterion:
-        """Return what a clause says.
+        """Parse an ON clause.
 
         Raises:
-            SqlError: it is no equality of the source that comes with others, or a name in it has no meaning.
+            SqlError: the clause is not an equality with the new source, or a name is unknown.
         """
         condition = unwrapped(clause)
         if self.strict and isinstance(condition, exp.And | exp.Or):
@@ -140,10 +142,10 @@ class CriterionReader:
         return Pair(right, left, flipped) if flipped else Pair(left, right, flipped)
 
     def _sources(self, side: exp.Expression, told: str) -> set[str]:
-        """Return the sources whose columns an expression names.
+        """Return the sources of the columns in an expression.
 
         Raises:
-            SqlError: there are none; or several, where there must be one.
+            SqlError: there are none, or several although only one is allowed.
         """
         columns = (column for column in side.find_all(exp.Column) if not is_parameter(column))
         sources = {self.scope.find(column).source for column in columns}
@@ -158,15 +160,15 @@ class CriterionReader:
 
 
 def ensure_tree(first: Relation, joins: Sequence[exp.Join], scope: SqlScope) -> None:
-    """Refuse joins that do not add one source each to those before, as ksqlDB does.
+    """Refuse joins that do not add exactly one source each, as ksqlDB does.
 
     Args:
         first: the source after FROM.
-        joins: the joins, in their order.
+        joins: the joins, in order.
         scope: the columns of all sources.
 
     Raises:
-        SqlError: an equality is between sources that are joined already, or between two that are not.
+        SqlError: an equality is between two joined sources, or between two sources not joined yet.
     """
     joined = [first.scope.sources[0]]
     for join in joins:
@@ -193,14 +195,14 @@ def ensure_tree(first: Relation, joins: Sequence[exp.Join], scope: SqlScope) -> 
 
 
 def _only_source(side: exp.Expression, scope: SqlScope) -> str | None:
-    """Return the source whose columns an expression names; None if it names none, or several."""
+    """Return the only source of the columns in an expression, or None."""
     columns = (column for column in side.find_all(exp.Column) if not is_parameter(column))
     found = {column.source if (column := scope.get(node)) else "" for node in columns}
     return found.pop() if len(found) == 1 and "" not in found else None
 
 
 def _conditions(node: exp.Expression) -> list[exp.Expression]:
-    """Return what AND puts together."""
+    """Return the operands of AND."""
     node = unwrapped(node)
     if isinstance(node, exp.And):
         return [*_conditions(node.this), *_conditions(node.expression)]

@@ -1,6 +1,6 @@
-"""What cannot be joined: windowed keys with others, values of one bare column, WITHIN where nothing is within.
+"""Refuse joins of incompatible windows, and WITHIN in joins with tables.
 
-Source: ksqlDB's documentation of joins; the texts are what its users look for.
+Source: ksqlDB's documentation of joins; the messages are those that its users search for.
 """
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from duolog.ksql.syntax.nodes import place_of
 
 
 def ensure_windows_fit(left: Relation, right: Relation) -> None:
-    """Refuse a windowed key beside another one, and sessions beside windows of a size."""
+    """Refuse joins of a windowed key with an unwindowed one, and of sessions with other windows."""
     one, other = _window(left), _window(right)
     if one is None and other is None:
         return
@@ -39,7 +39,7 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
 
 
 def ensure_no_window(join: exp.Join, what: str) -> None:
-    """Refuse WITHIN where a table is joined: it has one row of a key, whatever its time."""
+    """Refuse WITHIN in joins with a table, whose rows match at any time."""
     if join.args.get("within") is not None:
         raise SqlError(
             f"A window definition was provided for a {what} join. These joins are not windowed. "
@@ -49,7 +49,7 @@ def ensure_no_window(join: exp.Join, what: str) -> None:
 
 
 def no_repartitioning(node: exp.Expression) -> SqlError:
-    """Return the error of windowed records that are matched by something else than their key."""
+    """Return the error of windowed records that are not joined by their key."""
     return SqlError(
         "Implicit repartitioning of windowed sources is not supported. "
         "See https://github.com/confluentinc/ksql/issues/4385.",

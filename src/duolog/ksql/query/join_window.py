@@ -1,10 +1,10 @@
-"""WITHIN …: how far apart in time records of two streams may be to be joined.
+"""Plan WITHIN …: the maximal time difference of records in a stream-stream join.
 
-    WITHIN 1 MINUTE                        a minute before or after
-    WITHIN (1 MINUTE, 2 MINUTES)           from a minute before the left record to two after it
-    WITHIN 1 MINUTE GRACE PERIOD 5 SECONDS     as long is waited for late ones, before a record without a partner is told
+    WITHIN 1 MINUTE                          one minute before or after
+    WITHIN (1 MINUTE, 2 MINUTES)             from one minute before the left record to two after it
+    WITHIN 1 MINUTE GRACE PERIOD 5 SECONDS   wait 5 s for late records, then emit unmatched ones
 
-Without a grace period such a record is told as soon as it comes, and records are kept for a day.
+Without a grace period, unmatched records are emitted immediately, and records are stored for a day.
 
 Source: Kafka Streams `JoinWindows.of`, ksqlDB's documentation of joins.
 """
@@ -21,14 +21,17 @@ _DAY_MS: Final = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class WithinWindow:
-    """The window of a join, and if records without a partner are told as soon as they come."""
+    """Window of a join; if `eager`, unmatched records are emitted immediately."""
 
     window: JoinWindow
     eager: bool
 
 
 def window_of(node: nodes.Within, *, strict: bool) -> WithinWindow:
-    """Return what WITHIN says; with `strict` what was emitted unmatched may be joined later, as in ksqlDB."""
+    """Return the window of WITHIN.
+
+    With `strict`, an unmatched record may match later, as in ksqlDB.
+    """
     before, after = (milliseconds(node.args[side]) for side in ("before", "after"))
     said = node.args.get("grace")
     grace = max(_DAY_MS - 2 * before, 0) if said is None else milliseconds(said)

@@ -1,15 +1,16 @@
-"""FROM a JOIN b ON …: the records that a query over several sources reads.
+"""Plan FROM a JOIN b ON …: the records of a query over several sources.
 
-    a ─▶ under what it is matched by ─┐
-                                      ├─▶ join ─▶ joined with the next one
-    b ─▶ under what it is matched by ─┘
+    a ─▶ keyed by its criterion ─┐
+                                 ├─▶ join ─▶ join with the next source
+    b ─▶ keyed by its criterion ─┘
 
-    streams                within a difference of time      both rekeyed where they have another key
-    stream, table          by the table's primary key       the stream rekeyed
-    stream, global table   by the table's primary key       the stream stays under its key
-    tables                 by both primary keys             by another column of the left one: a foreign key
+    streams                within a time difference         both rekeyed if they have another key
+    stream, table          by the table's primary key       the stream is rekeyed
+    stream, global table   by the table's primary key       the stream keeps its key
+    tables                 by both primary keys             or by another left column: a foreign key
 
-Every column of a source is in the value of its records, those of its key too: where a side is missing they are null.
+The value of each record contains all columns of its source, including the key: an absent side has
+nulls.
 
 Source: ksqlDB's documentation of joins.
 """
@@ -53,16 +54,16 @@ _KINDS: Final[dict[str, JoinKind]] = {
     "RIGHT": "left",
     "FULL": "outer",
 }
-"""What a join is of two sides; of a RIGHT one they change places."""
+"""Kind of join node; RIGHT joins swap their sides."""
 
 
 class _Given(NamedTuple):
-    """The columns that a column of a join's key is the value of, and which of them are null where a side is missing."""
+    """Source columns equal to a key column of a join; `or_null` are those that may be null."""
 
     columns: tuple[exp.Expression, ...]
     or_null: tuple[exp.Expression, ...]
     expressions: frozenset[str]
-    """What else has its value: expressions of both sides, as `meaning` writes them."""
+    """Other expressions with the same value, as canonical texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,13 @@ class Joiner:
     reader: SourceReader
     steps: Steps
     strict: bool = False
-    """Whether what ksqlDB refuses is refused."""
+    """If true, refuse what ksqlDB refuses."""
 
     def relation(self, select: exp.Select) -> Relation:
         """Return the joined records of all sources.
 
         Raises:
-            SqlError: they cannot be joined, or not so.
+            SqlError: the sources cannot be joined, or not in this way.
         """
         joins: list[exp.Join] = select.args["joins"]
         tables = [select.args["from_"].this, *(join.this for join in joins)]
@@ -96,7 +97,7 @@ class Joiner:
         return found
 
     def _ensure_distinct(self, tables: Sequence[exp.Table]) -> None:
-        """Raise a SqlError where a source is joined with itself, or two have one name."""
+        """Raise a SqlError if two sources have the same alias or, in strict mode, are the same."""
         names = [self.reader.info(table).name for table in tables]
         aliases = [table.alias or table.name for table in tables]
         for at, table in enumerate(tables):
@@ -118,7 +119,7 @@ class Joiner:
     def _criteria(
         self, joins: Sequence[exp.Join], relations: Sequence[Relation]
     ) -> list[Criterion]:
-        """Return what each join matches: what is wrong in one of them is told before anything is joined."""
+        """Parse all ON clauses, so that errors in any of them come before errors of joins."""
         types = self.reader.catalog.types
         if self.strict:
             everything = sum((relation.scope.columns for relation in relations), ())
@@ -220,7 +221,7 @@ class Joiner:
     def _global(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        """Look the records of a stream up in a global table; they keep the key that they have."""
+        """Join a stream with a global table; the records keep their key."""
         what, key = "joins with a global table", "the whole primary key of that table"
         criterion = _by_primary_key(right, criterion, what, key)
         keys = tuple(matched.bound.expression for matched in criterion.lefts)
@@ -261,7 +262,7 @@ class Joiner:
     def _foreign(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        """Join tables by an expression over the left one; its primary key is that of the result."""
+        """Join tables by a foreign key of the left one, whose primary key the result keeps."""
         if self.strict and len(left.sources) > 1:
             raise SqlError(
                 "Invalid join condition: foreign-key table-table joins are not supported as part of n-way joins. "
@@ -293,7 +294,7 @@ class Joiner:
         return Relation(node, scope, left.sources + right.sources, left.keys, keyed_by)
 
     def _keyed(self, side: Relation, matched: Sequence[Matched]) -> Node:
-        """Return the records of a stream under what they are matched by."""
+        """Return the records of a stream, keyed by its side of the criterion."""
         node = side.node
         if _is_key(side, matched):
             return node
@@ -314,9 +315,10 @@ class Joiner:
         join: exp.Join,
         givens: Sequence[_Given],
     ) -> Relation:
-        """Return what comes out of a join; `givens` are what each column of its key is the value of.
+        """Return the result of a join; `givens` are the source columns of each key column.
 
-        A key is a column of its own where there are none, or where each of the sides may be missing.
+        A key column gets a name of its own if no source column has its value, or if either side may
+        be absent.
         """
         columns = tuple(column for side in sides for column in side.scope.columns if column.source)
         taken = {column.name for column in columns}
@@ -338,9 +340,9 @@ class Joiner:
         return Relation(node, scope, sources, tuple(keys), JOINING)
 
     def _ensure_partitions(self, left: Relation, right: Relation) -> None:
-        """Raise a SqlError where topics that are joined by key have known and different numbers of partitions.
+        """Raise a SqlError if the topics of a join by key have different numbers of partitions.
 
-        Here it would not matter: records are sent to the tasks of their keys.
+        Only in strict mode: Duolog sends records to the tasks of their keys.
         """
         if not self.strict:
             return
@@ -356,7 +358,7 @@ class Joiner:
 
 
 def is_global(side: Relation) -> bool:
-    """Tell if each task has a table whole."""
+    """Return true if each task has a full copy of the table."""
     return global_source(side.node) is not None
 
 
@@ -365,7 +367,7 @@ def _side(join: exp.Join) -> str:
 
 
 def _is_key(side: Relation, matched: Sequence[Matched]) -> bool:
-    """Tell if records have what they are matched by for a key."""
+    """Return true if the records are keyed by their side of the criterion."""
     return len(side.keys) == len(matched) and all(
         _is_column(side, key, one) for key, one in zip(side.keys, matched, strict=True)
     )
@@ -378,7 +380,7 @@ def _is_column(side: Relation, key: KeyColumn, matched: Matched) -> bool:
 
 
 def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "right"]) -> Criterion:
-    """Return the pairs in the order of a side's key, if they are all of it; else as they are."""
+    """Return the criterion in the order of a side's key, or unchanged if they differ."""
     found = []
     for key in side.keys:
         of_key = (
@@ -394,10 +396,10 @@ def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "rig
 
 
 def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) -> Criterion:
-    """Return the pairs in the order of a table's primary key.
+    """Return the pairs in the order of the table's primary key.
 
     Raises:
-        SqlError: they are others.
+        SqlError: the pairs do not match the primary key.
     """
     found = _in_order_of(right, criterion, own="right")
     if not _is_key(right, found.rights):
@@ -409,7 +411,7 @@ def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) 
 
 
 def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given]:
-    """Return what each column of a join's key is, the left one's columns first."""
+    """Return the source columns of each key column of a join, those of the left side first."""
     keyed, side = _is_keyed(left, criterion), _side(join)
     givens = []
     for at, pair in enumerate(criterion.pairs):
@@ -431,7 +433,7 @@ def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given
 
 
 def _is_keyed(left: Relation, criterion: Criterion) -> bool:
-    """Tell if records are keyed by what they are matched by: a column, or an expression of the join before."""
+    """Return true if the records are already keyed by the criterion, as columns or expressions."""
     if _is_key(left, criterion.lefts):
         return True
     wanted = [meaning(matched.node, criterion.scope) for matched in criterion.lefts]
@@ -441,7 +443,7 @@ def _is_keyed(left: Relation, criterion: Criterion) -> bool:
 
 
 def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:
-    """Return a column under the name of its source; nothing of another expression."""
+    """Return a column qualified by its source; nothing for other expressions."""
     if not isinstance(matched.node, exp.Column):
         return ()
     found = scope.find(matched.node)
@@ -450,7 +452,7 @@ def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:
 
 
 def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
-    """Return the value of joined records: the columns of both sides, under their names."""
+    """Return the value of joined records: the columns of both sides."""
     return (
         *((name, ColumnRef(name)) for name in _names(first)),
         *((name, TableColumnRef(name)) for name in _names(second)),
@@ -458,7 +460,7 @@ def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
 
 
 def _names(side: Relation) -> list[str]:
-    """Return the columns that a query uses, of those of a side; what has been the key of a join before is none."""
+    """Return the columns of a side that a query uses, without keys of previous joins."""
     columns = (column.expression for column in side.scope.columns if column.source)
     kept = {column.name for column in side.node.schema.value}
     return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]

@@ -1,6 +1,6 @@
-"""Rules for the expressions that GROUP BY and PARTITION BY make a key of.
+"""Check the key expressions of GROUP BY and PARTITION BY.
 
-Source: ksqlDB's documentation of both clauses; the texts are those its users search for.
+Source: ksqlDB's documentation of both clauses; the messages are those that its users search for.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from duolog.ksql.syntax.nodes import place_of
 
 
 def ensure_key_expressions(clause: str, given: Sequence[exp.Expression], scope: SqlScope) -> None:
-    """Refuse expressions that cannot be a key, or that are given twice.
+    """Refuse key expressions that are missing, contain aggregates or are given twice.
 
     Raises:
-        SqlError: there is no expression, one calls an aggregate function, or two mean the same.
+        SqlError: there is no expression, one calls an aggregate function, or two are equal.
     """
     if not given:
         raise SqlError(f"{clause} requires at least one expression")

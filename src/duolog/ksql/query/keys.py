@@ -1,4 +1,4 @@
-"""The columns of a new key: of GROUP BY and PARTITION BY, and of what no column is the key of."""
+"""Name and bind the columns of a new key, for GROUP BY, PARTITION BY and joins."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ SYNTHETIC: Final = "ROWKEY"
 
 
 def synthetic(taken: Collection[str]) -> str:
-    """Return the name of a key that is no column of a source: ROWKEY, or ROWKEY_n where one has that name."""
+    """Return a name for a key without a source column: ROWKEY, or ROWKEY_n if that is in use."""
     name, count = SYNTHETIC, 0
     while name in taken:
         count += 1
@@ -28,10 +28,10 @@ def synthetic(taken: Collection[str]) -> str:
 def new_key(
     given: Sequence[exp.Expression], binder: Binder, relation: Relation
 ) -> tuple[Named, ...]:
-    """Return a column for each expression. A column of the records keeps its name, so that a key stays one.
+    """Return a key column for each expression. Source columns keep their names.
 
     Raises:
-        SqlError: one has no meaning, or is a MAP.
+        SqlError: an expression is invalid, or is a MAP.
     """
     taken = set(relation.node.schema.names)
     keys: dict[str, Named] = {}

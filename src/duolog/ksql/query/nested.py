@@ -1,9 +1,9 @@
-"""Queries that a query reads from: (SELECT …) AS x, and WITH x AS (SELECT …).
+"""Subqueries: (SELECT …) AS x, and WITH x AS (SELECT …).
 
-    inner query ─▶ project ─▶ a source x, with the columns, the key and the window of the inner one's result
+    subquery ─▶ project ─▶ a source x, with columns, key and window of the subquery's result
 
-What is in a stream or table that CREATE … AS SELECT would make of the inner query is what the outer one reads; no topic
-is written in between. A query that is named twice is computed twice.
+The outer query reads what CREATE … AS SELECT would write for the subquery, without a topic in
+between. A query that is named twice is computed twice.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ from duolog.plan.nodes import Node
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """The result of an inner query, as a source: its name, columns and kind are in `info`."""
+    """Result of a subquery as a source; `info` has its name, columns and kind."""
 
     info: SourceInfo
     node: Node
     sources: tuple[SourceInfo, ...]
-    """What it reads itself, of the catalog; the left-most first."""
+    """Sources in the catalog that it reads, from left to right."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """A query behind WITH, which may read from those before it."""
+    """A query in WITH, which may read from those before it."""
 
     query: exp.Expression
     columns: tuple[str, ...]
@@ -39,10 +39,10 @@ class NamedQuery:
 def named_queries(
     query: exp.Expression, around: Mapping[str, NamedQuery]
 ) -> Mapping[str, NamedQuery]:
-    """Return the queries that a query may name: its own, and those of the query `around` it.
+    """Return the named queries visible to a query: its own, and those of the enclosing query.
 
     Raises:
-        SqlError: two of its own have one name.
+        SqlError: two of its own have the same name.
     """
     known, own = dict(around), set()
     clause: exp.With | None = query.args.get("with_")
@@ -60,10 +60,10 @@ def named_queries(
 def inner_query(
     table: exp.Expression, known: Mapping[str, NamedQuery]
 ) -> tuple[NamedQuery, str] | None:
-    """Return the query that FROM or JOIN reads from and what it is called; None of a stream or table.
+    """Return the subquery that FROM or JOIN reads, and its alias; None for a stream or table.
 
     Raises:
-        SqlError: it is called nothing.
+        SqlError: the subquery has no alias.
     """
     if isinstance(table, exp.Subquery):
         if not table.alias:
@@ -79,10 +79,10 @@ def inner_query(
 
 
 def only_select(query: exp.Expression) -> exp.Select:
-    """Return an inner query that can go on.
+    """Return a subquery that is allowed in a persistent query.
 
     Raises:
-        SqlError: it is no single SELECT, or ends.
+        SqlError: the subquery is not a single SELECT, or has a LIMIT.
     """
     if not isinstance(query, exp.Select):
         word = type(query).__name__.upper()

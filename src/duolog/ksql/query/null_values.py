@@ -1,11 +1,10 @@
-"""Records without a value, in the clauses of a stream.
+"""Records with a null value, in the clauses of a stream.
 
-    WHERE          drops them, whatever its condition says of nulls
-    PARTITION BY   gives them a null for a key that reads their value, or what ksqlDB keeps in it: ROWTIME, ROWPARTITION,
-                   ROWOFFSET and headers; an expression of the key, or of constants, is computed
+    WHERE          drops them, even if the condition accepts nulls
+    PARTITION BY   null for a key that reads the value or metadata; other keys are computed
 
-A value that is null has null columns, so it cannot be told from a row of nulls by them. Where it matters a column is put
-beside the others that is true in each row.
+The columns of a null value are null, so they do not distinguish it from a row of nulls. Where the
+difference matters, a marker column is added that is true for each row.
 """
 
 from dataclasses import dataclass, replace
@@ -49,20 +48,20 @@ _NULL_OF_NULL: Final = frozenset(
 
 @dataclass
 class Presence:
-    """Adds the column that tells rows from nulls, once, when somebody asks for it."""
+    """Adds the marker column, once, when it is first needed."""
 
     relation: Relation
     steps: Steps
 
     def where(self, predicate: Expression) -> tuple[Relation, Expression]:
-        """Return a condition that no record without a value meets, and the records that it is of."""
+        """Return the records, and a condition that is false for records with a null value."""
         node = self.relation.node
         if not node.is_table and not _false_of_null(predicate, self._value_names):
             predicate = Call("AND", (self._mark, predicate))
         return self.relation, predicate
 
     def of_value(self, key: Expression) -> Expression:
-        """Return a key that is null where it reads a value that is not there."""
+        """Return a key that is null if it reads a null value."""
         reads_value = bool(column_names(key) & self._value_names)
         beside = any(isinstance(part, RowTime | Metadata) for part in walk(key))
         if isinstance(key, ColumnRef) or not (reads_value or beside):
@@ -77,14 +76,14 @@ class Presence:
 
     @cached_property
     def _mark(self) -> ColumnRef:
-        """The column that is true in each row."""
+        """The marker column."""
         marked, mark = with_mark(self.relation.node, self.steps)
         self.relation = replace(self.relation, node=marked)
         return mark
 
 
 def with_mark(node: Node, steps: Steps) -> tuple[Node, ColumnRef]:
-    """Return records with a column more, and that column: it is true in each row, and null without a value."""
+    """Add a marker column, which is true for each row and null for a null value."""
     name = unused("there", set(node.schema.names))
     values: list[Named] = [(one.name, ColumnRef(one.name)) for one in node.schema.value]
     values.append((name, literal(value=True)))

@@ -1,4 +1,4 @@
-"""PARTITION BY: a stream under another key."""
+"""Plan PARTITION BY: rekey a stream."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,12 @@ def partitioned(
     *,
     strict: bool,
 ) -> Relation:
-    """Return the records of a stream under the key that they are partitioned by; by NULL they have none.
+    """Rekey a stream; PARTITION BY NULL removes the key.
 
     Raises:
-        SqlError: it is a table, an expression cannot be a key, or a name is unknown; with `strict` also if the
-            stream has a windowed key, which ksqlDB does not replace.
+        SqlError: the source is a table, an expression cannot be a key, or a name is unknown. With
+            `strict`, also if the key
+            is windowed, which ksqlDB cannot replace.
     """
     if relation.node.is_table:
         raise SqlError(
@@ -61,13 +62,13 @@ def partitioned(
 
 
 def _is_own_key(relation: Relation, given: Sequence[exp.Expression]) -> bool:
-    """Tell if expressions are the key that records have already."""
+    """Return true if the expressions are the existing key."""
     own = [meaning(key.given[0], relation.scope) for key in relation.keys]
     return own == [meaning(node, relation.scope) for node in given]
 
 
 def keyed_as_selected(relation: Relation, items: Sequence[Item], steps: Steps) -> Relation:
-    """Return the records of a stream under those columns of their key that are selected, in that order."""
+    """Key a stream by those of its key columns that are selected, in select order."""
     if relation.node.is_table or relation.node.schema.window is not None:
         return relation
     by_meaning = {meaning(key.given[0], relation.scope): key for key in relation.keys}

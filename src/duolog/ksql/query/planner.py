@@ -1,7 +1,7 @@
-"""From a query to nodes of the plan.
+"""Plan queries: from a SELECT to nodes of the plan.
 
-sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, rename ─▶ sink
-sources ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
+sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, rename ─▶ sink sources ─▶ WHERE ─▶
+GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ from duolog.plan.types import BIGINT, INT, TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A query that can run: its plan, and the stream or table that it makes."""
+    """A query that can run: its plan, and the stream or table that it writes."""
 
     plan: Plan
     columns: tuple[SqlColumn, ...]
@@ -65,18 +65,18 @@ class Planned:
     value_format: SqlFormat
     sources: tuple[SourceInfo, ...]
     window: SourceWindow | None = None
-    """The window that is in the keys of the result."""
+    """Window in the keys of the result."""
     ttl_ms: int | None = None
-    """How long a row of the result lives that is not updated, or what it is made of."""
+    """Time after which rows of the result are removed if they, or their input, are not updated."""
     selected: tuple[str, ...] = ()
-    """The columns in the order in which they are selected, stars spread out."""
+    """Columns in select order, with stars expanded."""
 
 
 def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
     """Return the plan of a persistent query.
 
     Raises:
-        SqlError: it cannot run.
+        SqlError: the query is invalid.
     """
     return _Planner(catalog, target.settings).plan(select, target)
 
@@ -87,9 +87,9 @@ class _Planner:
     settings: Settings
     steps: Steps = field(default_factory=Steps)
     around: Mapping[str, NamedQuery] = field(default_factory=dict)
-    """The queries behind WITH that are known around this one."""
+    """Queries in WITH that are visible here."""
     _nested: dict[int, Nested] = field(default_factory=dict)
-    """What queries within this one give, by the node of FROM or JOIN that reads from them."""
+    """Results of subqueries, by the node in FROM or JOIN that reads them."""
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
         relation, view, items = self._view(select, target)
@@ -107,7 +107,7 @@ class _Planner:
             raise SqlError(f"{error.message}\nStatement: {text}") from error
 
     def _view(self, select: exp.Select, target: Target) -> tuple[Relation, View, tuple[Item, ...]]:
-        """Return what a query reads, its records before they are projected, and what is selected of them."""
+        """Return the sources of a query, the records to project, and the select items."""
         relation = self._relation(select)
         self._ensure_fits(select, relation, persistent=bool(target.name))
         self._ensure_supported(relation, target)
@@ -131,7 +131,7 @@ class _Planner:
         return relation, *self._selected(select, relation)
 
     def _inner(self, table: exp.Expression, known: Mapping[str, NamedQuery]) -> Nested | None:
-        """Return the result of the query that FROM or JOIN reads from; None of a stream or table."""
+        """Return the result of the subquery in FROM or JOIN; None for a stream or table."""
         found = inner_query(table, known)
         if found is None:
             return None
@@ -141,14 +141,14 @@ class _Planner:
         return self._nested[id(table)]
 
     def _made(self, named: NamedQuery, name: str) -> Nested:
-        """Return the result of a query as a source of another one."""
+        """Return the result of a subquery as a source."""
         parts = branches(named.query)
         if len(parts) > 1:
             known = named_queries(named.query, self.around)
             made: list[tuple[Nested, tuple[str, ...]]] = []
             for part in parts:
                 planner = _Planner(self.catalog, self.settings, self.steps, known)
-                # Columns are known by their places: those of the later ones may be called as they like.
+                # Columns are matched by position: later queries may use any names.
                 called = made[0][1] if made else ()
                 made.append(planner._one_made(NamedQuery(part, named.columns, known), name, called))
             return united(made, named.query, self.steps)
@@ -157,9 +157,9 @@ class _Planner:
     def _one_made(
         self, named: NamedQuery, name: str, called: Sequence[str] = ()
     ) -> tuple[Nested, tuple[str, ...]]:
-        """Return the result of one SELECT, and its columns in the order in which it selects them.
+        """Return the result of one SELECT, and its columns in select order.
 
-        They are `called` as those of another one with as many.
+        If as many names as columns are given in `called`, the columns get these names.
         """
         select = only_select(named.query)
         ensure_no_headers(select)
@@ -185,7 +185,7 @@ class _Planner:
         return made, tuple(item.name for item in items)
 
     def _sources(self, relation: Relation) -> tuple[SourceInfo, ...]:
-        """Return the sources in the catalog that a query reads, also by queries within it, the left-most first."""
+        """Return the catalog's sources of a query and its subqueries, from left to right."""
         inner = {id(one.info): one.sources for one in self._nested.values()}
         return tuple(real for one in relation.sources for real in inner.get(id(one), (one,)))
 
@@ -223,7 +223,7 @@ class _Planner:
         return replace(relation, node=node)
 
     def _selected(self, select: exp.Select, relation: Relation) -> tuple[View, tuple[Item, ...]]:
-        """Return the records of a query that does not group, and what is selected of them."""
+        """Return the records of a query without groups, and its select items."""
         clause = select.args.get("partition_by")
         first: list[exp.Expression] = []
         if clause is not None:
@@ -248,7 +248,7 @@ class _Planner:
         target: Target,
         timestamp: TimestampColumn | None,
     ) -> Planned:
-        """Write the records of a query to its topic."""
+        """Write the result of a query to its topic."""
         self._ensure_key_format(select, target)
         key_format, value_format = target.formats(relation.sources[0], result.columns)
         sources = self._sources(relation)
@@ -284,7 +284,8 @@ class _Planner:
         if node.is_table:
             table = node
             node = self.steps.add("changes", lambda name: ToStream(name, table))
-        # A deletion keeps its time. A row without a time is not written, as in ksqlDB, and is in the processing log.
+        # Deletions keep their timestamp. Rows with a null timestamp are logged and not written, as
+        # in ksqlDB.
         values = tuple((column.name, ColumnRef(column.name)) for column in node.schema.value)
         marked, mark = with_mark(node, self.steps)
         kept = Call("CASE", (mark, time, RowTime()))
@@ -292,13 +293,13 @@ class _Planner:
         return self.steps.add("unmarked", lambda name: Project(name, timed, values))
 
     def _ensure_supported(self, relation: Relation, target: Target) -> None:
-        """Raise a SqlError where ksqlDB does not keep such a query running, and one wants what it does."""
+        """Raise a SqlError in strict mode if ksqlDB does not support such a persistent query."""
         windowed = any(one.kind == "TABLE" and one.window for one in relation.sources)
         if windowed and target.name and self.settings.strict:
             raise SqlError("KSQL does not support persistent queries on windowed tables.")
 
     def _ensure_key_format(self, select: exp.Select, target: Target) -> None:
-        """Refuse the format of a key that PARTITION BY NULL removes, as ksqlDB does."""
+        """Refuse a key format if PARTITION BY NULL removes the key, as ksqlDB does."""
         clause = select.args.get("partition_by")
         if clause is None or not self.settings.refuses:
             return
@@ -308,13 +309,13 @@ class _Planner:
             raise SqlError("Key format specified for stream without key columns.")
 
     def _groups(self, select: exp.Select) -> bool:
-        """Tell if the rows of a query are groups of records."""
+        """Return true if the rows of a query are groups of records."""
         if select.args.get("group") is not None or select.args.get("distinct") is not None:
             return True
         return bool(aggregates_in(*select.expressions, select.args.get("having")))
 
     def _ensure_fits(self, select: exp.Select, relation: Relation, *, persistent: bool) -> None:
-        """Raise a SqlError where the clauses of a query do not go together."""
+        """Raise a SqlError if clauses of a query contradict each other."""
         calls = aggregates_in(*select.expressions)
         grouped = select.args.get("group") is not None
         if not (persistent and self.settings.strict):
@@ -336,7 +337,7 @@ class _Planner:
 
 
 def _time_of(view: View, items: tuple[Item, ...], target: Target) -> TimestampColumn | None:
-    """Return the column that rows have their times from, of those that are selected."""
+    """Return the column from which rows take their timestamps, one of the select items."""
     if target.sink is not None:
         return target.sink.timestamp
     if target.properties.text("TIMESTAMP") is None:
@@ -365,7 +366,7 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
 
 
 def _with_row_time(call: exp.Expression, relation: Relation) -> str:
-    """Return a call as ksqlDB tells it: what counts rows counts their ROWTIME."""
+    """Format a call as ksqlDB does, which counts rows by their ROWTIME."""
     text = told(call, relation.scope)
     return text.replace("(*)", "(ROWTIME)").replace("()", "(ROWTIME)")
 
@@ -379,7 +380,7 @@ def _ensure_no_bounds(clause: exp.Expression, relation: Relation) -> None:
 
 
 def _window_in_key(select: exp.Select, node: Node, relation: Relation) -> SourceWindow | None:
-    """Return the window in the keys of a result: its own, or that of its source, whose key it keeps."""
+    """Return the window in the keys of a result: the query's own, or that of its source."""
     window = select.args.get("stream_window")
     if window is not None:
         return source_window(window)

@@ -1,9 +1,9 @@
-"""The last step of a query: the columns that it selects, of key and of value, under the names that they get.
+"""Project the result of a query: its key and value columns, with their final names.
 
     records keyed by k ─▶ project (values) ─▶ rename (key and value)
 
-Which item is a key is a matter of what it means: k, s.k and ABS(x) where records are keyed by ABS(x). Each key must be
-selected, and once.
+An item is a key column if it has the meaning of one: k, s.k, or ABS(x) if records are keyed by
+ABS(x). Each key column must be selected exactly once.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ FOREIGN_KEY: Final = "primary key column of the left table"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Records that a projection is made of: how items are bound over them, and what their key is."""
+    """Records to project, with a binder for the items, and their key."""
 
     node: Node
     binder: Binder
@@ -50,7 +50,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """What a query gives: records, and their columns as the catalog knows them."""
+    """Result of a query: records, and their columns for the catalog."""
 
     node: Node
     columns: tuple[SqlColumn, ...]
@@ -59,10 +59,12 @@ class Projected:
 def project(
     view: View, items: Sequence[Item], sink: str, steps: Steps, *, keys_only: bool = False
 ) -> Projected:
-    """Return the records of a query's result. With `keys_only` they may have nothing but a key.
+    """Project the result of a query. With `keys_only` it may consist of key columns only.
 
     Raises:
-        SqlError: a key is not selected, or twice; nothing else is selected; two columns have one name.
+        SqlError: a key column is not selected or selected twice, there is no value column, or two
+            columns have the same
+            name.
     """
     types = [(item, view.binder.bind(item.node)) for item in items]
     found = _found_keys(view, items)
@@ -103,7 +105,7 @@ def _named(
 
 
 def _found_keys(view: View, items: Sequence[Item]) -> list[list[Item]]:
-    """Return for each key the items that are it: of the first of its expressions that one is."""
+    """Return, for each key column, the items that select it."""
     meanings = [meaning(item.node, view.scope) for item in items]
     found = []
     for key in view.keys:

@@ -1,4 +1,4 @@
-"""Where the rows of a query go, and in which formats."""
+"""Determine topic and formats of a query's result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,31 +12,32 @@ from duolog.ksql.syntax.formatting import quoted_name
 from duolog.plan.schema import BOUNDS
 
 _INHERITED = ("delimiter",)
-"""Properties of a format that a result has from its source; what names a schema is the source's own."""
+"""Format properties inherited from the source; those that name a schema are not."""
 _BOUNDS = tuple(bound.name for bound in BOUNDS)
-"""Columns of a windowed key that no format carries: they stand behind its bytes."""
+"""Window bounds of a key, which follow the bytes of its format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The topic that a query writes, and what WITH (…) says of it; `sink` is the stream that INSERT INTO writes."""
+    """Topic and properties of a result; `sink` is the existing stream of INSERT INTO."""
 
     topic: str
     properties: Properties = field(default_factory=lambda: Properties((), SELECTED))
     settings: Settings = field(default_factory=Settings)
     sink: SourceInfo | None = None
     name: str = ""
-    """The stream or table that is made or written; empty where the rows go to whoever asks."""
+    """Stream or table that is written; empty for a push query."""
 
     def formats(
         self, source: SourceInfo, columns: Sequence[SqlColumn]
     ) -> tuple[SqlFormat, SqlFormat]:
-        """Return the formats of key and value for a result that has these columns; `source` is the left-most.
+        """Return key and value format of a result with these columns; `source` is the left-most.
 
-        What is not said is the source's; a key of a source without keys has the session's.
+        By default they are those of the source. If the source has no key, the session's key format
+        is used.
 
         Raises:
-            SqlError: a format cannot have such columns.
+            SqlError: a format does not support the columns.
         """
         keys = [column for column in columns if column.role == "KEY" and column.name not in _BOUNDS]
         values = [column for column in columns if column.role == "VALUE"]
@@ -52,7 +53,7 @@ class Target:
         return key, value
 
     def begin(self, *, is_table: bool) -> str:
-        """Return the words before the query, as errors repeat a statement."""
+        """Return the part of the statement before the query, for error messages."""
         if self.sink is not None:
             return f"INSERT INTO {quoted_name(self.name)} "
         if not self.name:
@@ -61,10 +62,10 @@ class Target:
         return f"CREATE {kind} {quoted_name(self.name)}{f' WITH ({given})' if given else ''} AS "
 
     def timestamp(self, columns: Sequence[SqlColumn]) -> TimestampColumn | None:
-        """Return the column that the times of the rows are taken from.
+        """Return the column from which rows take their timestamps.
 
         Raises:
-            SqlError: it is not among the columns, or no time.
+            SqlError: the column does not exist, or does not have a time type.
         """
         return self.properties.timestamp({column.name: column.type for column in columns})
 

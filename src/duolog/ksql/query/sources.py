@@ -1,9 +1,8 @@
-"""Sources as queries read them: their columns under names that no other column of the query has.
+"""Read sources; each column gets a name that is unique in the query.
 
-CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME
-ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; columns a.ROWTIME … where a join or a table
-                                              must keep it
-ROWTOPIC                                      beyond ksqlDB: the topic of the record
+CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME ROWTIME,
+ROWPARTITION, ROWOFFSET, headers     metadata; columns a.ROWTIME, … if a join or table must store
+them ROWTOPIC                                      extension to ksqlDB: the topic of the record
 WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
@@ -56,69 +55,72 @@ BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
     "ROWPARTITION": (Metadata("partition"), INT),
     "ROWOFFSET": (Metadata("offset"), BIGINT),
 }
-"""Pseudo columns that each source has."""
+"""Pseudo-columns of every source."""
 
-"""A pseudo column where no column is called so: ksqlDB's sources may have one."""
+"""Pseudo-column, unless a column has this name, as it may in ksqlDB."""
 
 WINDOW_BOUNDS: Final = {"WINDOWSTART": BOUNDS[0].name, "WINDOWEND": BOUNDS[1].name}
-"""Pseudo columns of a windowed source, and what they are in a windowed key."""
+"""Pseudo-columns of a windowed source, and their names in a windowed key."""
 
 PSEUDO: Final = (*BESIDE, *WINDOW_BOUNDS)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column in the key of records: its name in the plan, and what a projection may call it.
+    """Key column of records: its name in the plan, and the select items that may stand for it.
 
-    Of a join `given` are the sides that it is the value of, the one that is preferred first: a projection must have
-    one of them. They are written as errors tell them.
+    For a join, `given` has the equal columns of both sides, the preferred one first: a projection
+    must select one of them. They are written as in error messages.
     """
 
     name: str
     given: tuple[exp.Expression, ...]
     or_null: tuple[exp.Expression, ...] = ()
-    """Those of `given` that are null where their side of a join is missing: no key of a further one."""
+    """Those of `given` that are null if their side of a join is absent.
+
+    They cannot be a key again.
+    """
     note: str = ""
-    """What an error says besides where it is missing."""
+    """Text that is added to the error if the key is not selected."""
     expressions: frozenset[str] = frozenset()
-    """Expressions other than columns, as `meaning` writes them, that a join has made equal to it."""
+    """Other expressions that a join has made equal to the key, as canonical texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What the clauses of a query read: records of a node, the columns that they may name, the sources behind it."""
+    """Input of a query's clauses: a node, the columns that can be named, and the sources."""
 
     node: Node
     scope: SqlScope
     sources: tuple[SourceInfo, ...]
-    """The left-most first: formats of a result are those of this one where nothing is said."""
+    """From left to right; the result takes its default formats from the first."""
     keys: tuple[KeyColumn, ...]
-    """One for each column of the node's key, but for the bounds of a window."""
+    """One for each key column of the node, without window bounds."""
     keyed_by: str = "key column"
-    """What a key is, in errors: a key column, a join expression, a grouping expression …"""
+    """Description of the key in errors: key column, join expression, grouping expression, …"""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceReader:
-    """Reads the sources of one query. `used` are the names of columns that stand anywhere in it."""
+    """Reads the sources of one query. `used` are the names of all columns in the query."""
 
     catalog: Catalog
     steps: Steps
     used: frozenset[str]
     every: bool = True
-    """Whether all columns are used, as a star stands for them."""
+    """True if all columns are used, because of a star."""
     invalid_time: Invalid = "skip"
-    """What becomes of a record whose column of timestamps has none."""
+    """Action for a record whose timestamp column is invalid."""
     strict: bool = False
-    """Whether there is only what ksqlDB has."""
+    """True if only ksqlDB's features are allowed."""
     nested: Callable[[exp.Expression], Nested | None] = lambda _table: None
-    """Says which query within the query a FROM or a JOIN reads from."""
+    """Returns the subquery that a FROM or JOIN reads, or None."""
 
     def info(self, table: exp.Table) -> SourceInfo:
-        """Return the source that a FROM or a JOIN names.
+        """Return the source in FROM or JOIN.
 
         Raises:
-            SqlError: there is none.
+            SqlError: the source does not exist.
         """
         inner = self.nested(table)
         return inner.info if inner else named(self.catalog.sources, table, "{} does not exist.")
@@ -126,25 +128,26 @@ class SourceReader:
     def read(
         self, table: exp.Table, *, joined: bool = False, beside_stream: bool = False
     ) -> Relation:
-        """Return the records of a source.
+        """Read a source.
 
-        Where it is `joined`, all that a query may name is a column of the value: what stands beside a record, as there
-        are two records then, and its key, as one of them may be missing. `beside_stream`: a stream looks it up, so that
-        a global table is read into each task.
+        If it is `joined`, all columns that the query may name become value columns: metadata, as
+        there are two records then, and the key, as one record may be absent. `beside_stream` is set
+        if a stream looks the table up; a global table is then copied to each task.
         """
         source, alias = self.info(table), table.alias or table.name
         inner = self.nested(table)
         beside = self._beside(source)
         if inner is not None:
-            # Its rows have a time; where they came from nobody can tell behind a join or an aggregate.
+            # Rows of a subquery have only a timestamp; other metadata is lost in joins and
+            # aggregates.
             beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
         everywhere = beside_stream and source.is_global
         if everywhere:
-            # Where its rows stood in their topic no task knows.
+            # A task does not know partition and offset of a global table's rows.
             beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
         keeps = beside if joined or source.is_table else {}
         if not joined and source.is_table:
-            # The time of a row is known of tables too, wherever it is computed.
+            # The timestamp of a table's rows is always available.
             keeps = {name: found for name, found in keeps.items() if name != "ROWTIME"}
         bounds = WINDOW_BOUNDS if source.window is not None else {}
         if joined:
@@ -186,7 +189,7 @@ class SourceReader:
         return Relation(node, scope, (source,), keys)
 
     def _bounds(self, alias: str, bounds: Mapping[str, str], *, joined: bool) -> list[Visible]:
-        """Return the bounds of a window; in a join a star has them too, behind the key."""
+        """Return the window bounds; in a join, a star includes them, after the key."""
         return [
             Visible(
                 alias,
@@ -202,7 +205,7 @@ class SourceReader:
     def _key(
         self, source: SourceInfo, alias: str, bounds: Mapping[str, str]
     ) -> dict[str, tuple[Expression, Type]]:
-        """Return the columns of a key, of which a record that is joined has a copy in its value."""
+        """Return the key columns, which joined records also have in their value."""
         found: dict[str, tuple[Expression, Type]] = {
             column.name: (ColumnRef(_hidden(alias, column.name)), column.type)
             for column in source.key
@@ -215,7 +218,7 @@ class SourceReader:
         return self.every or name in self.used
 
     def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
-        """Return what stands beside records of a source: headers all, the others as far as the query names them."""
+        """Return the metadata columns: all headers, and the pseudo-columns that the query names."""
         found: dict[str, tuple[Expression, Type]] = {
             column.name: (header_column(column), column.type) for column in source.headers
         }
@@ -227,9 +230,9 @@ class SourceReader:
     def _read(
         self, source: SourceInfo, keeps: dict[str, tuple[Expression, Type]], *, everywhere: bool
     ) -> Node:
-        """Return the records of a topic; a table's are a stream where what stands beside them is kept."""
+        """Read a topic; a table whose metadata is stored is read as a stream first."""
         schema = source_schema(source)
-        # What has no key has the format of one all the same: a result with a key inherits it.
+        # A source without a key still has a key format, which a result with a key inherits.
         key_format = assumed_format(source.key_format, source.key) if source.key else NO_KEY
         formats = key_format, assumed_format(source.value_format, source.value)
         times = _times(source, schema, self.invalid_time)
@@ -255,7 +258,7 @@ class SourceReader:
         formats: tuple[Format, Format],
         times: SourceTimes,
     ) -> Node:
-        """Return the records of all topics of a stream, as one."""
+        """Read all topics of a stream and merge them."""
 
         def stream(topic: str) -> Node:
             return self.steps.add(
@@ -284,7 +287,7 @@ class SourceReader:
         values = tuple(_inner(alias, column.name) for column in source.value)
         node: Node = self.steps.add("names", lambda name: Rename(name, read, keys, values))
         if hidden and not self.every:
-            # A join stores what it may need of both sides, for as long as they may meet.
+            # A join stores only columns that the query uses, as long as the records may match.
             keeps = {name: of for name, of in keeps.items() if name in self.used}
             values = tuple(_inner(alias, one.name) for one in source.value if one.name in self.used)
         if keeps or hidden:
@@ -297,10 +300,10 @@ class SourceReader:
         return node
 
     def _changes(self, node: Node, source: SourceInfo, table: exp.Table) -> Node:
-        """Return the changes of a table as the records of a stream; a row that is deleted is a null value.
+        """Return the changes of a table as a stream; a deleted row is a null value.
 
         Raises:
-            SqlError: it is a stream.
+            SqlError: the source is a stream.
         """
         if not node.is_table:
             raise SqlError(
@@ -330,7 +333,7 @@ def source_schema(source: SourceInfo) -> Schema:
 
 
 def time_of(column: TimestampColumn, schema: Schema) -> Expression:
-    """Return the timestamp that a column of `schema` says: itself, or the text that it has, read."""
+    """Return the timestamp expression of a column: the column, or its text parsed by a pattern."""
     read = ColumnRef(column.name)
     if dict(schema.columns)[column.name] != STRING or column.pattern is None:
         return read
@@ -344,7 +347,7 @@ def _times(source: SourceInfo, schema: Schema, invalid: Invalid) -> SourceTimes:
 
 
 def header_column(column: SqlColumn) -> Expression:
-    """Return what a column of headers is computed by."""
+    """Return the expression of a header column."""
     if column.role == "HEADER":
         return Metadata("header", column.header)
     return Call(PREFIX + "HEADERS", (Metadata("headers"),))
@@ -355,7 +358,7 @@ def _inner(alias: str, name: str) -> str:
 
 
 def _hidden(alias: str, name: str) -> str:
-    """Return what a column of a key is called that has a copy in the value."""
+    """Return the name of a key column that also has a copy in the value."""
     return f"(key) {alias}.{name}"
 
 

@@ -1,4 +1,4 @@
-"""A query as errors of its result repeat it: every column by its source, every item with its name."""
+"""Rewrite a query as ksqlDB's errors repeat it: columns qualified, all items named."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _CLAUSES = (("where", "WHERE"), ("group", "GROUP BY"), ("partition_by", "PARTITI
 
 
 def rewritten(begin: str, select: exp.Select, items: Sequence[Item], scope: SqlScope) -> str:
-    """Return a query on lines of its own, behind the words that `begin` its statement.
+    """Return a query in lines; `begin` is the start of its statement.
 
         CREATE TABLE T AS SELECT
           S.A A,

@@ -1,4 +1,4 @@
-"""Nodes of a plan as a query makes them: each with a name of its own."""
+"""Create the plan nodes of a query, with unique names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 @dataclass
 class Steps:
-    """Names the nodes of one query: `filter-3` is a filter, and the third node of all."""
+    """Names the nodes of one query: `filter-3` is a filter, and the third node."""
 
     _count: int = field(default=0)
 
     def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
-        """Return the node that `make` makes of its name."""
+        """Create a node; `make` gets its name."""
         self._count += 1
         return make(f"{kind}-{self._count}")
 
 
 def unused(name: str, taken: frozenset[str] | set[str]) -> str:
-    """Return `name`, or one like it that is not among those that are taken."""
+    """Return `name`, made unique among the `taken` names."""
     while name in taken:
         name += "'"
     return name

@@ -1,8 +1,8 @@
-"""Table functions in a SELECT: a record for each element of an array.
+"""Plan table functions in SELECT: one record for each element of an array.
 
-    SELECT k, EXPLODE(a), EXPLODE(b)     as many records as the longer array has; nulls where the shorter has no more
+    SELECT k, EXPLODE(a), EXPLODE(b)     as many records as the longer array, filled by nulls
 
-Each call becomes a column in front of the projection.
+Each call becomes a column before the projection.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def is_table_function(node: exp.Expression) -> bool:
 
 
 def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
-    """Return the calls of table functions in expressions, in their order."""
+    """Return the calls of table functions in expressions, in order."""
     return [
         part
         for node in found
@@ -49,7 +49,7 @@ def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
 
 
 def ensure_not_in_case(items: Sequence[Item]) -> None:
-    """Raise a SqlError where an arm of a CASE would say how many rows there are."""
+    """Raise a SqlError if a CASE contains a table function."""
     for item in items:
         for case in item.node.find_all(exp.Case):
             for call in table_functions_in(case):
@@ -61,10 +61,10 @@ def ensure_not_in_case(items: Sequence[Item]) -> None:
 def exploded(
     relation: Relation, items: Sequence[Item], binder: Binder, steps: Steps
 ) -> tuple[Node, Binder]:
-    """Return a record for each element, and the binder for which a call is the element.
+    """Return one record for each element, and a binder that binds the calls to the elements.
 
     Raises:
-        SqlError: the source is a table; a call stands in another one, or its argument is no array.
+        SqlError: the source is a table, calls are nested, or an argument is not an array.
     """
     if relation.node.is_table:
         raise SqlError("Table source is not supported with table functions")
@@ -95,10 +95,10 @@ def exploded(
 
 
 def array_of(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
-    """Return the array of which a call makes records, or rows.
+    """Return the array that a call expands.
 
     Raises:
-        SqlError: another table function stands in it, or its argument is no array.
+        SqlError: calls are nested, or the argument is not an array.
     """
     name = str(call.this).upper()
     if inner := table_functions_in(*call.expressions):

@@ -1,7 +1,7 @@
-"""Records without a value, and what takes none: a table's row is deleted by one only where no query computes it.
+"""Check statements that write tombstones: only rows that no query computes can be deleted.
 
-INSERT INTO t (k) NULL VALUES KEY ('a')        into a stream or a table
-DELETE FROM t WHERE k = 'a'                    of a table
+INSERT INTO t (k) NULL VALUES KEY ('a')        into a stream or table DELETE FROM t WHERE k = 'a'
+from a table
 """
 
 from typing import Final
@@ -17,10 +17,11 @@ _BESIDE_THE_KEY: Final = "ROWTIME"
 
 
 def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Settings) -> None:
-    """Refuse NULL VALUES where a record without a value means nothing, and values that are none of the key.
+    """Refuse NULL VALUES for sources that have no key or are computed, and values of other columns.
 
     Raises:
-        SqlError: the source has no key, or is the result of a query, or a column is none of its key.
+        SqlError: the source has no key or is a table that a query writes, or a column is not part
+            of the key.
     """
     null = node.args["tombstone"]
     if settings.strict and (at := place_of(null)):
@@ -42,7 +43,7 @@ def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Set
 
 
 def ensure_no_result(source: SourceInfo, node: nodes.InsertValues | nodes.DeleteRows) -> None:
-    """Refuse to change the rows of a table that a query computes: it would not know."""
+    """Refuse to change rows of a table that a query writes: the query would not see the change."""
     if source.query:
         raise SqlError(
             f"Cannot delete rows of {source.name}: query {source.query} computes it, and would not know.",

@@ -1,8 +1,9 @@
-"""UNION ALL of streams: their columns by position, under the names of the first, in types that have room for all.
+"""Plan UNION ALL of streams: columns match by position, with the names of the first query.
 
     SELECT id, km FROM a  UNION ALL  SELECT no, cents FROM b       ID, KM
 
-The records of each stream stay in their order. What is a key in one is a key in all.
+Types are widened. The records of each stream keep their order. All queries must have the same key
+columns.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from duolog.plan.types import Type
 
 
 def branches(query: exp.Expression) -> list[exp.Expression]:
-    """Return the queries that a UNION ALL is of, as they stand; any other query is one."""
+    """Return the queries of a UNION ALL, in order; any other query is returned alone."""
     if isinstance(query, exp.Subquery) and not query.alias:
         return branches(query.this)
     if type(query) is exp.Union and not query.args.get("distinct") and not query.args.get("limit"):
@@ -43,10 +44,10 @@ def united_select(query: exp.Query) -> exp.Select:
 def united(
     parts: Sequence[tuple[Nested, Sequence[str]]], query: exp.Expression, steps: Steps
 ) -> Nested:
-    """Return the records of several results as those of one; with each, its columns in the order of its SELECT.
+    """Merge several results, each given with its columns in select order.
 
     Raises:
-        SqlError: one is a table, or its columns do not fit those of the first.
+        SqlError: a result is a table, or its columns do not match those of the first.
     """
     at = place_of(query)
     columns = [_in_order(part, names) for part, names in parts]
@@ -102,7 +103,7 @@ def _ensure_fits(
 
 
 def _key_places(part: Nested, own: Sequence[SqlColumn]) -> list[int]:
-    """Return where the columns of the key stand, in the order that they have in it."""
+    """Return the positions of the key columns, in key order."""
     names = [column.name for column in own]
     return [names.index(column.name) for column in part.info.key]
 
@@ -127,8 +128,8 @@ def _as_first(
     types: Sequence[Type],
     steps: Steps,
 ) -> Node:
-    """Return the records of a part with the columns of the first one."""
-    # By numbers until the end: a column of the first may be called as the key of another.
+    """Return the records of a part with the column names of the first query."""
+    # Numbered names until the end: a value column here may have the name of another part's key.
     values = [
         (f"v{i}", converted(Bound(ColumnRef(mine.name), mine.type), of).expression, column.name)
         for i, (mine, column, of) in enumerate(zip(own, wanted, types, strict=True))

@@ -1,11 +1,11 @@
-"""WINDOW …: the windows that records are aggregated in.
+"""Plan WINDOW …: the windows of an aggregation.
 
-    TUMBLING (SIZE 1 HOUR, OFFSET 5 MINUTES)                    side by side, of a fixed length
-    TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin')           of the calendar there; without a zone, in UTC
-    TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)     days from 6 o'clock on, by the clock there
-    SESSION (5 MINUTES, IDLE TIMEOUT 1 MINUTE)                  closed where no record comes, with EMIT FINAL
+    TUMBLING (SIZE 1 HOUR, OFFSET 5 MINUTES)             adjacent, of fixed length
+    TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin')    calendar months in that zone; default UTC
+    TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)     days from 6:00 local time
+    SESSION (5 MINUTES, IDLE TIMEOUT 1 MINUTE)           with EMIT FINAL, closes without records
 
-A week, a month, a quarter and a year are always of the calendar; a day is, where a time zone is said.
+Weeks, months, quarters and years always follow the calendar; days do if a time zone is given.
 """
 
 from typing import Final
@@ -36,7 +36,7 @@ _CALENDAR: Final[dict[tuple[int, str], Unit]] = {
 
 
 def is_final(select: exp.Expression | None) -> bool:
-    """Tell whether the results of a query leave when their windows close: EMIT FINAL."""
+    """Return true for EMIT FINAL: results are emitted when their windows close."""
     emit = None if select is None else select.args.get("emit")
     return emit is not None and emit.this == "FINAL"
 
@@ -46,11 +46,12 @@ def windows_of(
 ) -> TimeWindows | SessionWindows | CalendarWindows:
     """Return the windows of a query.
 
-    Without GRACE PERIOD late records are taken for a day from the start of their window; with `final` they are not
-    taken, so that a result leaves at its window's end, as in ksqlDB.
+    Without GRACE PERIOD, late records are accepted until a day after the start of their window. If
+    `final` is set, they are not accepted, so that results are emitted at the end of their window,
+    as in ksqlDB.
 
     Raises:
-        SqlError: a window has no size, advances beyond it, or has an offset or a zone that it cannot have.
+        SqlError: size, advance, offset or time zone of a window is invalid.
     """
     try:
         return _calendar(node) if _is_calendar(node) else _fixed(node, final=final)
@@ -63,17 +64,17 @@ def windows_of(
 
 
 def retention_ms(node: nodes.StreamWindow, *, final: bool) -> int | None:
-    """Return how long rows of windows are kept, where that is longer than they take records."""
+    """Return RETENTION, if it is longer than the windows accept records, else None."""
     said = node.args.get("retention")
     kept_ms = windows_of(node, final=final).kept_ms
     return None if said is None or milliseconds(said) <= kept_ms else milliseconds(said)
 
 
 def idle_ms(node: nodes.StreamWindow, *, on_close: bool) -> int | None:
-    """Return how long no record comes until windows that have ended close without one.
+    """Return the idle time after which ended windows close without further records.
 
     Raises:
-        SqlError: results do not wait for the close.
+        SqlError: results are emitted before windows close.
     """
     said = node.args.get("idle")
     if said is None:
@@ -90,7 +91,7 @@ def idle_ms(node: nodes.StreamWindow, *, on_close: bool) -> int | None:
 
 
 def source_window(node: nodes.StreamWindow) -> SourceWindow:
-    """Return the window that is in the keys of what such a query makes."""
+    """Return the window in the keys of the result."""
     kind = node.args["kind"]
     fixed = kind != "SESSION" and not _is_calendar(node)
     return SourceWindow(kind, milliseconds(node.args["size"]) if fixed else None)
@@ -151,7 +152,7 @@ def _offset_ms(node: nodes.StreamWindow) -> int:
 
 
 def _ensure_kept(node: nodes.StreamWindow, least: int) -> None:
-    """Raise a SqlError where windows would be let go before they close: they are kept for `least` ms."""
+    """Raise a SqlError if RETENTION is less than `least` ms, the time until windows close."""
     said = node.args.get("retention")
     if said is not None and milliseconds(said) < least:
         raise SqlError(

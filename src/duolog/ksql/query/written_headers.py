@@ -1,10 +1,12 @@
-"""Headers that a query writes beside key and value; the records of a stream carry those of their source anyway.
+"""Plan headers that a query writes; records keep the headers of their source by default.
 
-    CREATE STREAM out AS SELECT id, km, user AS trace HEADER('trace') FROM s      OUT has a column TRACE BYTES HEADER('trace')
-    INSERT INTO out SELECT id, km, user AS trace FROM s                           as OUT has declared it
-    … WITH (INHERIT_HEADERS = false)                                              none of the source's
+    CREATE STREAM out AS SELECT id, km, user AS trace HEADER('trace') FROM s
+                                               OUT gets a column TRACE BYTES HEADER('trace')
+    INSERT INTO out SELECT id, km, user AS trace FROM s
+                                               TRACE is a header, as OUT declares
+    … WITH (INHERIT_HEADERS = false)           drops the headers of the source
 
-A header is bytes, or a text, which is written in UTF-8. One that is written takes the place of all of its name.
+A header is BYTES, or a STRING, which is encoded in UTF-8. It replaces all headers of its name.
 """
 
 from collections.abc import Sequence
@@ -28,7 +30,7 @@ from duolog.plan.types import BYTES, NULL, STRING, Type
 
 
 def ensure_no_headers(query: exp.Expr) -> None:
-    """Refuse headers in a query whose rows go to no topic of its own."""
+    """Refuse headers in a query that does not write a topic of its own."""
     found = query.find(nodes.HeaderItem)
     if found is not None:
         raise SqlError(
@@ -39,10 +41,10 @@ def ensure_no_headers(query: exp.Expr) -> None:
 def with_headers(
     select: exp.Select, view: View, items: Sequence[Item], target: Target, steps: Steps
 ) -> tuple[View, tuple[Item, ...], tuple[SqlColumn, ...]]:
-    """Return records with the headers that a query writes, what is left of its items, and the headers as columns.
+    """Return records with the written headers, the remaining items, and the header columns.
 
     Raises:
-        SqlError: a header has no name, or is no bytes and no text, or the query makes a table.
+        SqlError: a header has no name, or is neither BYTES nor STRING, or the result is a table.
     """
     sink = target.sink.headers if target.sink else ()
     declared = {column.name: column for column in sink if column.role == "HEADER"}
@@ -85,7 +87,7 @@ def _bound(view: View, column: SqlColumn, node: exp.Expression) -> Expression:
 
 
 def ensure_header_type(header: str, of: Type, node: exp.Expression) -> None:
-    """Refuse what is no bytes and no text."""
+    """Refuse headers that are neither BYTES nor STRING."""
     if of not in {BYTES, STRING, NULL}:
         raise SqlError(
             f"Header '{header}' cannot be {sql_name(of)}: it is BYTES or STRING.",
@@ -95,7 +97,7 @@ def ensure_header_type(header: str, of: Type, node: exp.Expression) -> None:
 
 
 def _ensure_once(columns: Sequence[SqlColumn], items: Sequence[Item]) -> None:
-    """Refuse two columns of one name, and two values of one header."""
+    """Refuse two columns of the same name, and two values of one header."""
     names = [column.name for column in columns] + [item.name for item in items]
     headers = [column.header for column in columns]
     for column in columns:

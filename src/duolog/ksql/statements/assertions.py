@@ -1,4 +1,4 @@
-"""ASSERT TOPIC and ASSERT SCHEMA, and the claims of files of tests about streams and tables."""
+"""Run ASSERT TOPIC and ASSERT SCHEMA, and the ASSERT STREAM and ASSERT TABLE of test files."""
 
 from duolog.ksql import settings
 from duolog.ksql.catalog.hints import named
@@ -11,10 +11,10 @@ from duolog.ksql.syntax.types import sql_name, type_from
 
 
 def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
-    """Answer ASSERT TOPIC from the topics that the catalog knows.
+    """Run ASSERT TOPIC against the topics in the catalog.
 
     Raises:
-        SqlError: what it claims is not so.
+        SqlError: the assertion is false.
     """
     name, absent = node.this.name, bool(node.args.get("absent"))
     partitions = state.catalog.partitions
@@ -38,10 +38,10 @@ def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
 
 
 def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
-    """Answer ASSERT SCHEMA: without a schema registry there is none.
+    """Run ASSERT SCHEMA: without a schema registry, there are no schemas.
 
     Raises:
-        SqlError: it claims that there is one.
+        SqlError: the assertion is that a schema exists.
     """
     subject, number = node.args.get("subject"), node.args.get("id")
     if subject is None and number is None:
@@ -64,10 +64,10 @@ def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
 
 
 def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
-    """Check that a stream or table has the columns and the properties that a file of tests claims.
+    """Check that a stream or table has the columns and properties that a test file asserts.
 
     Raises:
-        SqlError: it has others.
+        SqlError: they differ.
     """
     kind = str(node.args["kind"])
     source = named(state.catalog.sources, node.this, "Source {} does not exist.")

@@ -1,4 +1,4 @@
-"""CREATE STREAM and CREATE TABLE over a topic, CREATE TYPE, ALTER and DROP."""
+"""Run CREATE STREAM and CREATE TABLE over a topic, CREATE TYPE, ALTER and DROP."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from duolog.ksql.syntax.types import sql_name, type_from
 from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
-"""Names that stand beside the columns of each source."""
+"""Names of pseudo-columns, which columns cannot have."""
 HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
 _ROLES: Final[Mapping[str, Role]] = {
     "KEY": "KEY",
@@ -34,14 +34,14 @@ _ROLES: Final[Mapping[str, Role]] = {
     "HEADERS": "HEADERS",
     "HEADER": "HEADER",
 }
-"""By what stands behind a column."""
+"""Role of a column, by the words after its type."""
 
 
 def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     """Run CREATE STREAM or CREATE TABLE without a query.
 
     Raises:
-        SqlError: columns, properties and name do not make one.
+        SqlError: name, columns and properties do not define a valid source.
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"))
@@ -56,7 +56,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     _ensure_no_schema_ids(properties, elements)
     roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
     for part in {"KEY", "VALUE"} - roles:
-        # Columns that are not said here are in a registry.
+        # Columns that are not listed would come from a schema registry.
         if (of := properties.format(part)) is not None:
             ensure_registry(state, of)
     columns = tuple(_column(state, kind, element) for element in elements)
@@ -72,13 +72,14 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if not source.columns:
         raise SqlError("The statement does not define any columns.")
     if name in state.catalog.sources:
-        # A statement loads what it needs.
+        # Imported here because few statements need it.
         from duolog.ksql.statements.upgrades import ensure_upgradable  # noqa: PLC0415
 
         ensure_upgradable(state.catalog.sources[name], source)
     state.catalog.sources[name] = source
     if source.read_only and source.is_table:
-        # ksqlDB has a query that keeps its rows: CST_…, which takes a number. Here they are read from the topic.
+        # ksqlDB runs a query CST_… for such a table, which uses up an id. Duolog reads the topic
+        # instead.
         state.next_id(f"CST_{name}")
     if (partitions := properties.number("PARTITIONS")) is not None and not source.is_pattern:
         for topic in source.topics:
@@ -87,10 +88,10 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
 
 
 def there_already(state: SessionState, node: nodes.CreateSource) -> Done | None:
-    """Answer a CREATE whose name is taken and that says IF NOT EXISTS; None where it can go on.
+    """Return the result of a CREATE IF NOT EXISTS whose name is in use, or None to continue.
 
     Raises:
-        SqlError: the name is taken, and nothing says that this is right.
+        SqlError: the name is in use, and neither IF NOT EXISTS nor OR REPLACE applies.
     """
     name, kind = node.this.name, str(node.args["kind"]).lower()
     there = state.catalog.sources.get(name)
@@ -108,7 +109,7 @@ def there_already(state: SessionState, node: nodes.CreateSource) -> Done | None:
 
 
 def ensure_registry(state: SessionState, *formats: SqlFormat) -> None:
-    """Refuse formats whose schemas live in a schema registry, where there is none."""
+    """Refuse formats that need a schema registry, unless one is configured."""
     for of in formats:
         if of.name in OF_A_REGISTRY and state.settings[settings.REGISTRY] is None:
             raise registry_missing(of)
@@ -143,10 +144,10 @@ def drop_type(state: SessionState, node: nodes.DropType) -> Done:
 
 
 def drop(state: SessionState, node: nodes.DropSource) -> Done:
-    """Run DROP STREAM or DROP TABLE; the query of its own CREATE … AS SELECT ends with it.
+    """Run DROP STREAM or DROP TABLE; the query of its CREATE … AS SELECT ends with it.
 
     Raises:
-        SqlError: there is none of that name and kind, or something reads or writes it.
+        SqlError: there is no such source, or queries read or write it.
     """
     name, kind = node.this.name, str(node.args["kind"])
     source = state.catalog.sources.get(name)
@@ -183,7 +184,7 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
 
 
 def _not_dropped(state: SessionState, node: nodes.DropSource) -> SqlError:
-    """Return the error of a DROP of what there is not."""
+    """Return the error of a DROP of an unknown source."""
     name, kind = node.this.name, str(node.args["kind"])
     case = closest(name, state.catalog.sources)
     of_kind = [one.name for one in state.catalog.sources.values() if one.kind == kind]
@@ -196,10 +197,10 @@ def _not_dropped(state: SessionState, node: nodes.DropSource) -> SqlError:
 
 
 def alter(state: SessionState, node: nodes.AlterSource) -> Done:
-    """Run ALTER … ADD COLUMN: columns are added at the end.
+    """Run ALTER … ADD COLUMN: columns are appended.
 
     Raises:
-        SqlError: it cannot be altered, or has such a column.
+        SqlError: the source cannot be altered, or already has such a column.
     """
     name, kind = node.this.name, str(node.args["kind"])
     source = named(state.catalog.sources, node.this, "Source {} does not exist.")
@@ -279,10 +280,10 @@ def _default_value_format(state: SessionState, properties: Properties) -> SqlFor
 
 
 def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
-    """Return the column that an element declares.
+    """Return the column of an element.
 
     Raises:
-        SqlError: it cannot have that name, type or role.
+        SqlError: name, type or role is not allowed.
     """
     name, role = node.this.name, node.args.get("role") or "VALUE"
     of = type_from(node.args["kind"], state.catalog.types)
@@ -314,7 +315,7 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
 
 
 def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
-    """Refuse columns that are there twice, headers that are read twice, and a table without a key."""
+    """Refuse duplicate columns, headers that are declared twice, and tables without a key."""
     twice = [
         name for name, count in Counter(column.name for column in columns).items() if count > 1
     ]
@@ -332,7 +333,7 @@ def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
 
 
 def _ensure_no_schema_ids(properties: Properties, elements: Sequence[exp.Expression]) -> None:
-    """Refuse columns beside the id of a schema that has them."""
+    """Refuse columns together with the id of a schema that defines them."""
     roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
     for part in ("KEY", "VALUE"):
         if f"{part}_SCHEMA_ID" in properties and part in roles:

@@ -1,9 +1,9 @@
-"""DELETE FROM a table: a record without a value for each key that WHERE names.
+"""Run DELETE FROM: write a tombstone for each key that WHERE names.
 
     DELETE FROM t WHERE k = 'a'
-    DELETE FROM t WHERE k IN ('a', 'b') AND n = 1        all columns of the key, each pair of their values
+    DELETE FROM t WHERE k IN ('a', 'b') AND n = 1        each combination of the values
 
-It is written whether there is such a row or not: who writes to a topic does not read it.
+Tombstones are written whether or not the rows exist, because writers of a topic do not read it.
 """
 
 from itertools import product
@@ -26,10 +26,10 @@ from duolog.plan.expressions import Literal
 
 
 def delete_rows(state: SessionState, node: nodes.DeleteRows) -> Done:
-    """Run DELETE: the tombstones are handed to whoever runs the statements.
+    """Run DELETE; the caller writes the tombstones.
 
     Raises:
-        SqlError: rows of such a source are not deleted, or WHERE does not name whole keys.
+        SqlError: rows of this source cannot be deleted, or WHERE does not name whole keys.
     """
     if state.settings.strict and (at := place_of(node)):
         raise syntax_error(at, "Unknown statement 'DELETE'", text_of(node))
@@ -72,10 +72,10 @@ def _ensure_deletable(source: SourceInfo, node: nodes.DeleteRows) -> None:
 
 
 def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Expression]]:
-    """Return the values that WHERE names, by column of the key.
+    """Return the values in WHERE, by key column.
 
     Raises:
-        SqlError: there is no WHERE, or it says something else, or not all of the key.
+        SqlError: WHERE is missing, has other conditions, or does not name the whole key.
     """
     keys = [column.name for column in source.key]
     hint = "WHERE " + " AND ".join(f"{name} = …" for name in keys) + ", or IN (…)."
@@ -119,10 +119,10 @@ def _conditions(node: exp.Expression) -> list[exp.Expression]:
 
 
 def _matched(condition: exp.Expression, source: str) -> tuple[str, list[exp.Expression]]:
-    """Return the column and the values of `column = value` or `column IN (values)`.
+    """Return column and values of `column = value` or `column IN (values)`.
 
     Raises:
-        SqlError: it is something else.
+        SqlError: the condition has another form.
     """
     match condition:
         case exp.EQ():

@@ -1,4 +1,4 @@
-"""CREATE FUNCTION and DROP FUNCTION: functions in Python, by the module that has them."""
+"""Run CREATE FUNCTION and DROP FUNCTION, for Python functions in modules."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,8 @@ def create_function(state: SessionState, node: nodes.CreateFunction) -> Done:
     """Run CREATE FUNCTION.
 
     Raises:
-        SqlError: the name is taken, the module has no such function, or queries call what it would replace.
+        SqlError: the name is in use, the module has no such function, or queries call an overload
+            that it removes.
     """
     name, origin = node.this.name.upper(), node.args["origin"].name
     there = state.catalog.functions.get(name)
@@ -44,10 +45,10 @@ def create_function(state: SessionState, node: nodes.CreateFunction) -> Done:
 
 
 def define(state: SessionState, function: UserFunction) -> None:
-    """Put a function into the catalog, in the place of the one of its name; queries that call that one call it from now on.
+    """Add or replace a function in the catalog; running queries call the new one from now on.
 
     Raises:
-        SqlError: queries call what the new one does not have.
+        SqlError: queries call an overload that the new function does not have.
     """
     there = state.catalog.functions.get(function.name)
     if there is not None:
@@ -62,7 +63,7 @@ def define(state: SessionState, function: UserFunction) -> None:
         function = replace(function, revision=there.revision + 1)
         there.code.give_way(function.code)
         for query in callers:
-            # Another object: whoever runs it starts it again.
+            # A new object makes the supervisor restart the query.
             state.queries[query.id] = replace(query, planned=replace(query.planned))
     state.catalog.functions[function.name] = function
 
@@ -71,7 +72,7 @@ def drop_function(state: SessionState, node: nodes.DropFunction) -> Done:
     """Run DROP FUNCTION.
 
     Raises:
-        SqlError: there is none, or queries call it.
+        SqlError: there is no such function, or queries call it.
     """
     name = node.this.name.upper()
     if name not in state.catalog.functions:

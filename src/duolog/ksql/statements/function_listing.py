@@ -1,4 +1,4 @@
-"""The functions that people call, as they are listed and described: SHOW FUNCTIONS, DESCRIBE FUNCTION, the reference page."""
+"""List and describe functions, for SHOW FUNCTIONS, DESCRIBE FUNCTION and the reference page."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -29,17 +29,17 @@ FUNCTIONS: Final[Mapping[str, SqlFunction]] = dict(
 
 
 def listed(of_users: Mapping[str, UserFunction]) -> Rows:
-    """Return all functions and their families, those of users' too."""
+    """Return all functions with their families, including user-defined ones."""
     found = [*FUNCTIONS.values(), *(one.function for one in of_users.values())]
     rows = tuple(sorted((function.name, function.family) for function in found))
     return Rows(("Function Name", "Category"), rows, "Functions")
 
 
 def described(node: exp.Expression, of_users: Mapping[str, UserFunction]) -> tuple[Rows, ...]:
-    """Return what a function is for, and the ways to call it.
+    """Return the description and the signatures of a function.
 
     Raises:
-        SqlError: there is none of that name.
+        SqlError: there is no function of that name.
     """
     name = node.name.upper()
     of_user = of_users.get(name)

@@ -1,7 +1,7 @@
-"""INSERT INTO … VALUES: one row, its values as constant expressions of the types of the columns.
+"""Run INSERT INTO … VALUES: one row of constant expressions, typed by the columns.
 
-INSERT INTO t (k, v) VALUES ('a', NULL)      a row of nulls, as ksqlDB writes it
-INSERT INTO t (k) NULL VALUES KEY ('a')      beyond ksqlDB: a record without a value; in a table it deletes the row
+INSERT INTO t (k, v) VALUES ('a', NULL)      a row of nulls, as ksqlDB writes it INSERT INTO t (k)
+NULL VALUES KEY ('a')      extension to ksqlDB: a tombstone, which deletes a row of a table
 """
 
 from collections.abc import Sequence
@@ -47,10 +47,10 @@ _FROM_TEXT = (DATE, TIME, TIMESTAMP)
 
 
 def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
-    """Run INSERT INTO … VALUES: the row is handed to whoever runs the statements.
+    """Run INSERT INTO … VALUES; the caller writes the row.
 
     Raises:
-        SqlError: the source takes no rows, or the values do not fit its columns.
+        SqlError: the source cannot be written, or the values do not match its columns.
     """
     source = named(
         state.catalog.sources, node.this, "Cannot insert values into an unknown stream/table: `{}`"
@@ -87,7 +87,10 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
 
 
 def _failed(source: SourceInfo, error: SqlError) -> SqlError:
-    """Return the error of a row that does not fit its source; an expression without a meaning is reported as it is."""
+    """Return the error of a row that does not match its source.
+
+    Errors of parsing are returned unchanged.
+    """
     if error.message.startswith("Failed to prepare statement"):
         return error
     message = f"Failed to insert values into '{source.name}'. {error.message}"
@@ -95,10 +98,10 @@ def _failed(source: SourceInfo, error: SqlError) -> SqlError:
 
 
 def assert_values(state: SessionState, node: nodes.AssertValues) -> Done:
-    """Run ASSERT VALUES or ASSERT NULL VALUES: who runs the statements compares the row with what came.
+    """Run ASSERT VALUES or ASSERT NULL VALUES; the caller compares the row with the records.
 
     Raises:
-        SqlError: the values do not fit the columns of the source.
+        SqlError: the values do not match the columns of the source.
     """
     source = named(state.catalog.sources, node.this, "Source {} does not exist.")
     return Done(node, claimed=_row(state, source, node))
@@ -131,7 +134,7 @@ def _row(
 def _names(
     source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues, *, strict: bool
 ) -> Sequence[str]:
-    """Return the columns that the values are for."""
+    """Return the columns of the values."""
     columns = node.args.get("columns")
     if columns is None and node.args.get("tombstone"):
         return [column.name for column in source.key]
@@ -178,10 +181,10 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
 
 
 def value_of(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Expression:
-    """Return a value as an expression of the type of its column.
+    """Return a value as an expression of its column's type.
 
     Raises:
-        SqlError: it is of another type, and is not widened to it.
+        SqlError: the value has a type that does not widen to it.
     """
     text = text_of(node)
     if text is not None and wanted in _FROM_TEXT:
@@ -205,14 +208,14 @@ def value_of(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> E
 
 
 def _header_of(binder: Binder, header: str, node: exp.Expression) -> Expression:
-    """Return the value of a header: bytes, or a text."""
+    """Return the value of a header, BYTES or STRING."""
     bound = _bound(binder, node)
     ensure_header_type(header, bound.type, node)
     return Literal(None, BYTES) if bound.type == NULL else bound.expression
 
 
 def _bound(binder: Binder, node: exp.Expression) -> Bound:
-    """Bind a value, which has no columns to name."""
+    """Bind a value; it cannot contain columns."""
     try:
         return binder.bind(node)
     except SqlError as error:
@@ -222,7 +225,7 @@ def _bound(binder: Binder, node: exp.Expression) -> Bound:
 
 
 def _number_in(bound: Bound) -> DecimalValue | None:
-    """Return the whole or decimal number that a literal is, None of anything else."""
+    """Return the number in a whole or decimal literal, or None."""
     if not isinstance(bound.expression, Literal) or bound.type == DOUBLE or not numeric(bound.type):
         return None
     return DecimalValue(str(bound.expression.value))
@@ -232,7 +235,7 @@ def _exactly(number: DecimalValue, wanted: Decimal, node: exp.Expression) -> Exp
     """Return a number as a DECIMAL of this size.
 
     Raises:
-        SqlError: it has more digits, before the point or behind it.
+        SqlError: it has too many digits before or after the decimal point.
     """
     _, digits, exponent = number.as_tuple()
     scale = max(-int(exponent), 0)
@@ -247,9 +250,10 @@ def _exactly(number: DecimalValue, wanted: Decimal, node: exp.Expression) -> Exp
 
 
 def _fits(given: Type, wanted: Type) -> bool:
-    """Tell if a column of a type takes a value of another.
+    """Return true if a column accepts values of a type.
 
-    A STRUCT fits by the names of its fields: those that are missing are null, and others are passed over.
+    STRUCTs match by the names of their fields: missing fields are null, and additional ones are
+    ignored.
     """
     match given, wanted:
         case Array(element=one), Array(element=other):
@@ -264,7 +268,7 @@ def _fits(given: Type, wanted: Type) -> bool:
 
 
 def _literal_as(bound: Bound, wanted: Type) -> Expression:
-    """Return what is bound as a value of a type; a null stays one that is seen to be null."""
+    """Return a bound value as a value of a type; a null literal stays a literal."""
     if isinstance(bound.expression, Literal) and bound.expression.value is None:
         return Literal(None, wanted)
     return converted(bound, wanted).expression

@@ -1,6 +1,6 @@
-"""A row of INSERT … VALUES as a plan of its own: its expressions are computed where those of queries are.
+"""Plan the row of an INSERT … VALUES, so that its expressions are evaluated like those of queries.
 
-one record of a topic that is not there ─▶ key ─▶ columns ─▶ headers ─▶ time ─▶ sink
+one record of a virtual topic ─▶ key ─▶ columns ─▶ headers ─▶ timestamp ─▶ sink
 """
 
 from typing import Final
@@ -26,12 +26,15 @@ from duolog.plan.schema import Schema
 from duolog.plan.types import BOOLEAN, Column, Type
 
 TRIGGER_TOPIC: Final = "__row"
-"""Where the plan reads the one record that makes it write its row."""
+"""Virtual topic of the record that triggers the write."""
 TRIGGER_VALUE: Final = b'{"TRIGGER":true}'
 
 
 def plan_of_row(row: InsertedRow) -> Plan:
-    """Return the plan that writes a row, at the time of what is put into `TRIGGER_TOPIC` unless it has its own."""
+    """Return the plan that writes a row.
+
+    Its default timestamp is that of the record in `TRIGGER_TOPIC`.
+    """
     source, given, steps = row.source, dict(row.values), Steps()
 
     def of(name: str, kind: Type) -> Expression:
@@ -42,7 +45,7 @@ def plan_of_row(row: InsertedRow) -> Plan:
         "stream",
         lambda name: StreamSource(name, TRIGGER_TOPIC, schema, Format("NONE"), Format("JSON")),
     )
-    # Names that differ only in case are one to those who compute: columns are called by their numbers until the end.
+    # Evaluators ignore case in names, so columns are numbered until the end.
     keys = tuple((f"k{at}", of(one.name, one.type)) for at, one in enumerate(source.key))
     if keys:
         read = node

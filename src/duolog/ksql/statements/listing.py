@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE and EXPLAIN: what there is, as rows."""
+"""Run SHOW, DESCRIBE and EXPLAIN."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,10 +16,10 @@ from duolog.ksql.syntax.types import sql_name
 
 
 def show(state: SessionState, node: nodes.Show) -> Done:
-    """Answer SHOW or LIST.
+    """Run SHOW or LIST.
 
     Raises:
-        SqlError: it asks for connectors.
+        SqlError: connectors are requested.
     """
     kind = str(node.args["kind"])
     if kind not in _SHOWN:
@@ -33,14 +33,14 @@ def show(state: SessionState, node: nodes.Show) -> Done:
 
 
 def describe(state: SessionState, node: nodes.Describe) -> Done:
-    """Answer DESCRIBE of a source, of all sources, or of a function.
+    """Run DESCRIBE of a source, of all sources, or of a function.
 
     Raises:
-        SqlError: there is none of that name.
+        SqlError: there is no such source or function.
     """
     kind = str(node.args["kind"])
     if kind == "FUNCTION":
-        # Imported here and below: a statement loads what it needs.
+        # Imported in functions: each statement loads only what it needs.
         from duolog.ksql.statements import function_listing  # noqa: PLC0415
 
         return Done(node, rows=function_listing.described(node.this, state.catalog.functions))
@@ -55,10 +55,10 @@ def describe(state: SessionState, node: nodes.Describe) -> Done:
 
 
 def explain(state: SessionState, node: nodes.Explain) -> Done:
-    """Answer EXPLAIN of a query that runs, or of a statement, which is planned and not begun.
+    """Run EXPLAIN of a running query, or of a statement, which is planned and not run.
 
     Raises:
-        SqlError: there is no such query, or the statement cannot run.
+        SqlError: there is no such query, or the statement is invalid.
     """
     explained = node.this
     if isinstance(explained, exp.Identifier):
@@ -77,7 +77,7 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
                 "EXPLAIN UPGRADE tells what CREATE OR REPLACE ... AS SELECT would do.",
                 at=place_of(explained),
             )
-        # Its state is no matter of a session: who runs queries knows.
+        # The caller, which runs the queries, knows their state.
         return Done(node, query=query)
     return Done(node, rows=_explained(query))
 
@@ -207,7 +207,7 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
-    from duolog.plan.cutting.levels import find_levels  # noqa: PLC0415 - what plans is not loaded for a SHOW
+    from duolog.plan.cutting.levels import find_levels  # noqa: PLC0415 - SHOW does not load the planner
     from duolog.plan.cutting.python_calls import function_calls  # noqa: PLC0415
 
     planned = query.planned

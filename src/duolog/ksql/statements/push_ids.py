@@ -1,7 +1,7 @@
-"""The ids of queries that go on for whoever asked: what ksqlDB calls them.
+"""Generate the ids of push queries, as ksqlDB names them.
 
-    SCALABLE_PUSH_QUERY_<source>_<number>     columns and conditions of one result of a persistent query, from now on
-    transient_<source>_<number>               all others, and all that begin with the first record
+    SCALABLE_PUSH_QUERY_<source>_<number>     a projection of a persistent query's new rows
+    transient_<source>_<number>               all others, and all that start at the earliest record
 
 Source: ksqlDB's documentation of scalable push queries.
 """
@@ -16,11 +16,11 @@ from duolog.ksql.statements.state import SessionState
 
 _NUMBERS: Final = 10**18
 _PLAIN: Final = {"expressions", "from_", "where", "emit", "limit"}
-"""What a query may have that only passes on what a persistent one writes."""
+"""Clauses that a scalable push query may have."""
 
 
 def push_query_id(select: exp.Select, state: SessionState) -> str:
-    """Return an id for a query that goes on, another one at each call."""
+    """Return a new id for a push query."""
     source = select.args["from_"].this.name
     clauses = {key for key, given in select.args.items() if given}
     scalable = (
@@ -29,4 +29,4 @@ def push_query_id(select: exp.Select, state: SessionState) -> str:
         and state.settings[settings.OFFSET_RESET] == "latest"
     )
     kind = "SCALABLE_PUSH_QUERY" if scalable else "transient"
-    return f"{kind}_{source}_{random.randrange(_NUMBERS)}"  # noqa: S311 - no secret
+    return f"{kind}_{source}_{random.randrange(_NUMBERS)}"  # noqa: S311 - not a secret

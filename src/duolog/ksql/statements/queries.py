@@ -1,4 +1,4 @@
-"""Queries that go on: CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE, RESUME."""
+"""Run CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE and RESUME."""
 
 from dataclasses import replace
 from typing import Final
@@ -37,14 +37,14 @@ from duolog.ksql.syntax.script import text_of
 
 _ENDS_OTHERWISE: Final = "Without EMIT CHANGES it answers what is there now, and ends."
 _TRANSIENT: Final = "__rows"
-"""The topic in plans of queries whose rows go to no topic."""
+"""Topic in the plans of queries that write no topic."""
 
 
 def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     """Run CREATE STREAM or CREATE TABLE … AS SELECT.
 
     Raises:
-        SqlError: the query cannot run, or makes the other kind.
+        SqlError: the query is invalid, or its result is of the other kind.
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"), SELECTED)
@@ -91,7 +91,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     """Run INSERT INTO … SELECT.
 
     Raises:
-        SqlError: there is no such stream, or its columns are others than those of the result.
+        SqlError: there is no such stream, or its columns differ from those of the result.
     """
     properties = Properties(node.args.get("properties"), INSERTED)
     ensure_known_to_ksqldb(properties, state.settings)
@@ -116,7 +116,8 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
             "but select query result is KTABLE.",
             hint="INSERT INTO takes the rows of a stream. CREATE TABLE … AS SELECT keeps those of a table.",
         )
-    # Headers may be written that the sink does not declare, and need not be where it does.
+    # Headers are not compared: the query may write undeclared ones, and need not write declared
+    # ones.
     result, wanted = _without_headers(planned.columns), _without_headers(sink.columns)
     if result != wanted:
         raise SqlError(
@@ -143,10 +144,10 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
 
 
 def select(state: SessionState, node: exp.Select) -> Done:
-    """Plan a SELECT whose rows go to whoever runs the statements, and end with them.
+    """Plan a SELECT whose rows are returned to the caller.
 
     Raises:
-        SqlError: it cannot run.
+        SqlError: the query is invalid.
     """
     ends = node.args.get("emit") is None and state.settings.strict
     if ends:
@@ -162,7 +163,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
 
 
 def query_command(state: SessionState, node: nodes.QueryCommand) -> Done:
-    """Run TERMINATE, PAUSE or RESUME of one query, or of all.
+    """Run TERMINATE, PAUSE or RESUME for one query, or for all.
 
     Raises:
         SqlError: there is no such query.
@@ -184,7 +185,7 @@ def query_command(state: SessionState, node: nodes.QueryCommand) -> Done:
 
 
 def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) -> PersistentQuery:
-    """Return the new query; one that takes the place of another has its id."""
+    """Return the new query, with the id of the query that it replaces, if any."""
     old, begin = state.catalog.sources.get(made.name), f"C{made.kind[0]}AS_{made.name}"
     if old is None:
         return PersistentQuery(state.next_id(begin), planned, made.name, made.statement)
@@ -196,10 +197,10 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
 
 
 def _dead_letters(state: SessionState, properties: Properties, planned: Planned) -> str:
-    """Return the topic for records that a query cannot read or process.
+    """Return the topic for records that the query cannot read or process.
 
     Raises:
-        SqlError: the query reads or writes it.
+        SqlError: the query reads or writes that topic.
     """
     topic = properties.text(DEAD_LETTER_TOPIC)
     if topic is None:
@@ -221,7 +222,8 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
     """Return the query of CREATE … AS or INSERT.
 
     Raises:
-        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+        SqlError: it has clauses that only a pull query may have or, in strict mode, that ksqlDB
+            does not have.
     """
     query: exp.Select = node.args["expression"]
     ensure_readable_by_ksqldb(query, state.settings, text_of(node))
@@ -230,10 +232,11 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
 
 
 def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Select:
-    """Return a query with EMIT as one SELECT that goes on: it may say what a persistent one may.
+    """Return a push query as one SELECT; it may have the clauses of a persistent query.
 
     Raises:
-        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+        SqlError: it has clauses that only a pull query may have or, in strict mode, that ksqlDB
+            does not have.
     """
     select = _as_select(query)
     ensure_no_headers(select)
@@ -267,7 +270,7 @@ def _not_pushed(what: str, query: exp.Expression | None = None) -> SqlError:
 
 
 def _ensure_lasts(query: exp.Query) -> None:
-    """Refuse what a query cannot say that goes on, though it may read from others."""
+    """Refuse clauses that a continuous query cannot have; it may have subqueries in FROM."""
     rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
     found = query.find(*rows_only)
     for inner in () if found is not None else query.find_all(exp.Subquery):
@@ -285,7 +288,7 @@ def _ensure_lasts(query: exp.Query) -> None:
 
 
 def ensure_goes_on(select: exp.Select) -> None:
-    """Refuse what only a query can say that answers rows and ends, and what goes to a topic."""
+    """Refuse clauses that only a pull query, or a query that writes a topic, may have."""
     ensure_no_headers(select)
     found = select.find(*ROWS_ONLY)
     distinct = select.args.get("distinct")
@@ -318,7 +321,7 @@ def _ensure_kind(kind: str, planned: Planned) -> None:
 
 
 def _keep_partitions(state: SessionState, properties: Properties, planned: Planned) -> None:
-    """Remember how many partitions the topic of the result has: as many as the left-most source, if nothing is said."""
+    """Store the number of partitions of the result's topic, by default that of the first source."""
     partitions = state.catalog.partitions
     count = properties.number("PARTITIONS") or partitions.get(planned.sources[0].topic)
     if count is not None:
@@ -334,10 +337,10 @@ def _listed(columns: tuple[object, ...]) -> str:
 
 
 def tried(state: SessionState, node: exp.Expression) -> PersistentQuery:
-    """Return the query that a statement would begin; the session stays as it is.
+    """Plan the query of a statement without changing the session.
 
     Raises:
-        SqlError: it is no query, or cannot run.
+        SqlError: the statement has no query, or is invalid.
     """
     copy = SessionState(
         state.catalog.copy(), state.settings, state.variables, dict(state.queries), state.begun

@@ -1,4 +1,4 @@
-"""What a session keeps between statements, and what it answers to one."""
+"""State of a session between statements, and the results of statements."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +9,7 @@ from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.settings import Settings
 
 if TYPE_CHECKING:
-    # Loaded by who plans: SHOW STREAMS does not.
+    # Not loaded at run time: SHOW STREAMS does not need the planner.
     from duolog.ksql.query.planner import Planned
     from duolog.plan.expressions import Expression
 
@@ -18,33 +18,33 @@ QueryState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
 @dataclass(frozen=True, slots=True)
 class PersistentQuery:
-    """A query that a statement has begun."""
+    """A query that a statement has started."""
 
     id: str
     planned: "Planned"
     sink: str
-    """The stream or table that it writes."""
+    """Stream or table that it writes."""
     statement: str = ""
     state: QueryState = "RUNNING"
-    """RUNNING or PAUSED is what statements want; the others are told by whoever runs it."""
+    """Statements set RUNNING or PAUSED; the engine that runs the query reports the other states."""
     error: str = ""
-    """Its last error, as far as whoever runs it has told."""
+    """Last error that the engine has reported."""
     dead_letters: str = ""
-    """The topic for records that it cannot read or process; empty: the processing log has them."""
+    """Topic for records that it cannot read or process; empty: the processing log."""
     functions: tuple[str, ...] = ()
-    """The functions of users' that it calls."""
+    """User-defined functions that it calls."""
     guarantee: str = ""
-    """What `processing.guarantee` said when it was begun."""
+    """Value of `processing.guarantee` when it was started."""
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of the streams and tables that it reads."""
+        """Names of the streams and tables that it reads."""
         return tuple(source.name for source in self.planned.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table of texts: what SHOW, DESCRIBE and EXPLAIN answer."""
+    """Rows that SHOW, DESCRIBE or EXPLAIN returns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
@@ -53,51 +53,51 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class InsertedRow:
-    """A row that INSERT … VALUES writes: for each column of the source a constant expression of its type, by name.
+    """A row to write: constant expressions by column name.
 
-    A column that is not there is null. `timestamp` is None where the statement does not set ROWTIME. DELETE writes
-    rows too, each a `tombstone`.
+    Missing columns are null. `timestamp` is None if the statement does not set ROWTIME. DELETE
+    writes rows that are `tombstone`s.
     """
 
     source: SourceInfo
     values: "tuple[tuple[str, Expression], ...]"
     timestamp: "Expression | None" = None
     headers: "tuple[tuple[str, Expression], ...]" = ()
-    """What its headers are, bytes or a text, by their names."""
+    """Values of headers by name, BYTES or STRING."""
     tombstone: bool = False
-    """Whether the record has a key and no value at all."""
+    """True if the record has a key and a null value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a statement has done; `message` says it to a person."""
+    """Result of a statement; `message` describes it to the user."""
 
     node: exp.Expression
     query: PersistentQuery | None = None
     selected: PersistentQuery | None = None
-    """A query whose rows go to whoever asked, and that is in no catalog."""
+    """Query whose rows are returned to the caller; it is not in the catalog."""
     message: str = ""
     rows: tuple[Rows, ...] = ()
     inserted: tuple[InsertedRow, ...] = ()
     claimed: InsertedRow | None = None
-    """The row that ASSERT VALUES says comes next; its `tombstone` tells ASSERT NULL VALUES."""
+    """Next row that ASSERT VALUES expects; a `tombstone` for ASSERT NULL VALUES."""
     ended: tuple[str, ...] = ()
-    """The queries that it has ended."""
+    """Ids of the queries that it has ended."""
 
 
 @dataclass
 class SessionState:
-    """The catalog, the queries that run, and what SET and DEFINE have said."""
+    """Catalog, running queries, and the values of SET and DEFINE."""
 
     catalog: Catalog = field(default_factory=Catalog)
     settings: Settings = field(default_factory=Settings)
     variables: dict[str, str] = field(default_factory=dict)
     queries: dict[str, PersistentQuery] = field(default_factory=dict)
     begun: int = 0
-    """How many queries have got a number of their own."""
+    """Number of query ids assigned so far."""
 
     def next_id(self, begin: str) -> str:
-        """Return the id of the next query, which begins with `begin`.
+        """Return the next query id, which starts with `begin`.
 
         Example:
             >>> SessionState().next_id("CSAS_FLIGHTS")

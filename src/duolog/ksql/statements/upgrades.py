@@ -1,6 +1,7 @@
-"""CREATE OR REPLACE: what a new definition may change of an old one.
+"""Check what CREATE OR REPLACE may change.
 
-Columns may be added at the end; what is there keeps name, type, key, topic, formats and window.
+Columns may be appended. Existing columns keep name and type; key, topic, formats and window stay
+the same.
 """
 
 from collections.abc import Sequence
@@ -32,10 +33,10 @@ _JOINS: Final[dict[type[Node], str]] = {
 
 
 def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
-    """Refuse a new definition of a stream or table that does not keep what the old one had.
+    """Refuse a new definition of a source that does not keep the parts above.
 
     Raises:
-        SqlError: it does not; the text says what differs.
+        SqlError: a part differs; the message names it.
     """
     if bool(old.query) != bool(new.query):
         made, other = ("", "not ") if old.query else ("not ", "")
@@ -60,7 +61,7 @@ def _ensure_same(old: SourceInfo, what: str, before: object, now: object, hint: 
 
 
 def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
-    """Refuse another topic, other formats of its records, or another window in their keys."""
+    """Refuse a different topic, format or key window."""
     facts = [
         ("KAFKA_TOPIC", old.topics_told, new.topics_told),
         ("KEY_FORMAT", old.key_format.name, new.key_format.name),
@@ -77,7 +78,7 @@ def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
 
 
 def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
-    """Refuse another key, and a value in which a column is not where and what it was."""
+    """Refuse a different key, and changed or moved value columns."""
     for part, before, now in (("key ", old.key, new.key), ("", old.value, new.value)):
         changed = [
             column
@@ -103,7 +104,7 @@ def _refused(
 
 
 def _topic_told(source: SourceInfo) -> str:
-    """Return a topic and how its records are written as ksqlDB's errors have it."""
+    """Format a topic and its formats as in ksqlDB's errors."""
     key = ", ".join(features_of("Key", source.key_format, source.key))
     value = ", ".join(features_of("Value", source.value_format, source.value))
     window = f"Optional[{_window_told(source)}]" if source.window else "Optional.empty"
@@ -132,13 +133,14 @@ def _told(columns: Sequence[SqlColumn]) -> str:
 
 
 def ensure_query_upgradable(old: Planned, new: Planned) -> None:
-    """Refuse a query that takes the place of another and whose state ksqlDB could not take over.
+    """Refuse a replacement of a query whose state ksqlDB cannot keep.
 
-    Duolog keeps what it can and rebuilds the rest (ADR 0074): it asks this in strict compatibility alone.
+    Only in strict mode: Duolog keeps what it can and recomputes the rest (ADR 0074).
 
     Raises:
-        SqlError: it reads other sources, joins, or aggregates otherwise than over a stream without windows and in the
-            same way as before.
+        SqlError: the query has other sources, has joins, or aggregates anything but an unwindowed
+            stream, or aggregates it
+            differently than before.
     """
     before, now = (tuple(source.topic for source in one.sources) for one in (old, new))
     if before != now:
@@ -164,9 +166,9 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
 
 
 def _ensure_same_state(old: AggregateNode, new: AggregateNode) -> None:
-    """Refuse another group, or other aggregates of it; what is quoted is the text of the statement."""
+    """Refuse different groups or aggregates; the message quotes the statement's text."""
     facts = [
-        # A column of a source has its name ahead of it.
+        # Columns of a source are prefixed with its name.
         (
             "StreamGroupBy",
             "groupByExpressions",
@@ -192,7 +194,7 @@ def _aggregates_of(plan: Plan) -> list[AggregateNode]:
 
 
 def _not_upgraded(node: Node) -> str | None:
-    """Return ksqlDB's name of a step whose state a changed query could not take over."""
+    """Return ksqlDB's name of a step whose state cannot be kept."""
     match node:
         case AggregateNode(windows=windows) if windows is not None:
             return "StreamWindowedAggregate"
@@ -203,5 +205,5 @@ def _not_upgraded(node: Node) -> str | None:
 
 
 def _state_of(plan: Plan) -> list[object]:
-    """Return what the rows in the stores of aggregates are made of."""
+    """Return the layout of the aggregate stores."""
     return [(node.group.keys, node.accumulators) for node in _aggregates_of(plan)]

@@ -1,4 +1,4 @@
-"""Functions of a user's, in Python: `@udf`, `@udaf` and `@udtf`, their types, and the modules that have them.
+"""User-defined functions in Python: `@udf`, `@udaf` and `@udtf`, their types and modules.
 
-It may import `plan` and `core`. Start with `decorators`.
+Imports only `plan` and `core`. Start with `decorators`.
 """

@@ -1,12 +1,15 @@
-"""Types of the language for annotations of Python's.
+"""Convert Python annotations to SQL types.
 
-    str      STRING     bool    BOOLEAN    Decimal    DECIMAL     list[T]     ARRAY<T>        a TypeVar    any type, the same everywhere
-    int      BIGINT     bytes   BYTES      datetime   TIMESTAMP   dict[K, V]  MAP<K, V>       T | None     T, which may be null
-    float    DOUBLE                        date, time DATE, TIME  a dataclass STRUCT, its fields in capitals
+    str    STRING    bool   BOOLEAN    Decimal     DECIMAL      list[T]     ARRAY<T>
+    int    BIGINT    bytes  BYTES      datetime    TIMESTAMP    dict[K, V]  MAP<K, V>
+    float  DOUBLE                      date, time  DATE, TIME   a dataclass STRUCT, upper-case names
 
-    Annotated[Decimal, "DECIMAL(10,2)"], Annotated[int, "INT"]: what a text says goes before the annotation
+    T | None                             T, which may be null
+    a TypeVar                            any type, the same in the whole signature
+    Annotated[Decimal, "DECIMAL(10,2)"]  the type in the text
 
-A Decimal that is taken may be of any size; one that is given says its size, or is a DECIMAL(38, 18).
+A Decimal parameter accepts any size. A Decimal result has the annotated size, by default
+DECIMAL(38, 18).
 """
 
 import datetime as dt
@@ -56,7 +59,7 @@ _ROWS: Final = (list, Iterable, Iterator, Generator, Sequence, Collection)
 
 
 class NoType(Exception):
-    """An annotation stands for no type of the language; the text says which, the hint what would do."""
+    """An annotation has no SQL type; the message names it, the hint lists what is allowed."""
 
     def __init__(self, told: str, hint: str = _KNOWN) -> None:
         super().__init__(told)
@@ -64,19 +67,19 @@ class NoType(Exception):
 
 
 def type_of_parameter(annotation: Any) -> Type:
-    """Return the type that an argument is to have.
+    """Return the type of a parameter.
 
     Raises:
-        NoType: it has none.
+        NoType: the annotation has no SQL type.
     """
     return AnyDecimal("DECIMAL") if _is_any_decimal(annotation) else type_of_result(annotation)
 
 
 def type_of_result(annotation: Any) -> Type:
-    """Return the type of what is given.
+    """Return the type of a result.
 
     Raises:
-        NoType: it has none.
+        NoType: the annotation has no SQL type.
 
     Example:
         >>> print(type_of_result(dict[str, list[float | None]]))
@@ -86,10 +89,10 @@ def type_of_result(annotation: Any) -> Type:
 
 
 def type_of_rows(annotation: Any) -> Type:
-    """Return the type of a row, where a function gives several: list[T], Iterator[T], Generator[T, None, None].
+    """Return the row type of a table function: T of list[T], Iterator[T], Generator[T, None, None].
 
     Raises:
-        NoType: it gives none.
+        NoType: the annotation is not a collection of rows.
     """
     plain = without_none(annotation)
     if (get_origin(plain) or plain) not in _ROWS or not get_args(plain):
@@ -98,14 +101,14 @@ def type_of_rows(annotation: Any) -> Type:
 
 
 def may_be_none(annotation: Any) -> bool:
-    """Tell if None may stand there."""
+    """Return true if None is allowed."""
     if get_origin(annotation) is Annotated:
         return may_be_none(get_args(annotation)[0])
     return get_origin(annotation) in {Union, UnionType} and NoneType in get_args(annotation)
 
 
 def shown(annotation: Any) -> str:
-    """Return an annotation as it was written, about."""
+    """Return an annotation as source text, approximately."""
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
@@ -115,7 +118,7 @@ def _is_any_decimal(annotation: Any) -> bool:
 
 
 def _told_type(annotation: Any) -> str | None:
-    """Return the text that an annotation says its type by."""
+    """Return the type text in an `Annotated`, or None."""
     if get_origin(annotation) in {Union, UnionType}:
         found = (_told_type(one) for one in get_args(annotation))
         return next((one for one in found if one is not None), None)

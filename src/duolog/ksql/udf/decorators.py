@@ -1,20 +1,22 @@
-"""What makes a function of Python's one of the language: `@udf`, `@udaf`, `@udtf`.
+"""Decorators that define SQL functions in Python: `@udf`, `@udaf`, `@udtf`.
 
     @udf                                            @udtf
     def initials(name: str) -> str: ...             def words(text: str) -> Iterator[str]: ...
 
     @udaf
     class Spread:
-        def initialize(self) -> Kept: ...                             of a group without records
-        def aggregate(self, kept: Kept, value: float) -> Kept: ...    with one record more
-        def undo(self, kept: Kept, value: float) -> Kept: ...         with one less: for tables; may be left out
-        def merge(self, one: Kept, other: Kept) -> Kept: ...          of two sessions; may be left out
-        def map(self, kept: Kept) -> float: ...                       the result; left out, it is what is kept
+        def initialize(self) -> Kept: ...                             state of an empty group
+        def aggregate(self, kept: Kept, value: float) -> Kept: ...    add a record
+        def undo(self, kept: Kept, value: float) -> Kept: ...         subtract one (tables); optional
+        def merge(self, one: Kept, other: Kept) -> Kept: ...          merge two sessions; optional
+        def map(self, kept: Kept) -> float: ...                       result; by default the state
 
-The types are those of the annotations. Several of one name are its overloads; so is a parameter with a default, which may be
-left out. `*values: T` stands any number of times. What an aggregate is made with, `__init__(self, k: int)`, are constants behind the columns.
+Types come from the annotations. Functions of the same name are overloads, and a parameter with a
+default makes an overload without it. `*values: T` accepts any number of arguments. Parameters of an
+aggregate's `__init__(self, k: int)` are constants after the columns.
 
-The decorated thing stays what it was, and can be called and tested as such. Source: ksqlDB's `@Udf`, `@UdafFactory`, `@Udtf`.
+The decorated function or class is unchanged, so that it can be called and tested directly. Source:
+ksqlDB's `@Udf`, `@UdafFactory`, `@Udtf`.
 """
 
 import inspect
@@ -39,7 +41,7 @@ from duolog.plan.sql.user_functions import Body, Kind, Overload, Step
 from duolog.plan.types import Type
 
 DEFINED: Final = "__duolog_functions__"
-"""The name under which a module keeps what was defined in it."""
+"""Module attribute with the functions that the module defines."""
 
 _STEPS: Final[tuple[Step, ...]] = ("initialize", "aggregate", "undo", "merge", "map")
 _NEEDED: Final = ("initialize", "aggregate")
@@ -50,10 +52,10 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A decorated function or class: the overloads that it makes, and what it is called."""
+    """A decorated function or class: its name and its overloads."""
 
     name: str
-    """In the language, in capitals."""
+    """SQL name, in upper case."""
     python_name: str
     kind: Kind
     bodies: Mapping[Overload, Body]
@@ -75,19 +77,19 @@ def udf(
     description: str | None = None,
     category: str | None = None,
 ) -> Any:
-    """Make a function one of SQL's: called for each row, typed by its annotations.
+    """Define a SQL function, which is called for each row and typed by its annotations.
 
-    A parameter that is not `| None` is never called with a null: the result is null then. What it raises makes the result
-    null too, and is told in the processing log.
+    A parameter that is not `| None` never receives a null: the result is null instead. If the
+    function raises an exception, the result is null too, and the error is in the processing log.
 
     Args:
-        function: what is decorated, `@udf` without parentheses.
-        name: its name in SQL; its own, if none is given.
-        description: what DESCRIBE FUNCTION says; the first paragraph of its docstring, if none is given.
-        category: what SHOW FUNCTIONS says; OTHER, if none is given.
+        function: the decorated function, for `@udf` without parentheses.
+        name: name in SQL; by default the function's own.
+        description: text for DESCRIBE FUNCTION; by default the first paragraph of the docstring.
+        category: category in SHOW FUNCTIONS; by default OTHER.
 
     Raises:
-        StatementError: an annotation is missing, or stands for no type of SQL's.
+        StatementError: an annotation is missing, or has no SQL type.
 
     Example:
         >>> @udf
@@ -113,9 +115,9 @@ def udtf(
     description: str | None = None,
     category: str | None = None,
 ) -> Any:
-    """Make a function a table function of SQL's: one that gives several rows for each, as `list[T]` or `Iterator[T]`.
+    """Define a SQL table function, which returns several rows: `list[T]` or `Iterator[T]`.
 
-    Arguments, nulls and errors are as for `udf`; null and what fails are no rows.
+    Arguments, nulls and errors are as for `udf`; a null result or an error gives no rows.
 
     Example:
         >>> @udtf
@@ -139,10 +141,12 @@ def udaf(
     description: str | None = None,
     category: str | None = None,
 ) -> Any:
-    """Make a class an aggregate function of SQL's: `initialize`, `aggregate`, and as needed `undo`, `merge`, `map`.
+    """Define a SQL aggregate function as a class.
 
-    What is kept for a group has the type that `initialize` gives, and lies in the query's store. Without `undo` it
-    aggregates streams only, without `merge` no session windows. A value of null is passed over unless `aggregate` takes None.
+    Its methods are `initialize`, `aggregate`, and optionally `undo`, `merge` and `map`. The state
+    of a group has the result type of `initialize` and is stored in the query's store. Without
+    `undo`, the function aggregates streams only; without `merge`, it does not support session
+    windows. Nulls are skipped unless `aggregate` accepts None.
 
     Example:
         >>> @udaf
@@ -174,10 +178,10 @@ def _decorating(
 
 
 def define(decorated: Any, kind: Kind = "scalar") -> Definition:
-    """Return what a function or class defines.
+    """Return the definition of a function or class.
 
     Raises:
-        StatementError: it cannot be a function of the language; the error says where it stands and what would do.
+        StatementError: it cannot be a SQL function; the error has its position and a hint.
     """
     if kind == "aggregate":
         if not isinstance(decorated, type):
@@ -238,7 +242,7 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
     if of.__init__ is not object.__init__:  # type: ignore[misc] # Its own, not an instance's.
         made_with = [*inspect.signature(of).parameters.values()]
         init_hints = _hints(of, of.__init__)  # type: ignore[misc]
-    # What both are called is no matter: they stand at places.
+    # Parameters are matched by position, so names do not matter.
     for way in _ways(of, columns):
         for constants in _ways(of, made_with):
             if any(one.kind is one.VAR_POSITIONAL for one in constants):
@@ -268,7 +272,7 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
 def _ensure_steps_agree(
     of: type, steps: Mapping[Step, Any], hints: Mapping[Step, Mapping[str, Any]], state: Type
 ) -> None:
-    """Raise a StatementError where a step takes or gives something else than what is kept."""
+    """Raise a StatementError if the types of the methods do not match the state."""
     counts: dict[Step, int] = {"initialize": 0, "map": 1, "merge": 2}
     for name, step in steps.items():
         parameters = [*inspect.signature(step).parameters.values()][1:]
@@ -325,7 +329,7 @@ def _overload(
 
 
 def _ways(of: Any, parameters: list[inspect.Parameter]) -> Iterator[list[inspect.Parameter]]:
-    """Yield the parameters of each way to call a function: with all of them, and without those that have a default."""
+    """Yield the parameters of each overload: all of them, and without those that have defaults."""
     for one in parameters:
         if one.kind is one.VAR_KEYWORD or (
             one.kind is one.KEYWORD_ONLY and one.default is one.empty
@@ -390,7 +394,10 @@ def _description(of: Any) -> str:
 
 
 def place_of(of: Any) -> str:
-    """Return where a function or class is written: `scoring.py:12`; empty where nobody knows."""
+    """Return the source position of a function or class, such as `scoring.py:12`.
+
+    Empty if unknown.
+    """
     code = getattr(of, "__code__", None)
     if code is not None:
         return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"

@@ -1,8 +1,9 @@
-"""Modules that have functions: what is imported, what it defines, and what is kept of that in the command topic.
+"""Load user-defined functions from modules, and encode them for the command topic.
 
-    'scoring:score'    what `score` is in module `scoring`, wherever Python finds it
+    'scoring:score'    `score` of module `scoring`, found on Python's path
 
-A record of the command topic keeps what a plan depends on, so that statements behind it are understood where the module is gone.
+A record of the command topic contains all that a plan depends on, so that later statements can be
+replayed even if the module is gone.
 """
 
 import importlib
@@ -24,22 +25,22 @@ _HINT: Final = "It is looked for beside the file of statements, in the directory
 
 
 def look_in(*directories: Path) -> None:
-    """Let modules be found in these directories too, the first one first."""
+    """Add directories to the path of modules, the first one first."""
     for directory in reversed(directories):
         if (path := str(directory.resolve())) not in sys.path:
             sys.path.insert(0, path)
 
 
 def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
-    """Return the function that `module:name` defines, under its name in the language.
+    """Return the function that `module:name` defines.
 
     Args:
-        name: what it is called, in capitals.
-        origin: `module:name`; the name is that in Python, or in the language.
-        anew: whether a module that was imported is read again.
+        name: its SQL name, in upper case.
+        origin: `module:name`, with the Python name or the SQL name.
+        anew: reload the module if it was imported before.
 
     Raises:
-        StatementError: there is none; the error says why.
+        StatementError: there is no such function; the error says why.
     """
     module_name, _, wanted = origin.partition(":")
     if not module_name or not wanted:
@@ -59,10 +60,10 @@ def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
 
 
 def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction, ...]:
-    """Return all functions that a module defines, by their own names.
+    """Return all functions that a module defines, under their own names.
 
     Raises:
-        StatementError: it cannot be imported, or defines none.
+        StatementError: the module cannot be imported, or defines no function.
     """
     module = _imported(module_name, anew=anew)
     by_name: dict[str, list[Definition]] = {}
@@ -77,7 +78,7 @@ def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction,
 
 
 def as_kept(function: UserFunction) -> dict[str, Any]:
-    """Return what a record of the command topic says of a function."""
+    """Encode a function for the command topic."""
     return {
         "kind": function.kind,
         "overloads": [
@@ -94,9 +95,9 @@ def as_kept(function: UserFunction) -> dict[str, Any]:
 
 
 def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = False) -> UserFunction:
-    """Return the function that a record speaks of; loaded, where it still is what the record says.
+    """Decode a function of the command topic, and load it if the module still defines it.
 
-    Where it cannot be had, or is another one by now, `code.missing` says why.
+    Otherwise `code.missing` says why it cannot be called.
     """
     kind: Kind = kept["kind"]
     overloads = tuple(_overload(one) for one in kept["overloads"])
@@ -126,7 +127,7 @@ def _overload(kept: Mapping[str, Any]) -> Overload:
 
 
 def _text(of: Signature) -> str:
-    """Return a signature as `signature` reads it."""
+    """Format a signature for `signature`."""
     parts = [f"{one.name} {one.type}" for one in of.parameters]
     if of.variadic:
         parts[-1 - of.behind] += "..."
@@ -161,7 +162,7 @@ def _defined_in(module: ModuleType) -> list[Definition]:
 
 
 def _plain_function(module: ModuleType, name: str) -> Definition:
-    """Return what a function without a decorator defines: one for each row."""
+    """Return the definition of an undecorated function: a scalar function."""
     found = getattr(module, name, None)
     if not isinstance(found, FunctionType):
         known = sorted({one.python_name for one in _defined_in(module)})
@@ -179,7 +180,7 @@ def _imported(name: str, *, anew: bool) -> ModuleType:
     try:
         if before is None or not anew:
             return importlib.import_module(name)
-        # What was defined is defined again, or is gone.
+        # Its functions are defined again, or have been removed.
         vars(before).pop(DEFINED, None)
         return importlib.reload(before)
     except DuologError as error:
@@ -192,12 +193,12 @@ def _imported(name: str, *, anew: bool) -> ModuleType:
         raise _failed(name, error) from error
     except SystemExit as error:
         if type(error) is not SystemExit:
-            raise  # Of a signal.
+            raise  # Raised by a signal handler.
         raise _failed(name, error) from error
 
 
 def _failed(name: str, error: BaseException) -> StatementError:
-    """Return what is wrong with a module, and on which line of it or of what it imports."""
+    """Return the error of a module, with the line that raised it."""
     at = next(_places(error), "")
     return StatementError(
         f'module "{name}" cannot be imported: {raised(error)}',
@@ -207,7 +208,7 @@ def _failed(name: str, error: BaseException) -> StatementError:
 
 
 def _places(error: BaseException) -> Iterator[str]:
-    """Yield where an error came from, the innermost first, without the machinery of imports."""
+    """Yield the source positions of an error, innermost first, without the import machinery."""
     if isinstance(error, SyntaxError) and error.filename:
         yield f"{error.filename}:{error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
