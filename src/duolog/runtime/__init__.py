@@ -1,5 +1,5 @@
-"""The life of what runs: the broker's process and the application of a topology.
+"""Run applications and brokers: the lifecycle of a topology, and the broker as a child process.
 
-May import `dsl`, `engine`, `broker` and everything below them; knows nothing of a terminal.
-Start with `application`; `supervisor` holds the broker that stands beside it.
+May import `dsl`, `engine`, `broker` and everything below them; does not depend on a terminal. Start
+with `application`. `supervisor` runs the broker next to it.
 """

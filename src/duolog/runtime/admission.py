@@ -1,7 +1,8 @@
-"""What a start refuses before anything runs: names, modes, settings, and what does not fit together.
+"""Checks before a start: names, modes, settings, and their combinations.
 
-`Application` asks this before it looks for a broker, and `TopologyDriver` before it runs a test: so a test
-refuses what production refuses. What needs a broker, a disk or a JVM is said by the start itself.
+`Application` runs them before it contacts a broker, and `TopologyDriver` before a test, so that a
+test refuses what production refuses. Checks that need a broker, a disk or a JVM are part of the
+start.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,14 +29,15 @@ def admit(
     mode: str = "auto",
     upgrade: str | None = None,
 ) -> "EngineConfig":
-    """See that an application may start, as far as that can be told from what it is given.
+    """Check that an application can start, without contacting a broker.
 
     Returns:
-        What the settings say.
+        The configuration of the engine.
 
     Raises:
-        ConfigError: the name, the mode, the upgrade or a setting is wrong, or the plan does not fit the settings.
-        StatementError: the plan names a topic that cannot be.
+        ConfigError: name, mode, upgrade or a setting is invalid, or the plan does not fit the
+            settings.
+        StatementError: the plan uses an invalid topic name.
     """
     ensure_words(application_id, mode, upgrade)
     config = _config(settings)
@@ -44,10 +46,10 @@ def admit(
 
 
 def ensure_words(application_id: str, mode: str, upgrade: str | None) -> None:
-    """See that an application may have this name, and that there are such a mode and such an upgrade.
+    """Check application id, mode and upgrade.
 
     Raises:
-        ConfigError: one of them is wrong.
+        ConfigError: one of them is invalid.
     """
     ensure_application_id(application_id)
     _ensure_one_of("mode", mode, MODES)
@@ -56,13 +58,13 @@ def ensure_words(application_id: str, mode: str, upgrade: str | None) -> None:
 
 
 def ensure_admitted(plan: Plan, application_id: str, config: "EngineConfig") -> None:
-    """See that the topics of a plan can be in one cluster, and that it fits the settings of its engine.
+    """Check the topics of a plan, and that the plan fits the engine's settings.
 
     Raises:
         StatementError, ConfigError: as `admit`.
     """
     _ensure_topics(_topics(plan, config))
-    # Imported here, as all of the engine: what only builds a topology needs none of it.
+    # The engine is imported in functions: programs that only build a topology do not need it.
     from duolog.engine.masters import is_one_jvm  # noqa: PLC0415
     from duolog.engine.transaction_time import ensure_lookups_end_in_time  # noqa: PLC0415
 
@@ -103,7 +105,7 @@ def _config(settings: Mapping[str, str]) -> "EngineConfig":
 
 
 def _topics(plan: Plan, config: "EngineConfig") -> Iterator[tuple[str, str]]:
-    """Yield the topics that a plan reads and writes, with the lines that name them."""
+    """Yield the topics that a plan reads and writes, with the source lines that name them."""
     for source in plan.sources:
         if not source.is_pattern:
             yield source.topic, plan.places.get(source.name, "")

@@ -1,11 +1,14 @@
-"""A topology that runs: its result topics, its place on disk, its query.
+"""Run a topology: its result topics, its directory, its query.
 
     data_dir/checkpoints/<application id>   state and source offsets
-    data_dir/engine.log                     what the JVM says
+    data_dir/engine.log                     output of the JVM
 
-Its life: `check` tells what is wrong before anything takes long; `reserve` keeps others out; `open` starts what does and needs no
-topic (the JVM); `start` checks, makes the result topics that are missing, opens what is not open and starts the
-query; `stop` ends the query; `close` ends both, as the end of a `with` does.
+- `check` reports errors before anything slow happens.
+- `reserve` keeps other processes from starting the application.
+- `open` starts the JVM, which needs no topics.
+- `start` checks, creates missing result topics, opens if necessary, and starts the query.
+- `stop` stops the query.
+- `close` stops the query and the JVM, as does the end of a `with` block.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,18 +54,22 @@ class Application:
     """Runs one topology against one Kafka cluster.
 
     Args:
-        topology: what to run; its name is the application id.
-        bootstrap_servers: the cluster that has the source topics.
-        data_dir: where checkpoints and logs go; made if missing. An URL of a Hadoop file system, `hdfs://HOST:PORT/PATH`, for
-            checkpoints; logs stay on this machine then.
-        mode: `auto` catches up in micro-batches and then goes live in real time.
-        settings: engine settings by name, as texts.
-        upgrade: what becomes of stores that a changed topology cannot keep: `keep` refuses to start where there are such,
-            `rebuild` reads their topics again beside the application, which may run in another process and is then
-            asked to stop, `from-now` lets them begin empty. Without it a changed topology is refused.
+        topology: the topology; its name is the application id.
+        bootstrap_servers: the cluster with the source topics.
+        data_dir: directory for checkpoints and logs; created if missing. The URL of a Hadoop file
+            system,
+            `hdfs://HOST:PORT/PATH`, stores the checkpoints there; logs stay on this machine.
+        mode: `auto` catches up in micro-batches, then switches to real time.
+        settings: engine settings by name, as strings.
+        upgrade: action for stores that a changed topology cannot keep. `keep` refuses to start if
+            there are any, `rebuild`
+            reads their topics again while the application keeps running (possibly in another
+                process, which is then asked
+            to stop), `from-now` starts them empty. By default, a changed topology is refused.
 
     Raises:
-        ConfigError: the topology's name cannot name an application, or there is no such mode or upgrade.
+        ConfigError: the topology's name is not a valid application id, or mode or upgrade is
+            unknown.
     """
 
     def __init__(
@@ -89,10 +96,11 @@ class Application:
         self._query: RunningQuery | None = None
         self._was_started = False
         self.on_restore: Callable[[Restored], None] = lambda _restored: None
-        """Told how far a restore is, while `start` or `restore` waits for it."""
+        """Called with the progress of a restore while `start` or `restore` waits for it."""
 
     def __enter__(self) -> Self:
-        # The JVM starts with `open` or `start`: where a topic is missing nobody waits for it.
+        # `open` or `start` starts the JVM, so that a missing topic is reported without waiting for
+        # it.
         return self
 
     def __exit__(
@@ -113,7 +121,7 @@ class Application:
 
     @property
     def runs(self) -> bool:
-        """Whether it was started and has not ended."""
+        """True if the application was started and has not stopped."""
         return self._query is not None and not self._query.has_ended
 
     @property
@@ -123,11 +131,11 @@ class Application:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of its brokers."""
+        """Addresses of the brokers."""
         return self._bootstrap_servers
 
     def create_source_topics(self) -> list[str]:
-        """Make the source topics that are missing; return their names.
+        """Create missing source topics; return their names.
 
         Raises:
             BrokerUnavailable: no broker answers.
@@ -137,16 +145,18 @@ class Application:
         return create_source_topics(self.plan, self._bootstrap_servers)
 
     def check(self) -> None:
-        """See within two seconds that nothing stands in the way of a start; needs no JVM.
+        """Check within two seconds that the application can start; needs no JVM.
 
-        Names and settings are looked at before a broker is.
+        Names and settings are checked before a broker is contacted.
 
         Raises:
             BrokerUnavailable: no broker answers.
-            ConfigError: an address or a setting is wrong, or the topology does not fit the settings.
-            StatementError: it names a topic that cannot be.
-            QueryError: a source topic is missing, another process runs the application, or its
-                checkpoint is damaged or belongs to another topology.
+            ConfigError: an address or a setting is invalid, or the topology does not fit the
+                settings.
+            StatementError: the topology uses an invalid topic name.
+            QueryError: a source topic is missing, another process runs the application, or the
+                checkpoint is damaged or belongs
+                to another topology.
         """
         self._ensure_admitted()
         self._engine_of_this().check(self.plan, self.application_id, self.upgrade)
@@ -156,33 +166,35 @@ class Application:
         ensure_reachable(self._bootstrap_servers)
 
     def reserve(self) -> None:
-        """Keep other processes of this machine from starting the application until this one closes.
+        """Keep other processes on this machine from starting the application until this one closes.
 
         Raises:
-            ConfigError: the name of the topology cannot name an application.
-            QueryError: another process runs the application or is starting it; nothing can be written.
+            ConfigError: the topology's name is not a valid application id.
+            QueryError: another process runs or starts the application, or the directory is not
+                writable.
         """
         if (
             self.upgrade != "rebuild"
-        ):  # It takes it over from the process that runs it, when it has come so far.
+        ):  # A rebuild takes the application over from the running process later.
             self._engine_of_this().reserve(self.application_id)
 
     def open(self) -> None:
         """Start the JVM. Takes seconds; needs no broker.
 
         Raises:
-            ConfigError: there is no Java or no connector, or a setting is wrong.
+            ConfigError: Java or the Kafka connector is missing, or a setting is invalid.
             QueryError: the JVM did not start.
         """
         self._engine_of_this().warm_up()
 
     def start(self, *, replace: bool = False) -> "RunningQuery":
-        """Make the result topics that are missing and start the query, in a JVM if there is none yet.
+        """Create missing result topics and start the query, in a JVM if there is none yet.
 
-        In a notebook and at a prompt a line says how long that takes.
+        In a notebook or at a prompt, a line shows the time that this takes.
 
         Args:
-            replace: stop what this process runs under the same name first: a cell of a notebook can be run again.
+            replace: first stop a query of the same name in this process, so that a notebook cell
+                can be run again.
 
         Raises:
             BrokerUnavailable, ConfigError: as `check` and `open`.
@@ -210,20 +222,21 @@ class Application:
         return self._query
 
     def restore(self) -> bool:
-        """Put the checkpoint aside and fill the stores from their changelogs; start nothing.
+        """Set the checkpoint aside and restore the stores from their changelogs, without starting.
 
-        A start does so by itself where the checkpoint is lost or cannot be read. Returns whether there are changelogs
-        to restore from; else nothing is changed.
+        `start` does this itself if the checkpoint is lost or unreadable. Returns False, and changes
+        nothing, if there are no changelogs.
 
         Raises:
             BrokerUnavailable, ConfigError: as `check` and `open`.
-            QueryError: the application runs, its changelogs belong to another topology, or cannot be read.
+            QueryError: the application runs, its changelogs belong to another topology, or cannot
+                be read.
         """
         ensure_reachable(self._bootstrap_servers)
         return self._engine_of_this().restore(self.plan, self.application_id)
 
     def what_is_kept(self) -> "Kept | None":
-        """Return what is kept of the application outside of its checkpoint; None where nothing is.
+        """Return what is stored for the application outside of its checkpoint, or None.
 
         Raises:
             BrokerUnavailable: no broker answers.
@@ -233,10 +246,10 @@ class Application:
         return self._engine_of_this().what_is_kept(self.application_id)
 
     def restore_plan(self, kept: "Kept") -> "RestorePlan":
-        """Return what `restore` would do with what is kept; changes nothing, and starts no JVM.
+        """Return what `restore` would do with `kept`; changes nothing, and starts no JVM.
 
         Raises:
-            ConfigError: a setting is wrong.
+            ConfigError: a setting is invalid.
             QueryError: no broker answers.
         """
         from duolog.engine.restore_plan import restore_plan  # noqa: PLC0415 - as the engine below
@@ -245,45 +258,47 @@ class Application:
 
     @property
     def checkpoint_dir(self) -> Path:
-        """Where its state and source offsets are."""
+        """Directory of its state and source offsets."""
         return self._data_dir / "checkpoints" / self.application_id
 
     @property
     def has_whole_checkpoint(self) -> bool:
-        """Whether a start can go on from what is on disk."""
+        """True if a start can continue from the checkpoint on disk."""
         from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as _engine_of_this
         from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
 
         return LoggedCheckpoint(Checkpoint(self.checkpoint_dir)).is_whole()
 
     def table(self, name: str) -> TableRows:
-        """Return the table of this name, whose `to_pandas()`, `to_dicts()` and others read its present rows.
+        """Return a table by name; its `to_pandas()`, `to_dicts()`, … read its current rows.
 
-        They are read from its topic: what is committed there, whether or not the application runs now.
+        The committed rows are read from the table's topic, whether or not the application is
+        running.
 
         Args:
-            name: of the topic that it is written to or read from, or of its store.
+            name: the topic that the table is written to or read from, or its store.
 
         Raises:
-            StatementError: there is no such table, or no topic has its rows.
+            StatementError: there is no such table, or no topic contains its rows.
         """
         return self.table_of(table_named(self.plan, name))
 
     def table_of(self, node: "Node") -> TableRows:
-        """Return the table that a node of the plan makes; as `table`."""
+        """Return the table of a plan node; as `table`."""
         values = TopicValues([topic_of(self.plan, node)])
         return TableRows(values, self._client_options(), self._live.append)
 
     def store(self, name: str) -> StoreView:
-        """Return a look into the store of this name: its rows by key, range and window, read-only.
+        """Return a read-only view of a store: its rows by key, range and window.
 
-        What is read is the checkpoint, as the last commit has left it, whether or not the application runs now. In
-        micro-batches that is a moment old, in real time as old as the epoch that runs (`epoch.ms`, a minute at
-        most by default). `table(name)` reads newer rows of a table that is written to a topic. Each look takes a
-        second or more and needs the JVM, which it starts if there is none.
+        The view reads the checkpoint of the last commit, whether or not the application is running.
+        In micro-batches, that is moments old; in real time, as old as the current epoch
+        (`epoch.ms`, by default at most a minute). If a table is written to a topic, `table(name)`
+        reads newer rows. Each call takes a second or more and needs the JVM, which it starts if
+        there is none.
 
         Raises:
-            StatementError: there is no such store, or it holds no rows of a table.
+            StatementError: there is no such store, or it does not contain rows of a table.
         """
         table = table_of_store(self.plan, name)
 
@@ -294,10 +309,10 @@ class Application:
         return StoreView(table, read)
 
     def view_of(self, node: "Node") -> TopicView:
-        """Return what a node of the plan makes, as its topic has it: a table or a stream.
+        """Return the records of a plan node from its topic, as a table or stream.
 
         Raises:
-            StatementError: no topic has it.
+            StatementError: no topic contains them.
         """
         if node.is_table:
             return self.table_of(node)
@@ -305,46 +320,47 @@ class Application:
         return TopicView(values, self._client_options(), self._live.append)
 
     def metrics(self) -> "Metrics":
-        """Return what runs, in numbers: by node and task, by topic partition, by epoch and phase.
+        """Return metrics: by node and task, by topic partition, by epoch and phase.
 
-        Names and meaning are those of the page on metrics. Asks the broker where topics end; where none
-        answers, lags are not known.
+        The reference page on metrics defines names and meaning. Asks the broker for log end
+        offsets; if no broker answers, lags are unknown.
         """
-        # Imported here, as the engine is.
+        # Imported in the function, as the engine is.
         from duolog.engine.metrics import metrics_of  # noqa: PLC0415
 
         return metrics_of(self.query)
 
     def explain(self) -> str:
-        """Return levels, sub-topologies, stores and the mode with its reason, as text.
+        """Return levels, sub-topologies, stores, and the mode with its reason, as text.
 
         Raises:
-            ConfigError: a setting is wrong.
+            ConfigError: a setting is invalid.
         """
         return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
 
     def explain_upgrade(self) -> "Upgrade":
-        """Return what becomes of each store of the application's checkpoint under this topology; changes nothing.
+        """Return the action for each store of the checkpoint under this topology; changes nothing.
 
         Raises:
-            ConfigError: a setting is wrong.
+            ConfigError: a setting is invalid.
             QueryError: the checkpoint is damaged.
         """
         return self._engine_of_this().explain_upgrade(self.plan, self.application_id)
 
     def repartition(self, tasks: int) -> "Repartitioned":
-        """Give the state of the application, which must not run, to another number of tasks.
+        """Repartition the state of the application, which must not run, to another number of tasks.
 
         Raises:
-            ConfigError: a setting is wrong.
-            QueryError: it runs, has no state, or one that cannot be moved; nothing is changed.
+            ConfigError: a setting is invalid.
+            QueryError: the application runs, or its state is missing or cannot be repartitioned;
+                nothing is changed.
         """
         from duolog.engine.repartition import repartition  # noqa: PLC0415 - as the engine below
 
         return repartition(self._engine_of_this(), self.plan, self.application_id, tasks)
 
     def stop(self) -> None:
-        """Stop the query and leave the JVM to what starts next. Does nothing when stopped."""
+        """Stop the query and keep the JVM for the next start. Does nothing if stopped."""
         if self._topology.running is self:
             self._topology.running = None
         while self._live:
@@ -354,7 +370,7 @@ class Application:
             query.stop()
 
     def close(self) -> None:
-        """Stop the query, then the JVM. Does nothing when closed."""
+        """Stop the query, then the JVM. Does nothing if closed."""
         engine, self._engine = self._engine, None
         try:
             self.stop()
@@ -368,7 +384,8 @@ class Application:
 
     def _engine_of_this(self) -> "Engine":
         if self._engine is None:
-            # Imported here: pyspark takes half a second, and all commands import this package.
+            # Imported in the function: pyspark takes half a second, and all commands import this
+            # package.
             from duolog.engine import Engine  # noqa: PLC0415
 
             config = engine_config(self._settings, self._data_dir, self._bootstrap_servers)
@@ -383,10 +400,10 @@ class Application:
 def engine_config(
     settings: Mapping[str, str], data_dir: Path, bootstrap_servers: str = ""
 ) -> "EngineConfig":
-    """Return what an engine is told; a JVM alone needs no servers.
+    """Return the configuration of an engine; to start only a JVM, no servers are needed.
 
     Raises:
-        ConfigError: a setting is wrong.
+        ConfigError: a setting is invalid.
     """
     from duolog.engine import EngineConfig  # noqa: PLC0415
 

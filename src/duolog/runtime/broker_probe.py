@@ -1,8 +1,9 @@
-"""Whether a broker can be reached, told within two seconds.
+"""Check within two seconds that a broker is reachable.
 
-librdkafka tries for as long as a request may take, and says nothing meanwhile. A connection of our
-own is refused at once where nobody listens, and its error says why. Where somebody listens and is
-silent it may be a broker that is busy: that we wait is told, and after ten seconds that nobody answers.
+librdkafka retries for as long as a request may take, and reports nothing meanwhile. A plain
+connection is refused at once if no process listens, and its error gives the reason. If a process
+accepts the connection but stays silent, it may be a busy broker: the wait is logged, and ends with
+an error after ten seconds.
 """
 
 import logging
@@ -24,7 +25,8 @@ PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
 SILENT: Final = "takes connections and does not answer"
 
-# Length, then api key, version, correlation id and client id. Each broker answers before it asks who one is.
+# Length, API key, version, correlation id, client id. Brokers answer ApiVersions before
+# authentication.
 _CORRELATION_ID: Final = 0x6475
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION_ID, -1)
 
@@ -34,28 +36,28 @@ def _nothing(_connection: socket.socket) -> str:
 
 
 def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
-    """Send ApiVersions; return what is wrong with the answer, or nothing."""
+    """Send ApiVersions; return the problem with the response, or an empty string."""
     connection.settimeout(within_s)
     connection.sendall(_API_VERSIONS)
     try:
-        answer = connection.recv(8, socket.MSG_PEEK)  # Who asks on reads it whole.
+        answer = connection.recv(8, socket.MSG_PEEK)  # A later reader reads it completely.
     except TimeoutError:
         return SILENT
     if not answer:
         return "closes the connection, which is not what a Kafka broker without TLS does"
-    # A few bytes may come alone.
+    # The first bytes may arrive alone.
     expected = struct.pack(">i", _CORRELATION_ID)
     return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is no Kafka broker"
 
 
 def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) -> None:
-    """See that one of the servers answers as a broker does.
+    """Wait until one of the servers answers like a broker.
 
-    One that is silent may be a busy broker, and is asked again for `patience_s`.
+    A silent server may be a busy broker, so it is asked again for `patience_s`.
 
     Raises:
-        BrokerUnavailable: there is none; the detail says why of each.
-        ConfigError: an address cannot be read.
+        BrokerUnavailable: no broker answers; the detail has the reason for each server.
+        ConfigError: an address cannot be parsed.
     """
     deadline = time.monotonic() + patience_s
     told = False
@@ -76,18 +78,18 @@ def probe(
     then: Callable[[socket.socket], str] = _nothing,
     speak_s: float = _SPEAK_S,
 ) -> str:
-    """Return why no server takes connections, of each of them; nothing where one does.
+    """Connect to all servers; return why none accepts a connection, or an empty string if one does.
 
-    `then` says, within `speak_s`, what is wrong with a connection.
+    `then` checks a connection within `speak_s`, and returns the problem.
 
     Raises:
-        ConfigError: an address cannot be read.
+        ConfigError: an address cannot be parsed.
     """
     servers = whole_servers(bootstrap_servers).split(",")
     addresses = [split_address(server) for server in servers]
     answers: Queue[tuple[str, str]] = Queue()
     for server, (host, port) in zip(servers, addresses, strict=True):
-        # A look-up of a name cannot be bounded, so nobody waits for the thread.
+        # A name lookup has no time limit, so the thread is not joined.
         words = (server, host, port, then, answers)
         Thread(target=_knock, args=words, daemon=True).start()
     problems = dict.fromkeys(servers, f"no answer within {REACH_S} s")
@@ -113,6 +115,6 @@ def _knock(
     try:
         with socket.create_connection((host, port), timeout=REACH_S) as connection:
             answers.put((server, then(connection)))
-    except (OSError, UnicodeError) as error:  # a name that cannot be one is no OSError
+    except (OSError, UnicodeError) as error:  # invalid host names raise UnicodeError
         told = getattr(error, "strerror", None) or str(error)
         answers.put((server, told.lower()))

@@ -1,11 +1,11 @@
-"""Report when no broker of a cluster answers any more, and when one does again.
+"""Report when all brokers of a cluster stop answering, and when one answers again.
 
     bootstrap addresses ─┐
-    brokers of the last  ├─▶ one connection each ─▶ ApiVersions ─▶ an answer: the cluster lives
-    answer to Metadata  ─┘                                     └─▶ Metadata: its brokers
+    brokers of the last  ├─▶ one connection each ─▶ ApiVersions ─▶ a response: the cluster is up
+    Metadata response   ─┘                                     └─▶ Metadata: its brokers
 
-A connection says little: the kernel accepts it for a process that is stopped or hangs. A bootstrap address may be that of a
-broker that has been removed, while the others serve.
+An accepted connection proves little: the kernel accepts it for a process that is stopped or hangs.
+A bootstrap address may belong to a broker that has been removed while others serve.
 """
 
 import socket
@@ -21,20 +21,23 @@ from duolog.core.errors import ConfigError
 from duolog.runtime.broker_probe import probe, speak
 
 ANSWER_S: Final = 3.0
-"""How long a broker may take to answer. With the pause between two looks, a silent one is reported within 5 s."""
+"""Time limit for a broker's response.
+
+With the pause between two checks, silence is reported within 5 s.
+"""
 _BROKERS_MAX: Final = 10
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
-# Length, api key, version, correlation id, client id; no topics, and none is created.
+# Length, API key, version, correlation id, client id; no topics, and do not create any.
 _METADATA: Final = struct.pack(">ihhihiB", 15, 3, 4, 0x6476, -1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look at some addresses has found.
+    """Result of checking some addresses.
 
     Args:
         problems: why none of them answers; empty if one does.
-        brokers: the addresses of all brokers of the cluster, as far as it has reported them.
+        brokers: addresses of all brokers of the cluster, if a broker has returned them.
     """
 
     problems: str
@@ -42,18 +45,18 @@ class Looked:
 
 
 def look_at(servers: str, answer_s: float = ANSWER_S) -> Looked:
-    """Ask all servers at once, and return when one has answered or none has in time."""
+    """Ask all servers in parallel; return when one has answered, or none has in time."""
     brokers: list[str] = []
     problems = probe(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
     return Looked(problems, tuple(brokers))
 
 
 class BrokerWatch:
-    """Tells when the brokers of a cluster go away and when one is back.
+    """Reports when the brokers of a cluster become unreachable and when one is back.
 
     Args:
-        bootstrap: the addresses that the user has given.
-        meanwhile: what happens until one is back, for the line that says that they have gone.
+        bootstrap: the addresses given by the user.
+        meanwhile: what happens until a broker is back, for the log line.
     """
 
     def __init__(
@@ -66,11 +69,11 @@ class BrokerWatch:
         self.answers = True
 
     def look(self) -> list[str]:
-        """Return a line if something has changed since the last look."""
+        """Check once; return a line if the state has changed since the last check."""
         given = whole_servers(self._bootstrap).split(",")
         others = [broker for broker in self._brokers if broker not in given]
         looked = self._look_at(",".join(given + others[:_BROKERS_MAX]))
-        # While none answers, the brokers are where they were.
+        # If no broker answers, keep the known addresses.
         self._brokers = looked.brokers or self._brokers
         before, self.answers = self.answers, not looked.problems
         if before == self.answers:
@@ -81,7 +84,10 @@ class BrokerWatch:
 
 
 def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> str:
-    """Return what is wrong with a broker; if nothing is, put the brokers that it knows into `brokers`."""
+    """Return the problem with a broker.
+
+    If there is none, store the brokers of its cluster in `brokers`.
+    """
     began = time.monotonic()
     if problem := speak(connection, answer_s):
         return problem
@@ -92,7 +98,7 @@ def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> s
             connection.sendall(_METADATA)
             brokers[:] = _brokers_in(_next_of(answers))
     except (OSError, EOFError, ValueError, struct.error, ConfigError):
-        pass  # It lives. A cluster that authenticates its clients reports no brokers before.
+        pass  # The broker is up; it does not list brokers before authentication.
     return ""
 
 
@@ -107,7 +113,7 @@ def _next_of(answers: BinaryIO) -> bytes:
 
 
 def _brokers_in(answer: bytes) -> list[str]:
-    """Return the addresses in an answer to Metadata, version 4.
+    """Return the addresses in a Metadata response, version 4.
 
     Source: Kafka MetadataResponse.json.
     """

@@ -1,10 +1,10 @@
-"""A JVM that starts beside what an application needs first: a broker, topics, checks.
+"""Start a JVM while the broker, topics and checks of an application are prepared.
 
-    EarlyJvm.start ─▶ a thread starts the session of this process ─┐
-    broker, topics, checks                                         ├─▶ `Application.open` has it at once
-                                                                   └─▶ `release`: it is the application's
+    EarlyJvm.start ─▶ a thread opens the session of this process ─┐
+    broker, topics, checks                                        ├─▶ `Application.open` gets it at once
+                                                                  └─▶ `release`: the application owns it
 
-What it fails of is not told here: `Application.open` tries again, and tells.
+Errors are not reported here: `Application.open` tries again and reports them.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ class EarlyJvm:
     """Holds the session of this process until an application does.
 
     Args:
-        settings: engine settings by name, those of the application.
-        data_dir: where the application keeps its log.
+        settings: engine settings of the application, by name.
+        data_dir: directory of the application's log.
     """
 
     def __init__(self, settings: Mapping[str, str], data_dir: Path) -> None:
@@ -50,14 +50,14 @@ class EarlyJvm:
         self.release()
 
     def release(self) -> None:
-        """Give the session up; it goes on as long as an application holds it."""
+        """Release the session; it stays open as long as an application holds it."""
         self._thread.join()
         share, self._share = self._share, None
         if share is not None:
             share.close()
 
     def _open(self) -> None:
-        # Imported here: pyspark takes half a second, which the broker's start need not wait for.
+        # Imported here: pyspark takes half a second, for which the broker's start does not wait.
         from duolog.engine.session import open_session  # noqa: PLC0415
         from duolog.runtime.application import engine_config  # noqa: PLC0415
 

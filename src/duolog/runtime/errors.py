@@ -1,7 +1,7 @@
-"""What can go wrong with something that runs."""
+"""Errors of running applications and brokers."""
 
 from duolog.core.errors import DuologError
 
 
 class BrokerUnavailable(DuologError):
-    """A broker that did not start, or that does not answer in time."""
+    """A broker did not start, or does not answer in time."""

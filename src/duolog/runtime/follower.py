@@ -1,4 +1,4 @@
-"""Reads a topic and keeps what it says by now: the rows of a table, or the last records of a stream."""
+"""Read a topic and keep the current rows of a table, or the last records of a stream."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from duolog.serde.row import Row
 
 
 class Follower(TopicReader):
-    """Keeps up with one topic; a context manager. Used from one thread at a time.
+    """Follows one topic; a context manager. Used from one thread at a time.
 
     Args:
-        values: how keys and values of the topic are read.
-        client: options of the Kafka client, `bootstrap.servers` among them.
-        last: keep so many last records instead of the row of each key, and begin there.
+        values: decodes keys and values of the topic.
+        client: options of the Kafka client, including `bootstrap.servers`.
+        last: keep this many last records instead of the row of each key, and start there.
 
     Raises:
-        BrokerUnavailable: as it is entered, where nobody answers.
+        BrokerUnavailable: on entry, if no broker answers.
         KafkaError: there is no such topic, or the broker refuses.
     """
 
@@ -30,20 +30,20 @@ class Follower(TopicReader):
         super().__init__(values.topic, client)
         self._values = values
         self.skipped = 0
-        """Records that could not be read, and were passed over as a topology does."""
+        """Number of records that could not be decoded and were skipped, as a topology does."""
         self._rows: dict[bytes, Row] = {}
         self._last: deque[Row] | None = None if last is None else deque(maxlen=last)
 
     @property
     def rows(self) -> list[Row]:
-        """Key and value columns of what is kept: a table's ordered by key, else by arrival."""
+        """Key and value columns; rows of a table ordered by key, records in order of arrival."""
         if self._last is not None:
             return list(self._last)
         rows = list(self._rows.values())
         keys = len(self._values.key_columns)
         try:
             return sorted(rows, key=lambda row: [(v is None, v) for v in row[:keys]])
-        except TypeError:  # Rows and maps in a key have no order.
+        except TypeError:  # STRUCTs and MAPs in a key have no order.
             return rows
 
     def take(self, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Rows as the tables of other libraries: pandas, Arrow, Polars.
+"""Convert rows to pandas, Arrow and Polars.
 
     BOOLEAN  INT    BIGINT  DOUBLE   STRING  BYTES  DATE    TIMESTAMP           DECIMAL    ARRAY  MAP       STRUCT
     boolean  Int32  Int64   float64  object  object object  datetime64[us,UTC]  object     object object    object   pandas
@@ -6,7 +6,7 @@
     Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
                                                                                                   key, value
 
-A TIME is an INT, milliseconds of the day. The types are those of the columns, whatever the rows hold: a column of nulls has its type, too.
+A TIME is an INT, milliseconds of the day. Types depend on the columns only, so that a column of nulls has its type too.
 """
 
 from collections.abc import Sequence
@@ -64,19 +64,19 @@ _ARROW: Final = {
 
 
 class Framed:
-    """What has rows of columns, and gives them in the forms of other libraries."""
+    """Base class for rows with columns, with conversions to other libraries."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the rows, with the types of a plan."""
+        """Columns of the rows, with types of the plan."""
         raise NotImplementedError
 
     def rows(self) -> list[Row]:
-        """Return the rows, as tuples."""
+        """Return the rows as tuples."""
         raise NotImplementedError
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the rows as dicts by name; as `rows`."""
+        """Return the rows as dicts by column name; as `rows`."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows()]
 
@@ -101,7 +101,7 @@ class Framed:
 
 
 def library(name: str, package: str) -> Any:
-    """Return a library that Duolog itself does not need.
+    """Import an optional library.
 
     Raises:
         ConfigError: it is not installed.
@@ -191,7 +191,7 @@ def _polars(polars: Any, of: Type) -> Any:
 
 
 def _with_entries(value: Any, of: Type, *, named: bool = False) -> Any:
-    """Return a value with each MAP as the list of its entries: pairs, or rows of key and value."""
+    """Convert MAPs in a value to lists of entries: pairs, or rows with key and value if `named`."""
     match of:
         case _ if value is None:
             return None

@@ -1,8 +1,9 @@
-"""The applications that run in this process, and in all others of this user on this machine.
+"""List the applications that run in processes of this user on this machine.
 
 >>> import duolog
 >>> duolog.applications()        # doctest: +SKIP
-[<counts: running in real-time, lag 0, in this process>, <totals: restarting in micro-batch, lag ?, process 4711>]
+[<counts: running in real-time, lag 0, in this process>, <totals: restarting in micro-batch, lag ?,
+process 4711>]
 """
 
 import os
@@ -31,16 +32,16 @@ _started_here: "Final[weakref.WeakSet[Started]]" = weakref.WeakSet()
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An application that runs."""
+    """A running application."""
 
     application_id: str
     state: str
     mode: str
     lag_records: int | None
-    """How many records it has still to read; None where no broker tells."""
+    """Number of records not yet read; None if no broker answers."""
     pid: int
     application: Started | None = None
-    """What has started it, if that was this process: `stop()` stops it."""
+    """The application object if this process started it; its `stop()` stops it."""
 
     def __repr__(self) -> str:
         lag = "?" if self.lag_records is None else f"{self.lag_records:,}"
@@ -49,7 +50,7 @@ class Listed:
 
 
 def applications() -> list[Listed]:
-    """Return the applications that run in this process and in others of this user on this machine, by name."""
+    """Return the running applications of this user on this machine, sorted by name."""
     from duolog.engine.metrics import Metrics  # noqa: PLC0415 - as Application
 
     own = [_listed(one, os.getpid()) for one in local_applications()]
@@ -59,12 +60,12 @@ def applications() -> list[Listed]:
 
 
 def note_started(application: Started) -> None:
-    """Have an application found by its name, for as long as the program holds it."""
+    """Make an application findable by its id, as long as the program holds it."""
     _started_here.add(application)
 
 
 def stop_earlier(application_id: str) -> None:
-    """Stop what this process runs under a name."""
+    """Stop the query with this id in this process, if there is one."""
     from duolog.engine.running import running_queries  # noqa: PLC0415 - as above
 
     for application in list(_started_here):

@@ -1,7 +1,7 @@
-"""What an application has left in Kafka, where nothing on this disk tells of it: its internal topics.
+"""Find an application's internal topics when its local checkpoint is gone.
 
-Its topic of commits says what they are called. By their names alone nothing is taken for its own: topics of an application
-"totals-2", and of people, begin like those of one that is called "totals".
+Its commit topic has their names. Names alone are not enough: topics of an application "totals-2",
+and topics of users, may start like those of "totals".
 """
 
 from collections.abc import Collection, Mapping
@@ -20,18 +20,18 @@ from duolog.runtime.states import internal_topics
 
 @dataclass(frozen=True, slots=True)
 class OrphanedTopics:
-    """What one application has left."""
+    """Topics of an application without a checkpoint."""
 
     internal_topics: list[str]
     """Those that exist."""
     source_topics: list[str]
-    """What it has read, as far as that is known."""
+    """Its source topics, if known."""
 
 
 def find_orphaned_topics(
     config: EngineConfig, application_id: str, there: Collection[str]
 ) -> OrphanedTopics:
-    """Return what an application has left; `there` are the topics that exist.
+    """Return the topics that an application has left; `there` are the existing topics.
 
     Raises:
         BrokerUnreachable: no broker answers in time.
@@ -39,7 +39,7 @@ def find_orphaned_topics(
     fixed: list[Mapping[str, Any]] = []
     if commit_topic(application_id) in there:
         fixed += CommitTopic(config, application_id).read_applications()
-    # Each upgrade has named some anew, and may have been struck before it had removed those before.
+    # Upgrades rename topics, and may have been interrupted before the old ones were deleted.
     names = dict.fromkeys(name for of in fixed for name in internal_topics(application_id, of))
     if not fixed and _marks_epochs(config, application_id, there):
         names = dict.fromkeys([marker_topic(application_id)])
@@ -48,7 +48,7 @@ def find_orphaned_topics(
 
 
 def ensure_runs_nowhere(application_id: str) -> None:
-    """Raise CheckpointInUse where a process of this user runs the application, with whatever data directory."""
+    """Raise CheckpointInUse if a process of this user runs the application, with any data directory."""
     for other in list_applications():
         if other["application_id"] == application_id:
             raise CheckpointInUse(
@@ -60,7 +60,10 @@ def ensure_runs_nowhere(application_id: str) -> None:
 
 
 def _marks_epochs(config: EngineConfig, application_id: str, there: Collection[str]) -> bool:
-    """Tell whether there is a marker of results exactly once: an application without changelogs has it, too."""
+    """Return true if there is a marker topic.
+
+    Exactly-once applications without changelogs have one too.
+    """
     topic = marker_topic(application_id)
     if topic not in there:
         return False

@@ -1,10 +1,14 @@
-"""The topics that a plan writes: made before it starts.
+"""Create the topics that a plan writes, before it starts.
 
-A table's topic is compacted: it holds the latest row of each key for ever, of windows too unless a retention is
-given: then rows go that much later than from a store of Kafka Streams. As many partitions as
-the plan says, else as many as the largest source topic, which is the number of tasks. Dead letters
-have one partition: they are few, and read by people. Results have the times of what they are made of: where a source
-topic takes times that are far ahead of the clock, they do.
+- The topic of a table is compacted: it keeps the latest row of each key, also of windows. With a
+  retention, rows of
+  windows are deleted that much later than from the store.
+- The number of partitions is that of the plan, by default that of the largest source topic, which
+  is the number of
+  tasks. The dead letter topic has one partition.
+- Result records have timestamps of source records. If a source topic accepts timestamps far in the
+  future, result
+  topics do too.
 """
 
 import contextlib
@@ -27,7 +31,7 @@ _AHEAD: Final = "message.timestamp.after.max.ms"
 def create_result_topics(
     plan: Plan, bootstrap_servers: str, dead_letter_topic: str | None = None
 ) -> None:
-    """Create the topics of the plan's sinks, and of dead letters, that do not exist.
+    """Create the missing topics of the plan's sinks, and the dead letter topic.
 
     Raises:
         BrokerUnavailable: no broker answers.
@@ -47,7 +51,7 @@ def create_result_topics(
 
 
 def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTopic]:
-    """Return what each sink of `plan` wants, given the partitions of the topics that exist."""
+    """Return the topics of the plan's sinks, given the partition counts of existing topics."""
     read = [count for topic, count in partition_counts.items() if _is_read(plan, topic)]
     tasks = max(read, default=1)
     return [
@@ -66,10 +70,10 @@ def _is_read(plan: Plan, topic: str) -> bool:
 
 
 def _ahead(admin: AdminClient, read: list[str]) -> dict[str, str]:
-    """Return how far ahead of the clock a time may be, where a topic of these was told so."""
+    """Return the largest explicit limit of these topics for future timestamps."""
     asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in read]
     told = []
-    # Who may not ask goes on as if nothing was told.
+    # Without permission to describe configs, use the default.
     with contextlib.suppress(KafkaException):
         for answer in admin.describe_configs(asked).values() if asked else ():
             entry = answer.result(_TIMEOUT_S)[_AHEAD]
@@ -79,7 +83,7 @@ def _ahead(admin: AdminClient, read: list[str]) -> dict[str, str]:
 
 
 def _config(sink: Sink) -> dict[str, str]:
-    """Return what a topic is created with, beside the broker's own settings."""
+    """Return the configuration of a new topic."""
     retention_ms = sink.retention_ms
     if not sink.is_table:
         return {} if retention_ms is None else {"retention.ms": str(retention_ms)}
@@ -90,7 +94,7 @@ def _config(sink: Sink) -> dict[str, str]:
 
 
 def _kept_ms(sink: Sink) -> int | None:
-    """Return how long the windows of a table's rows keep them; None where that has no end or is not known."""
+    """Return the time that windows keep a table's rows; None if unlimited or unknown."""
     kept = [
         node.kept_ms
         for node in ancestors(sink)

@@ -1,7 +1,7 @@
-"""The topics that a plan reads, where they are to be made: on a broker of one's own, say.
+"""Create the topics that a plan reads, for example on a development broker.
 
-As many partitions as the broker gives by default. A topic that is read as a table and never as a
-stream is compacted: no row of it may go because it is old.
+They have the broker's default number of partitions. A topic that is only read as a table is
+compacted, so that no row is deleted because of its age.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ _BROKER_DEFAULT: Final = -1
 
 
 def create_source_topics(plan: Plan, bootstrap_servers: str) -> list[str]:
-    """Create the topics of the plan's sources that do not exist; return their names.
+    """Create missing source topics; return their names.
 
     Raises:
         BrokerUnavailable: no broker answers.
@@ -29,7 +29,7 @@ def create_source_topics(plan: Plan, bootstrap_servers: str) -> list[str]:
 
 
 def source_topics(plan: Plan) -> list[NewTopic]:
-    """Return what each topic is to be that `plan` reads, in its order."""
+    """Return the source topics of `plan`, in its order."""
     named = [source for source in plan.sources if not source.is_pattern]
     streams = {source.topic for source in named if not source.is_table}
     return [

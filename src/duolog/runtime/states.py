@@ -1,8 +1,8 @@
-"""What applications keep on this disk: their checkpoints, looked at without a JVM and without a broker.
+"""Inspect the checkpoints of applications on disk, without a JVM or a broker.
 
-    DATA/checkpoints/<application id>    one for each application; below the data directory that it was run with
+    DATA/checkpoints/<application id>    one directory per application, below its data directory
 
-Nothing is changed here but by `remove`.
+Only `remove` changes anything.
 """
 
 import json
@@ -28,7 +28,7 @@ Condition = Literal["running", "stopped", "new", "damaged", "other format"]
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """The checkpoint of one application, as it stands on disk."""
+    """The checkpoint of one application on disk."""
 
     directory: Path
 
@@ -42,7 +42,7 @@ class KeptState:
 
     @property
     def condition(self) -> Condition:
-        """Running, or why a start would or would not go on from it; `new` has committed nothing yet."""
+        """State of the application or its checkpoint; `new` has not committed anything yet."""
         try:
             ensure_no_live_owner(self.directory, self.application_id)
         except CheckpointInUse:
@@ -54,14 +54,14 @@ class KeptState:
         except CheckpointMismatch:
             return "other format"
         if self.epoch is None:
-            # Something was, and is gone.
+            # There was a commit, and it is gone.
             return "damaged" if self.fixed.get("committed") == self._spark_dir.name else "new"
         whole = pinned is not None and LoggedCheckpoint(self.checkpoint).is_whole()
         return "stopped" if whole else "damaged"
 
     @property
     def fixed(self) -> Mapping[str, Any]:
-        """What the first start has fixed, whatever its format; empty where it cannot be read."""
+        """What the first start has fixed, in any format; empty if it cannot be read."""
         try:
             found = json.loads((self.directory / PIN_FILE).read_text())
         except (OSError, ValueError):
@@ -75,12 +75,13 @@ class KeptState:
 
     @property
     def epoch(self) -> int | None:
-        """The number of the last micro-batch or epoch that was committed."""
+        """Number of the last committed micro-batch or epoch."""
         return last_commit(self._spark_dir)
 
     @property
     def _spark_dir(self) -> Path:
-        # What says it may be damaged, or of another format: then it is told as far as it can be.
+        # The checkpoint may be damaged or have another format; then as much as possible is
+        # reported.
         return self.directory / str(self.fixed.get("state", SPARK_DIR))
 
     @property
@@ -94,17 +95,17 @@ class KeptState:
 
     @property
     def bytes(self) -> int:
-        """How large it is on disk."""
+        """Size on disk, in bytes."""
         return sum(_size(path) for path in self.directory.rglob("*"))
 
     @property
     def has_changelogs(self) -> bool | None:
-        """Whether its stores have changelogs; None where that is not known, as before its first start has fixed it."""
+        """True if its stores have changelogs; None if unknown, as before the first start."""
         return "changelog" in self.fixed if self.fixed else None
 
     @property
     def stores(self) -> Mapping[str, Any]:
-        """The layout of each store, as `store_layouts` says it."""
+        """Layout of each store, as written by `store_layouts`."""
         return dict(self.fixed.get("shape", {}).get("stores", {}))
 
     @property
@@ -113,31 +114,31 @@ class KeptState:
 
     @property
     def internal_topics(self) -> list[str]:
-        """The names of its changelogs, and of what belongs to them; whether they exist only a broker says."""
+        """Names of its changelog and commit topics; only a broker knows which exist."""
         return internal_topics(self.application_id, self.fixed)
 
     @property
     def changelogs(self) -> Mapping[str, str]:
-        """The changelog topic of each store; empty where there are none."""
+        """Changelog topic of each store; empty if there are none."""
         return changelogs_of(self.application_id, self.fixed)
 
     def positions(self) -> dict[str, dict[int, int]]:
-        """Return where each source partition is read on from."""
+        """Return the next offset of each source partition."""
         try:
             return self.checkpoint.committed_positions()
         except (CheckpointDamaged, CheckpointMismatch):
             return {}
 
     def ensure_stopped(self) -> None:
-        """Raise CheckpointInUse where the application runs on this machine; behind an URL, on any."""
+        """Raise CheckpointInUse if the application runs on this machine or, for a URL, on any machine."""
         ensure_no_live_owner(self.directory, self.application_id, watch_s=LEASE_S)
 
     def remove(self) -> None:
-        """Remove it, if it is there.
+        """Delete the checkpoint, if it exists.
 
         Raises:
-            CheckpointInUse: the application runs.
-            OSError: the system refuses it.
+            CheckpointInUse: the application is running.
+            OSError: the file system refuses.
         """
         self.ensure_stopped()
         if isinstance(self.directory, RemotePath):
@@ -147,7 +148,7 @@ class KeptState:
 
 
 def changelogs_of(application_id: str, fixed: Mapping[str, Any]) -> dict[str, str]:
-    """Return the changelog topic of each store; empty where there are none."""
+    """Return the changelog topic of each store; empty if there are none."""
     if "changelog" not in fixed:
         return {}
     names = InternalTopics.of(application_id, fixed["changelog"])
@@ -155,9 +156,10 @@ def changelogs_of(application_id: str, fixed: Mapping[str, Any]) -> dict[str, st
 
 
 def internal_topics(application_id: str, fixed: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return the names of the topics that an application makes for itself, by what its checkpoint has fixed.
+    """Return the names of an application's internal topics, from the contents of its checkpoint.
 
-    Those of an upgrade that was struck too, and of one before that; `prefix` stands in front of all of them.
+    Includes those of an interrupted upgrade and of the version before it; `prefix` is prepended to
+    all of them.
     """
     before = fixed.get("before", {})
     logs = [of["changelog"] for of in (fixed, before) if "changelog" in of]
@@ -168,12 +170,12 @@ def internal_topics(application_id: str, fixed: Mapping[str, Any], prefix: str =
         changelogs |= dict.fromkeys(names.changelog(store) for store in stores)
         changelogs |= dict.fromkeys(log.get("dropped", ()))
     name = (logs[0].get("prefix", prefix) if logs else prefix) + application_id
-    # Rebuilds for upgrades mark what they have committed under a name of their own.
+    # Rebuilds for upgrades have their own marker topic.
     return [*changelogs, commit_topic(name), marker_topic(name), marker_topic(f"{name}.rebuild")]
 
 
 def kept_states(data_dir: Path | None) -> list[KeptState]:
-    """Return what stands below a data directory, or below all default ones, by name."""
+    """Return the checkpoints below a data directory, or below all default ones, sorted by name."""
     return sorted(
         (
             KeptState(path)
@@ -194,4 +196,4 @@ def _size(path: Path) -> int:
     try:
         return path.lstat().st_size if not path.is_dir() else 0
     except OSError:
-        return 0  # A running query removes what it needs no more.
+        return 0  # A running query deletes files that it no longer needs.

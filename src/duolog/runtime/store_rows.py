@@ -1,13 +1,14 @@
-"""The rows of a store, as they were when somebody looked: by key, range and window.
+"""Rows of a store at one point in time: by key, range and window.
 
-    rows = driver.store("totals")            a read-only dict, in the order of the keys
-    rows["ann"], rows.get("ann")             one row: by name, or as it is of one column without a name
-    rows.prefix_scan("an")                   the keys that begin so
-    rows.range("a", "b")                     the keys from "a" to "b", both ends with them
-    rows.fetch("ann", from_ms=0)             of windows: those of a key, by their start and end
+    rows = driver.store("totals")            a read-only dict, ordered by key
+    rows["ann"], rows.get("ann")             one row: a dict by column name
+    rows.prefix_scan("an")                   keys with this prefix
+    rows.range("a", "b")                     keys from "a" to "b", inclusive
+    rows.fetch("ann", from_ms=0)             windows of a key, by start and end
     rows.find_sessions("ann", earliest_end_ms=500, latest_start_ms=900)
 
-A key of one column is the value itself, one of several a tuple; that of a window ends with its start and end.
+A key of one column is its value, a key of several columns a tuple. Start and end follow in a
+windowed key.
 
 Source: Kafka Streams `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore`, `ReadOnlySessionStore`.
 """
@@ -34,19 +35,19 @@ from duolog.plan.types import STRING
 from duolog.serde.row import Row
 
 LAST_CHARACTER: Final = chr(0x10FFFF)
-"""Behind all others: what begins with a text comes before the text with this one."""
+"""Sorts after all characters: strings with a prefix sort before the prefix followed by this one."""
 _WITH_ROWS: Final = (Source, ToTable, AggregateNode, ForeignJoin, Suppress)
 
 Bounds = dict[str, tuple[object, object]]
-"""Of key columns, by name: the least and the greatest value that is asked for; None: no bound."""
+"""Inclusive lower and upper bound of key columns, by name; None: no bound."""
 
 
 Windows = dict[tuple[int, int], dict[str, Any]]
-"""Rows by the start and end of their windows, in milliseconds, the earliest first."""
+"""Rows by start and end of their windows in milliseconds, earliest first."""
 
 
 class StoredRow(NamedTuple):
-    """Key and value columns of a row, and the row's timestamp."""
+    """Key and value columns of a row, and its timestamp."""
 
     key: Row
     value: Row
@@ -54,7 +55,7 @@ class StoredRow(NamedTuple):
 
 
 def tables_by_store(plan: Plan) -> dict[str, Node]:
-    """Return the tables of a plan whose rows are kept, and the stores of processors, by the names of these stores."""
+    """Return the stored tables of a plan and the stores of its processors, by store name."""
     kept = (node for node in plan.nodes if node.is_table and isinstance(node, _WITH_ROWS))
     of_tables: dict[str, Node] = {store: node for node in kept for store in node.stores}
     processors = (node for node in plan.nodes if isinstance(node, Process))
@@ -62,10 +63,10 @@ def tables_by_store(plan: Plan) -> dict[str, Node]:
 
 
 def table_of_store(plan: Plan, name: str) -> Node:
-    """Return the table that fills the store of this name.
+    """Return the table in a store.
 
     Raises:
-        StatementError: there is none.
+        StatementError: there is no such store, or it does not contain a table.
     """
     tables = tables_by_store(plan)
     if name in tables:
@@ -81,7 +82,7 @@ def table_of_store(plan: Plan, name: str) -> Node:
 
 
 class StoreRows(Mapping[Any, dict[str, Any]]):
-    """What a store held: equal to a dict of rows by key."""
+    """Rows of a store; equal to a dict of rows by key."""
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         return repr(dict(self))
 
     def timestamp_ms(self, key: Any) -> int:
-        """Return the timestamp of a row: that of the record, or the greatest of an aggregate's records.
+        """Return the timestamp of a row: the record's, or the greatest of an aggregate's records.
 
         Raises:
             KeyError: there is no such row.
@@ -117,17 +118,18 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
 
     @property
     def position(self) -> Mapping[str, Mapping[int, int]]:
-        """What the rows stand for: of each source partition the offset of the first record that is not in them.
+        """For each source partition, the offset of the first record that is not in the rows.
 
-        Empty where the store was of nothing committed, and in a test driver. Source: Kafka Streams `Position` (KIP-796).
+        Empty if nothing was committed, and in a test driver. Source: Kafka Streams `Position`
+        (KIP-796).
         """
         return self._position
 
     def prefix_scan(self, prefix: str) -> Self:
-        """Return the rows whose key, or its first column, is a text that begins so.
+        """Return the rows whose key, or its first column, has a prefix.
 
         Raises:
-            StatementError: the keys of the store begin with something else.
+            StatementError: the first key column is not a STRING.
         """
         ensure_text(self._table)
         return self._where(
@@ -139,7 +141,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         return self
 
     def range(self, low: Any = None, high: Any = None) -> Self:
-        """Return the rows from one key to another, both with them; None is no bound."""
+        """Return the rows of a key range, both ends inclusive; None is no bound."""
         first, last = in_order(whole_key(low)), in_order(whole_key(high))
 
         def fits(key: Any) -> bool:
@@ -149,20 +151,20 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         return self._where(fits)
 
     def fetch(self, key: Any, *, from_ms: int | None = None, to_ms: int | None = None) -> Windows:
-        """Return the windows of a key that begin in a span of time, both ends with it.
+        """Return the windows of a key that start in a time range, both ends inclusive.
 
-        They are dicts of rows by (start, end), in milliseconds, the earliest first.
+        The result has rows by (start, end) in milliseconds, earliest first.
 
         Raises:
-            StatementError: the store has no windows.
+            StatementError: the store is not windowed.
         """
         return self._windows(key, lambda start, _end: _is_within(start, from_ms, to_ms))
 
     def fetch_all(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Self:
-        """Return the windows of all keys that begin in a span of time, both ends with it.
+        """Return the windows of all keys that start in a time range, both ends inclusive.
 
         Raises:
-            StatementError: the store has no windows.
+            StatementError: the store is not windowed.
         """
         self._ensure_windowed()
         return self._where(lambda key: _is_within(key[-2], from_ms, to_ms))
@@ -170,9 +172,9 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
     def find_sessions(
         self, key: Any, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Windows:
-        """Return the sessions of a key that end at a time or behind it, and begin at one or before it.
+        """Return the sessions of a key by their earliest end and latest start, both inclusive.
 
-        As `fetch`; a session ends with its last record. Other windows are found in the same way.
+        As `fetch`; a session ends at its last record. Works for other windows too.
         """
         return self._windows(
             key,
@@ -203,7 +205,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
 
 
 def ensure_text(table: Node) -> None:
-    """Raise a StatementError unless the keys of a table begin with a text."""
+    """Raise a StatementError unless the first key column is a STRING."""
     first = table.schema.key[0]
     if first.type != STRING:
         raise InvalidPlan(
@@ -213,7 +215,7 @@ def ensure_text(table: Node) -> None:
 
 
 def ensure_windowed(table: Node) -> None:
-    """Raise a StatementError unless the keys of a table end with a window."""
+    """Raise a StatementError unless the keys are windowed."""
     if table.schema.key[-len(BOUNDS) :] != BOUNDS:
         raise InvalidPlan(
             f'the store of "{table}" has no windows',
@@ -222,12 +224,12 @@ def ensure_windowed(table: Node) -> None:
 
 
 def as_key(row: Row) -> Any:
-    """Return a key as a person writes it; lists in it become tuples, as keys of a dict must be."""
+    """Return a key as users write it; lists in it become tuples, so that it is hashable."""
     return hashable(row[0] if len(row) == 1 else row)
 
 
 def hashable(key: Any) -> Any:
-    """Return a key that a dict may have."""
+    """Return a hashable form of a key."""
     match key:
         case list() | tuple():
             return tuple(hashable(item) for item in key)
@@ -238,7 +240,7 @@ def hashable(key: Any) -> Any:
 
 
 def whole_key(key: Any) -> tuple[Any, ...]:
-    """Return the columns of a key as a person writes it."""
+    """Return the columns of a key as users write it."""
     return key if isinstance(key, tuple) else (key,)
 
 

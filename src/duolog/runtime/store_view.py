@@ -1,11 +1,11 @@
-"""A look into a store of an application, by key, range and window: interactive queries.
+"""Query a store of an application by key, range and window (interactive queries).
 
     store = application.store("totals")
     store.get("ann")                  {"total": 7.5}, or None
 
-What is read is the application's checkpoint: what the last commit has left, with each record counted once. In
-micro-batches that is the last one that is done, in real time the end of the last epoch (`epoch.ms`, a minute). For
-what is newer there is the table's topic: `application.table("name")`.
+A view reads the application's checkpoint: the state of the last commit, with each record counted
+once. In micro-batches, that is the last completed one; in real time, the last completed epoch
+(`epoch.ms`, one minute). For newer rows, read the table's topic: `application.table("name")`.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from duolog.plan.types import Column
 
 Read = Callable[[Bounds], "CommittedRows"]
-"""Reads the rows of a store whose keys may be within bounds."""
+"""Reads the rows of a store within bounds."""
 
 
 @dataclass(frozen=True)
 class StoreView:
-    """A store as the last commit has left it; each call reads it anew.
+    """A store as of the last commit; each call reads it again.
 
-    What `range`, `prefix_scan`, `all` and `fetch_all` return has a `position`: the offsets that it stands for.
-    A call takes a second or more, and goes through the whole store on disk whatever is asked for: to look, and not to
-    serve requests. `get`, `fetch` and `range` bring only what is asked for into this process.
+    The results of `range`, `prefix_scan`, `all` and `fetch_all` have a `position`: the source
+    offsets they include. Each call takes a second or more and scans the whole store on disk, so it
+    is meant for inspection, not for serving requests. `get`, `fetch` and `range` transfer only the
+    requested rows to this process.
 
     Raises (each call):
         QueryError: the checkpoint cannot be read, or belongs to another topology.
@@ -48,11 +49,11 @@ class StoreView:
     read: Read
 
     def get(self, key: Any) -> dict[str, Any] | None:
-        """Return the row of a key, or None. Of a window the key ends with its start and end."""
+        """Return the row of a key, or None. A windowed key ends with start and end."""
         return self._look(self._of(key)).get(key)
 
     def range(self, low: Any = None, high: Any = None) -> StoreRows:
-        """Return the rows from one key to another, both with them; None is no bound."""
+        """Return the rows of a key range, both ends inclusive; None is no bound."""
         column = self.table.schema.key[0].name
         ends = (
             None if low is None else whole_key(low)[0],
@@ -61,45 +62,45 @@ class StoreView:
         return self._look({column: ends}).range(low, high)
 
     def prefix_scan(self, prefix: str) -> StoreRows:
-        """Return the rows whose key, or its first column, is a text that begins so.
+        """Return the rows whose key, or its first column, has a prefix.
 
         Raises:
-            StatementError: the keys of the store begin with something else.
+            StatementError: the first key column is not a STRING.
         """
         ensure_text(self.table)
         ends = (prefix, prefix + LAST_CHARACTER)
         return self._look({self.table.schema.key[0].name: ends}).prefix_scan(prefix)
 
     def all(self) -> StoreRows:
-        """Return all rows, as a read-only dict. They are brought into this process: of millions ask for a range."""
+        """Return all rows as a read-only dict, in memory. For large stores, use `range`."""
         return self._look({})
 
     def fetch(self, key: Any, *, from_ms: int | None = None, to_ms: int | None = None) -> Windows:
-        """Return the windows of a key that begin in a span of time, both ends with it.
+        """Return the windows of a key that start in a time range, both ends inclusive.
 
-        They are dicts of rows by (start, end), in milliseconds, the earliest first.
+        The result has rows by (start, end) in milliseconds, earliest first.
 
         Raises:
-            StatementError: the store has no windows.
+            StatementError: the store is not windowed.
         """
         found = self._look(self._of(key) | self._starting(from_ms, to_ms))
         return found.fetch(key, from_ms=from_ms, to_ms=to_ms)
 
     def fetch_all(self, *, from_ms: int | None = None, to_ms: int | None = None) -> StoreRows:
-        """Return the windows of all keys that begin in a span of time, both ends with it.
+        """Return the windows of all keys that start in a time range, both ends inclusive.
 
         Raises:
-            StatementError: the store has no windows.
+            StatementError: the store is not windowed.
         """
         return self._look(self._starting(from_ms, to_ms))
 
     def find_sessions(
         self, key: Any, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Windows:
-        """Return the sessions of a key that end at a time or behind it, and begin at one or before it.
+        """Return the sessions of a key by their earliest end and latest start, both inclusive.
 
         Raises:
-            StatementError: the store has no windows.
+            StatementError: the store is not windowed.
         """
         found = self._look(self._of(key) | self._starting(None, latest_start_ms))
         return found.find_sessions(

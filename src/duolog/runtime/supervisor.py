@@ -1,11 +1,11 @@
-"""The broker as a child process.
+"""Run the broker as a child process.
 
-Its life: `start` returns when the broker has said that it is ready; `stop` asks it to end and waits.
-The child never outlives this process, not even after SIGKILL: the child's standard input is a pipe
-that nobody writes to, and the child stops when the pipe ends. The child has a session of its own,
-so that Ctrl-C in a terminal reaches this process alone, which then stops things in their order.
+`start` returns when the broker has reported that it is ready; `stop` asks it to exit and waits. The
+child never outlives this process, even after SIGKILL: its standard input is a pipe that is never
+written to, and it stops when the pipe closes. It has a session of its own, so that Ctrl-C in a
+terminal reaches only this process, which then stops everything in order.
 
-Threads: one `BrokerProcess` is used from one thread.
+Threads: use a `BrokerProcess` from one thread.
 """
 
 import os
@@ -25,7 +25,7 @@ from duolog.runtime.errors import BrokerUnavailable
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
 
-# -P: a directory called "duolog" in the user's working directory is not imported.
+# -P: do not import a directory called "duolog" in the user's working directory.
 BROKER_PROGRAM: Final = (sys.executable, "-P", "-m", "duolog", "broker", "--stop-with-stdin")
 
 _READY_LINE: Final = re.compile(rb"^duolog broker ready on (\S+:\d+)$")
@@ -33,14 +33,14 @@ _LOG_TAIL_BYTES: Final = 2000
 
 
 class BrokerProcess:
-    """A broker in a process of its own, over one data directory.
+    """A broker in its own process, over one data directory.
 
     Args:
-        data_dir: where the broker keeps its log; made if it is missing.
-        listen: `HOST:PORT`; port 0 takes a free one.
-        settings: broker settings by name, as texts.
-        log_path: where the broker's own log lines go; by default beside the data directory.
-        program: what is started, before `--data`, `--listen` and `--set`.
+        data_dir: directory of the broker's log; created if missing.
+        listen: `HOST:PORT`; port 0 chooses a free port.
+        settings: broker settings by name, as strings.
+        log_path: file for the broker's output; by default next to the data directory.
+        program: the command, before `--data`, `--listen` and `--set`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BrokerProcess:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`HOST:PORT` of the broker that was started last."""
+        """`HOST:PORT` of the last start."""
         assert self._address, "the broker was never started"
         return self._address
 
@@ -89,10 +89,11 @@ class BrokerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Start the broker and wait until it takes connections.
+        """Start the broker and wait until it accepts connections.
 
         Raises:
-            BrokerUnavailable: it ended, or was not ready in time; the detail has its last words.
+            BrokerUnavailable: it exited or was not ready in time; the detail has the end of its
+                log.
         """
         assert not self.running, "the broker runs already"
         self.data_dir.mkdir(parents=True, exist_ok=True)
@@ -111,10 +112,10 @@ class BrokerProcess:
             raise
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
-        """Ask the broker to end and wait; kill it when it does not.
+        """Ask the broker to exit and wait; kill it after the timeout.
 
         Returns:
-            Its exit status (negative: the signal that ended it), or None if it did not run.
+            Its exit status (negative: the signal that ended it), or None if it was not running.
         """
         if self._process is None:
             return None
@@ -127,13 +128,13 @@ class BrokerProcess:
         return self._reap()
 
     def kill(self) -> None:
-        """End the broker with SIGKILL: what a crash of its process looks like."""
+        """Kill the broker with SIGKILL, as in a crash of the process."""
         if self._process is not None:
             self._process.kill()
             self._reap()
 
     def restart(self) -> None:
-        """Stop the broker if it runs and start it anew, on the address that it had."""
+        """Stop the broker if it is running, and start it again on the same address."""
         self.stop()
         self._listen = self._address or self._listen
         self.start()
@@ -172,7 +173,7 @@ class BrokerProcess:
 
 
 def _read_line(pipe: IO[bytes], deadline: float) -> bytes:
-    """Return the first line without its end; less when the pipe or the time ends before it."""
+    """Return the first line without its newline; less if the pipe closes or the time is up."""
     line = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)

@@ -1,14 +1,14 @@
-"""Which topic has the records of a stream or table: the one that it is written to, or read from."""
+"""Find the topic that contains the records of a stream or table."""
 
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import Node, Plan, Sink, Source
 
 
 def topic_of(plan: Plan, node: Node) -> Source | Sink:
-    """Return the source or sink whose topic has what `node` makes.
+    """Return the source or sink whose topic contains the records of `node`.
 
     Raises:
-        StatementError: no topic has it.
+        StatementError: no topic contains them.
     """
     if isinstance(node, Source) and node in plan.sources and not node.is_pattern:
         return node
@@ -30,13 +30,13 @@ def topic_of(plan: Plan, node: Node) -> Source | Sink:
 
 
 def table_named(plan: Plan, name: str) -> Node:
-    """Return the table that is written to or read from topic `name`, or kept in a store of that name.
+    """Return a table by the topic that it is written to or read from, or by its store.
 
     Raises:
-        StatementError: there is none.
+        StatementError: there is no such table.
     """
     tables = {store: node for node in plan.nodes if node.is_table for store in node.stores}
-    # A topic goes before a store of its name, and what is written before what is read.
+    # Topics take precedence over stores, and sinks over sources.
     tables |= {source.topic: source for source in reversed(plan.sources) if source.is_table}
     tables |= {
         sink.topic: sink.parent

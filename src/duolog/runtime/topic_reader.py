@@ -1,6 +1,6 @@
-"""Reads one topic up to the end that it has at the call, and hands each record over.
+"""Read one topic up to its current end, and process each record.
 
-Read committed: what an application writes later, or has not committed, is read later.
+Reads committed records: what is written or committed later is read by a later call.
 """
 
 import time
@@ -26,7 +26,7 @@ _TIMEOUT_S: Final = 15.0
 _RECORDS_PER_POLL: Final = 5_000
 _POLL_S: Final = 0.1
 _OPTIONS: Final = {
-    # Nobody joins the group and nothing is committed.
+    # The reader does not join the group or commit offsets.
     "group.id": "duolog-follower",
     "enable.auto.commit": False,
     "allow.auto.create.topics": False,
@@ -39,16 +39,16 @@ _OPTIONS: Final = {
 
 
 class TopicReader:
-    """Keeps up with one topic; a context manager. Used from one thread at a time.
+    """Follows one topic; a context manager. Used from one thread at a time.
 
-    What is done with a record, `take` says; the start of each partition, `first_offsets`.
+    Subclasses define `take`, which processes a record, and `first_offsets`.
 
     Args:
-        topic: its name.
-        client: options of the Kafka client, `bootstrap.servers` among them.
+        topic: name of the topic.
+        client: options of the Kafka client, including `bootstrap.servers`.
 
     Raises:
-        BrokerUnavailable: as it is entered, where nobody answers.
+        BrokerUnavailable: on entry, if no broker answers.
         KafkaError: there is no such topic, or the broker refuses.
     """
 
@@ -59,7 +59,7 @@ class TopicReader:
         self._admin = AdminClient({**client, "log_level": 0})
         self._reached: dict[int, int] = {}
         self.began_anew = False
-        """Whether the topic was found to end before what was read of it: it was made again."""
+        """True if the topic ends before the position of the reader: it was recreated."""
 
     def __enter__(self) -> Self:
         try:
@@ -78,15 +78,18 @@ class TopicReader:
         self._consumer.close()
 
     def take(self, message: Message) -> None:
-        """Do what is to be done with a record."""
+        """Process a record."""
         raise NotImplementedError
 
     def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
-        """Return where to begin in each partition, of which `ends` are the ends; by default at the beginning."""
+        """Return the first offset to read in each partition; by default 0.
+
+        `ends` are the end offsets.
+        """
         return dict.fromkeys(ends, 0)
 
     def catch_up(self, timeout_s: float) -> bool:
-        """Read up to where the topic ends now; tell whether that was reached in time.
+        """Read to the current end of the topic; return false if that was not reached in time.
 
         Raises:
             KafkaError: the broker does not answer, or refuses.
@@ -103,7 +106,9 @@ class TopicReader:
         return True
 
     def read_on(self, timeout_s: float) -> int:
-        """Take what comes within a time, or at once what is there; return how many records.
+        """Process records that arrive within a time, or those that are available.
+
+        Return their number.
 
         Raises:
             KafkaError: the broker does not answer, or refuses.
@@ -112,24 +117,24 @@ class TopicReader:
             return self._poll(1, timeout_s) + self._poll(_RECORDS_PER_POLL, 0)
 
     def _behind(self, ends: Mapping[int, int]) -> int:
-        """Return how many offsets there are to the ends; as many records come at most."""
+        """Return the number of offsets to the ends, which is the maximum number of records."""
         return sum(max(0, end - self._reached[number]) for number, end in ends.items())
 
     def _poll(self, count: int, timeout_s: float) -> int:
-        # The client waits for as many as it is asked for.
+        # The client waits until it has the requested number.
         messages = self._consumer.consume(min(count, _RECORDS_PER_POLL), timeout_s)
         for message in messages:
             self._reach(message)
         return len(messages)
 
     def _open(self) -> None:
-        # The client itself would try for as long as a request may take.
+        # The client itself would retry for as long as a request may take.
         ensure_reachable(self._bootstrap_servers)
         with self._told():
             found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
             _ensure_well(found.error)
             self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
-            # What is before the first record that is kept, is that one (`auto.offset.reset`).
+            # Offsets before the first retained record start there (`auto.offset.reset`).
             self._consumer.assign([TopicPartition(self.topic, *at) for at in self._reached.items()])
 
     def _end_offsets(self, numbers: Iterable[int]) -> dict[int, int]:
@@ -143,7 +148,7 @@ class TopicReader:
     def _reach(self, message: Message) -> None:
         number, error = message.partition() or 0, message.error()
         if error is not None and error.code() == ClientError._PARTITION_EOF:  # noqa: SLF001
-            # Before it may stand what is no record: markers of transactions, holes of compaction.
+            # Offsets before the end may not be records: transaction markers, gaps of compaction.
             self._reached[number] = max(self._reached[number], message.offset() or 0)
             return
         _ensure_well(error)

@@ -1,13 +1,13 @@
-"""Keys and values of a topic as a person writes them in Python, and as bytes.
+"""Convert keys and values of a topic between Python values and bytes.
 
-    key of one column           the value itself, "bob"
-    key of several columns      a tuple in their order, ("bob", 7); a dict by name is taken too
-    windowed key                a tuple too, with the window's start and end, ("bob", 0, 3600000)
+    key of one column           its value, "bob"
+    key of several columns      a tuple in column order, ("bob", 7); a dict by name is accepted too
+    windowed key                a tuple with the window's start and end, ("bob", 0, 3600000)
     value of format KAFKA       the value itself
-    any other value             a dict by name; a dataclass is taken too, and a missing column is null
+    any other value             a dict by name, or a dataclass; missing columns are null
     null                        None
 
-Where several nodes read or write one topic, its columns are those of all of them.
+If several nodes read or write a topic, it has the columns of all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class TopicValues:
 
     Args:
         nodes: the sources and sinks of the topic, at least one.
-        topic: its name, where a source reads it by a pattern.
+        topic: its name, if a source reads it by a pattern.
     """
 
     def __init__(self, nodes: Sequence[Source | Sink], topic: str | None = None) -> None:
@@ -42,11 +42,11 @@ class TopicValues:
         self._values = value_serde(value.name, self.value_columns, value.options)
 
     def key_bytes(self, key: object) -> bytes | None:
-        """Return the bytes of a key.
+        """Encode a key.
 
         Raises:
-            SerdeError: it is no key of this topic.
-            StatementError: it names a column that there is not.
+            SerdeError: it is not a key of this topic.
+            StatementError: it names an unknown column.
         """
         if key is None:
             return None
@@ -62,7 +62,7 @@ class TopicValues:
         return self._keys.serialize(row)
 
     def value_bytes(self, value: object) -> bytes | None:
-        """Return the bytes of a value.
+        """Encode a value.
 
         Raises:
             SerdeError, StatementError: as `key_bytes`.
@@ -83,29 +83,29 @@ class TopicValues:
         return self._values.serialize((value,))
 
     def key_row(self, data: bytes | None) -> Row | None:
-        """Return the columns of a key.
+        """Decode the columns of a key.
 
         Raises:
-            SerdeError: the bytes are no key of this topic.
+            SerdeError: the bytes are not a key of this topic.
         """
         return self._keys.deserialize(data)
 
     def value_row(self, data: bytes | None) -> Row | None:
-        """Return the columns of a value.
+        """Decode the columns of a value.
 
         Raises:
-            SerdeError: the bytes are no value of this topic.
+            SerdeError: the bytes are not a value of this topic.
         """
         return self._values.deserialize(data)
 
     def key(self, row: Row | None) -> Any:
-        """Return a key as a person writes it."""
+        """Return a key as users write it."""
         if row is None:
             return None
         return row[0] if len(row) == 1 else row
 
     def value(self, row: Row | None) -> Any:
-        """Return a value as a person writes it."""
+        """Return a value as users write it."""
         if row is None:
             return None
         if self._is_plain:

@@ -1,4 +1,4 @@
-"""Topics of a broker: which there are, and how they are made. Needs no plan, which takes a while to load."""
+"""List and create topics of a broker. Does not import plans, which take a while to load."""
 
 from concurrent.futures import Future
 from typing import Any, Final
@@ -20,7 +20,7 @@ def admin_of(bootstrap_servers: str) -> AdminClient:
 
 
 def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
-    """Return the topics that exist, with their partitions.
+    """Return the existing topics with their numbers of partitions.
 
     Raises:
         BrokerUnavailable: no broker answers.
@@ -37,7 +37,7 @@ def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, in
 
 
 def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
-    """Create topics; one that another has created meanwhile is as good.
+    """Create topics; a topic that already exists is not an error.
 
     Raises:
         KafkaError: the broker refuses one.
@@ -59,7 +59,7 @@ def _wait(name: str, future: Future[Any]) -> None:
 
 
 def told_by(error: KafkaException | TimeoutError) -> ClientError:
-    """Return what the client says is wrong; of a broker that is away it says nothing in time."""
+    """Return the client's error; a request timeout for a broker that is unreachable."""
     if isinstance(error, KafkaException):
         found: ClientError = error.args[0]
         return found

@@ -1,7 +1,7 @@
-"""What a running application has written, for people: present rows, frames, a notebook.
+"""Display what a running application has written: current rows, frames, notebook views.
 
-A table's rows are read from its topic, the changelog that the application commits them to. So they
-are those that any consumer sees, in every mode and whichever process asks.
+Rows of a table are read from its topic, to which the application commits them. They are those that
+any consumer reads, in every mode and from any process.
 """
 
 import logging
@@ -23,7 +23,7 @@ logger: Final = logging.getLogger(__name__)
 
 READ_S: Final = 300.0
 GLANCE_S: Final = 2.0
-"""How long a notebook waits for what it shows."""
+"""Maximal time to read before a notebook shows its output."""
 _SHOWN_MAX: Final = 20
 
 
@@ -34,7 +34,7 @@ class TopicView:
     values: TopicValues
     client: Mapping[str, str]
     keep: Callable[["LiveView"], None]
-    """Told of each live view, to stop it with the application."""
+    """Called with each live view, so that the application can stop it."""
 
     @property
     def topic(self) -> str:
@@ -48,7 +48,7 @@ class TopicView:
         return Follower(self.values, self.client, last=_SHOWN_MAX)
 
     def to_html(self) -> str:
-        """Return what a notebook shows: as much as can be read in a moment.
+        """Return HTML for a notebook, with as many records as can be read in two seconds.
 
         Raises:
             KafkaError: the broker does not answer, or there is no such topic.
@@ -60,7 +60,7 @@ class TopicView:
     _repr_html_ = to_html
 
     def live(self, every_s: float = 1.0) -> "LiveView":
-        """Show in a notebook what comes, until `stop()` of what is returned.
+        """Show new records in a notebook until `stop()` of the result is called.
 
         Raises:
             ConfigError: IPython is not installed.
@@ -68,7 +68,7 @@ class TopicView:
         return LiveView(self, notebook_output(), every_s).start()
 
     def render(self, follower: Follower, state: str) -> str:
-        """Return what was read so far as a table, with what is to be said of it."""
+        """Return the records read so far as an HTML table with a caption."""
         rows = follower.rows
         skipped = f", {follower.skipped:,} could not be read" if follower.skipped else ""
         caption = f"{self.topic}: {self._told(len(rows))}{skipped}{state}"
@@ -80,13 +80,13 @@ class TopicView:
 
 @dataclass(frozen=True)
 class TableRows(TopicView, Framed):
-    """The present rows of a table, read from its topic."""
+    """Current rows of a table, read from its topic."""
 
     def follower(self) -> Follower:
         return Follower(self.values, self.client)
 
     def rows(self) -> list[Row]:
-        """Return the rows that are committed now, ordered by key.
+        """Return the committed rows, ordered by key.
 
         Raises:
             KafkaError, BrokerUnavailable: the broker does not answer, or there is no such topic.
@@ -108,12 +108,12 @@ class TableRows(TopicView, Framed):
 
 
 class LiveView:
-    """Shows a view anew as its topic changes, from a thread of its own.
+    """Updates a view while its topic changes, in a thread of its own.
 
     Args:
-        view: what is shown.
-        show: takes the HTML of each new state.
-        every_s: how often the topic is looked at.
+        view: the view.
+        show: called with the HTML of each new state.
+        every_s: interval between reads of the topic.
     """
 
     def __init__(self, view: TopicView, show: Callable[[str], None], every_s: float) -> None:
@@ -130,7 +130,7 @@ class LiveView:
         return self
 
     def stop(self) -> None:
-        """Leave what is shown as it is, and return once nothing is read any more."""
+        """Stop the updates, keep the output, and return when the reader has stopped."""
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -157,7 +157,7 @@ class LiveView:
 
 
 def notebook_output() -> Callable[[str], None]:
-    """Return what shows HTML below the cell that runs, in the place of what it has shown before.
+    """Return a function that shows HTML below the running cell, replacing its previous output.
 
     Raises:
         ConfigError: IPython is not installed.

@@ -1,9 +1,9 @@
-"""A line in a notebook or at a prompt that says what it waits for, while a start takes seconds.
+"""Show a status line in a notebook or at a prompt while a start takes seconds.
 
     counts: starting Spark and the query … 4 s
     counts: running after 9 s
 
-A script and a test see nothing of it. Threads: one that counts the seconds.
+Scripts and tests do not print it. Threads: one that counts the seconds.
 """
 
 import sys
@@ -16,13 +16,16 @@ _EVERY_S: Final = 1.0
 
 
 def is_interactive() -> bool:
-    """Tell whether a person waits at a prompt or in a notebook."""
+    """Return true at an interactive prompt or in a notebook."""
     ipython = sys.modules.get("IPython")
     return hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None)
 
 
 class Waiting:
-    """Writes the line while its block runs, and at last how long it took; without a stream it writes nothing."""
+    """Writes the line while its block runs, then the time it took.
+
+    Without a stream it writes nothing.
+    """
 
     def __init__(self, name: str, stream: TextIO | None, *, every_s: float = _EVERY_S) -> None:
         self._name = name
@@ -35,7 +38,7 @@ class Waiting:
 
     @classmethod
     def for_a_person(cls, name: str) -> Self:
-        """Return one that writes to stderr if somebody is there to read it."""
+        """Create one that writes to stderr in an interactive session."""
         return cls(name, sys.stderr if is_interactive() else None)
 
     def __enter__(self) -> Self:
@@ -66,7 +69,7 @@ class Waiting:
     def _write(self, told: str, end: str = "") -> None:
         assert self._stream is not None
         line = f"{self._name}: {told}"
-        # Over what stood there, which may have been longer.
+        # Overwrite the previous line, which may have been longer.
         self._stream.write(f"\r{line.ljust(self._width)}{end}")
         self._stream.flush()
         self._width = len(line)

@@ -1,4 +1,4 @@
-"""What runs in this process, told to others: to Prometheus over HTTP, to `duolog top` over a socket of this machine.
+"""Export metrics of this process: to Prometheus over HTTP, and to `duolog top` over a local socket.
 
-Start with `rows`: the names of all metrics, and what each is taken from.
+Start with `rows`, which defines all metrics.
 """

@@ -1,13 +1,13 @@
-"""Spans for a collector of OpenTelemetry: OTLP over HTTP, as JSON. Nothing has to be installed for it.
+"""Send spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Needs no other package.
 
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces      where spans go, or
-    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318                       … with /v1/traces behind it
-    OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20x,tenant=a            beside each request
-    OTEL_SERVICE_NAME=sales                                                 else the application's name
-    OTEL_SDK_DISABLED=true, OTEL_TRACES_EXPORTER=none                       none are sent
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces      target URL, or
+    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318                       … base URL, before /v1/traces
+    OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20x,tenant=a            headers of each request
+    OTEL_SERVICE_NAME=sales                                                 default: the application id
+    OTEL_SDK_DISABLED=true, OTEL_TRACES_EXPORTER=none                       send no spans
 
-Threads: that of one query. Source: OpenTelemetry's protocol (OTLP 1.x, JSON: ids in hexadecimal, 64-bit numbers as texts) and its
-environment variables.
+Threads: that of one query. Source: OpenTelemetry's protocol (OTLP 1.x in JSON: ids in hexadecimal, 64-bit numbers as
+strings) and its environment variables.
 """
 
 import json
@@ -26,11 +26,11 @@ _TIMEOUT_S: Final = 3.0
 _PATH: Final = "/v1/traces"
 _INTERNAL: Final = 1
 _SPOKEN: Final = ("http/json", "http/protobuf", "")
-"""Who takes Protobuf over HTTP takes JSON there, too."""
+"""Collectors that accept Protobuf over HTTP also accept JSON."""
 
 
 class Span(NamedTuple):
-    """Something that took a while; times in nanoseconds since 1970."""
+    """A span; times in nanoseconds since 1970."""
 
     name: str
     start_ns: int
@@ -39,12 +39,12 @@ class Span(NamedTuple):
 
 
 class Collector:
-    """Takes spans for a collector.
+    """Sends spans to a collector.
 
     Args:
-        url: where they are posted, whole.
-        headers: what stands beside each request.
-        service: what the spans are of; None: the application each.
+        url: full URL.
+        headers: headers of each request.
+        service: service name; None: the id of each application.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], service: str | None = None) -> None:
@@ -55,7 +55,7 @@ class Collector:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self | None:
-        """Return the collector that the environment names, or None; what cannot be meant is told in the log."""
+        """Return the collector of the environment, or None; invalid values are logged."""
         url = _url(environment)
         if url is None:
             return None
@@ -74,9 +74,11 @@ class Collector:
         return cls(url, headers, environment.get("OTEL_SERVICE_NAME") or None)
 
     def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
-        """Send traces, of each the outermost span first; returns whether the collector has them.
+        """Send traces, each with its root span first.
 
-        That it does not take them is told once, and that it does again.
+        Return true if the collector has accepted them.
+
+        Logs once that the collector does not accept them, and once that it does again.
         """
         if not traces:
             return True
@@ -98,7 +100,7 @@ class Collector:
 
     def _post(self, body: bytes) -> None:
         headers = {"Content-Type": "application/json", **self._headers}
-        request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - of HTTP, as was checked
+        request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - HTTP, as checked
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - as above
             answer.read()
 
@@ -128,13 +130,13 @@ def _url(environment: Mapping[str, str]) -> str | None:
 
 
 def _either(environment: Mapping[str, str], name: str) -> str:
-    """Return what is said of traces, else of all."""
+    """Return a variable for traces, or else the one for all signals."""
     of_all = environment.get(f"OTEL_EXPORTER_OTLP_{name}", "")
     return environment.get(f"OTEL_EXPORTER_OTLP_TRACES_{name}", of_all)
 
 
 def _headers(text: str) -> Iterable[tuple[str, str]]:
-    """Yield headers as the environment has them.
+    """Parse headers from the environment.
 
     Example:
         >>> list(_headers("authorization=Bearer%20x, tenant=a,"))

@@ -1,6 +1,7 @@
-"""The HTTP endpoint of what runs: /metrics for Prometheus, /health, /ready, and /applications for `duolog top`.
+"""Serve HTTP: /metrics for Prometheus, /health, /ready, and /applications for `duolog top`.
 
-It is healthy while no application has failed, and ready when one runs and none waits for its next start.
+The process is healthy unless an application has failed. It is ready if an application runs and none
+waits for a restart.
 """
 
 import logging
@@ -20,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 def serve_metrics(address: str) -> "ApplicationsEndpoint":
-    """Serve what runs in this process at `HOST:PORT`, until it is closed; port 0 takes a free one.
+    """Serve the metrics of this process at `HOST:PORT` until closed; port 0 chooses a free port.
 
     Raises:
-        ConfigError: the address is beyond loopback, or cannot be had.
+        ConfigError: the address is not a loopback address, or cannot be used.
     """
     try:
         listening = open_listener(parse_address(address, option="metrics"), insecure=False)
@@ -35,7 +36,7 @@ def serve_metrics(address: str) -> "ApplicationsEndpoint":
 
 
 class ApplicationsEndpoint(Endpoint):
-    """Tells of all queries that run in this process, whoever has started them."""
+    """Reports all queries of this process."""
 
     def __init__(self, listening: socket.socket) -> None:
         super().__init__(listening)
@@ -58,6 +59,6 @@ class ApplicationsEndpoint(Endpoint):
 
 
 def _queries() -> "list[RunningQuery]":
-    from duolog.engine.engine import running_queries  # noqa: PLC0415 - there since one was started
+    from duolog.engine.engine import running_queries  # noqa: PLC0415 - loaded once a query was started
 
     return running_queries()

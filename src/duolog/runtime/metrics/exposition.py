@@ -1,4 +1,4 @@
-"""The text of all metrics of applications for Prometheus."""
+"""Format the metrics of applications for Prometheus."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def exposition(applications: Sequence["Metrics"]) -> Iterator[str]:
-    """Yield the text in pieces: each family once, with the samples of all applications."""
+    """Yield the text in parts: each family once, with the samples of all applications."""
     for row in ROWS:
         yield from family(
             row.name,

@@ -1,11 +1,12 @@
-"""The applications of this process, and a socket by which other processes of this user see them.
+"""List applications of this user's processes on this machine, over a socket per process.
 
-    $XDG_RUNTIME_DIR/duolog/<pid>.sock     else <temporary directory>/duolog-<user id>/<pid>.sock
+    $XDG_RUNTIME_DIR/duolog/<pid>.sock     or <temporary directory>/duolog-<user id>/<pid>.sock
 
-Whoever connects is told all, as JSON, once. Nothing is counted or kept for it: what nobody looks at costs nothing. The directory
-is its user's alone; a socket whose process has gone is removed by who finds it.
+A client that connects receives the metrics once, as JSON. Nothing is collected in advance, so an
+unused socket costs nothing. Only the user can access the directory. A client removes the socket of
+a process that has exited.
 
-Threads: one that answers, one look after the other.
+Threads: one, which serves one client after the other.
 """
 
 import atexit
@@ -33,7 +34,7 @@ _tells: list[Path] = []
 
 def local_applications() -> "list[Metrics]":
     """Return the applications that run in this process, by name."""
-    # Imported here: who tells has loaded them, who looks need not.
+    # Imported here: a process with queries has loaded them, a client need not.
     from duolog.engine.engine import running_queries  # noqa: PLC0415
     from duolog.engine.metrics import metrics_of  # noqa: PLC0415
 
@@ -41,7 +42,7 @@ def local_applications() -> "list[Metrics]":
 
 
 def register_process() -> None:
-    """Let other processes of this user see what runs here, from now on. Where that cannot be, nothing is said."""
+    """Make the applications of this process visible to others; failures are only logged."""
     with _lock:
         if _tells:
             return
@@ -51,7 +52,7 @@ def register_process() -> None:
             listening = _listen(path)
         except (
             OSError
-        ) as error:  # Too long a path, a disk that is full: applications run all the same.
+        ) as error:  # The path is too long, or the disk is full: applications run anyway.
             logger.debug("duolog top does not see this process", extra={"reason": str(error)})
             return
         _tells.append(path)
@@ -60,9 +61,9 @@ def register_process() -> None:
 
 
 def list_applications() -> list[dict[str, Any]]:
-    """Return the applications of all processes of this user on this machine: `Metrics.to_json`, and `pid`.
+    """Return the applications of all processes of this user: `Metrics.to_json`, and `pid`.
 
-    A process that does not answer in time is left out.
+    Processes that do not answer in time are left out.
     """
     found: list[dict[str, Any]] = []
     try:
@@ -81,7 +82,7 @@ def _directory() -> Path:
     path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{os.getuid()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
-    # In a directory that all may write to, somebody else may have been first.
+    # In a directory that is writable for all, another user may have created it.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(f"{path} is not this user's alone")
     return path
@@ -119,5 +120,5 @@ def _answer(listening: socket.socket) -> None:
             try:
                 told = json.dumps([one.to_json() for one in local_applications()])
                 accepted.sendall(told.encode())
-            except Exception as error:  # noqa: BLE001 - the next one who looks may be luckier
+            except Exception as error:  # noqa: BLE001 - the next client may succeed
                 logger.debug("a look has failed", extra={"reason": str(error)})

@@ -1,8 +1,11 @@
-"""Metrics of applications by their names for Prometheus: a row each, from which text and reference page are made.
+"""Define the metrics of applications for Prometheus, one row each.
 
-Names are those that the JMX exporter gives to Kafka Streams' own, so that a dashboard for Kafka Streams shows an application
-of Duolog's: `kafka_streams_stream_task_metrics_process_total`. What Kafka has no name for begins with `duolog_`. Counters
-begin at 0 with each JVM. Ages are a histogram here, where Kafka Streams has average, least and greatest.
+Also the source of the reference page.
+
+Names are those that the JMX exporter gives to Kafka Streams' metrics, so that dashboards for Kafka
+Streams work with Duolog: `kafka_streams_stream_task_metrics_process_total`. Metrics that Kafka does
+not have start with `duolog_`. Counters start at 0 with each JVM. Record ages are a histogram, where
+Kafka Streams has average, minimum and maximum.
 
 Source: Kafka Streams' `StreamsMetricsImpl`; KIP-444, KIP-613, KIP-846, KIP-607 (state).
 """
@@ -22,7 +25,7 @@ _S: Final = 1000
 
 
 class Row(NamedTuple):
-    """A family of samples: its name, kind, meaning, and what it is of one application."""
+    """A metric family: name, kind, documentation, and its samples for one application."""
 
     name: str
     kind: Kind
@@ -172,14 +175,14 @@ ROWS: Final = (
         "What the last commit of a level took, summed over tasks, which commit side by side.",
         lambda m: (({"level": one.level}, one.commit_ms / _S) for one in m.states)),
 )  # fmt: skip
-"""All but the histogram."""
+"""All metrics except the histogram."""
 
 AGES: Final = "kafka_streams_stream_processor_node_metrics_record_e2e_latency_ms"
 AGES_DOC: Final = "Milliseconds from a record's timestamp to when it was written to a topic."
 
 
 def ages(sink: "SinkMetrics") -> Iterator[tuple[str, int]]:
-    """Yield the steps of a sink's histogram, in ms, with how many are at most as old.
+    """Yield the buckets of a sink's histogram, in ms, with cumulative counts.
 
     Example:
         >>> from duolog.engine.metrics import SinkMetrics
@@ -190,5 +193,5 @@ def ages(sink: "SinkMetrics") -> Iterator[tuple[str, int]]:
     last = len(sink.e2e_latency_counts) - 1
     for place, count in enumerate(sink.e2e_latency_counts):
         seen += count
-        # Ages are whole: less than 2^place is at most 2^place - 1.
+        # Ages are whole numbers: less than 2^place is at most 2^place - 1.
         yield ("+Inf" if place == last else str(2**place - 1)), seen

@@ -1,19 +1,20 @@
-"""Epochs as spans of OpenTelemetry, where somebody takes spans.
+"""Export epochs as OpenTelemetry spans, if a consumer of spans is configured.
 
-    epoch            application, number, records; as long as it took
-    ├─ latestOffset  its phases, under Spark's names
+    epoch            application, number, records; with its duration
+    ├─ latestOffset  phases, under Spark's names
     ├─ walCommit
     ├─ getBatch
     ├─ queryPlanning
     ├─ addBatch
     └─ commitOffsets
 
-Who takes them is said by the program (`opentelemetry.trace.set_tracer_provider`), by `opentelemetry-instrument duolog run
-FILE`, or by the environment, which names a collector (`collector`). Spark tells how long phases took and not when they began: they
-stand one behind the other, as Spark runs them.
+The consumer is set by the program (`opentelemetry.trace.set_tracer_provider`), by
+`opentelemetry-instrument duolog run FILE`, or by environment variables that name a collector
+(`collector`). Spark reports the durations of phases, not their start times, so they are placed one
+after the other, as Spark runs them.
 
-Threads: one for each query, which looks every few seconds at the epochs that have ended. Nobody waits for it: a collector that
-hangs costs a query nothing, and an end of the process three seconds at most.
+Threads: one per query, which reads completed epochs every two seconds. Queries do not wait for it: a collector that
+hangs does not slow them down, and delays the exit of the process by at most three seconds.
 """
 
 import atexit
@@ -43,14 +44,14 @@ _PHASES: Final = (
 
 
 class Taker(Protocol):
-    """Takes epochs as traces, of each the outermost span first."""
+    """Consumes epochs as traces, each with its root span first."""
 
     def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
-        """Return whether they have come; if not, they are brought once more."""
+        """Return false to receive the traces again."""
 
 
 def trace(query: "RunningQuery") -> threading.Thread | None:
-    """Begin to tell the epochs of a query as spans; returns None where nobody takes any."""
+    """Start exporting the epochs of a query; returns None if no consumer is configured."""
     tracer = _tracer()
     taker = Collector.of_environment() if tracer is None else ProviderOfProgram(tracer)
     if taker is None:
@@ -68,7 +69,7 @@ def _wait_for_the_last(query: "RunningQuery", thread: threading.Thread) -> None:
 
 
 def spans_of(epoch: Epoch, application_id: str) -> tuple[Span, ...]:
-    """Return an epoch as a span, and behind it those of its phases, which are in it."""
+    """Return the span of an epoch, followed by its child spans, one per phase."""
     begin = epoch.started_at_ms * _NS_PER_MS
     at = begin
     phases = []
@@ -87,15 +88,15 @@ def spans_of(epoch: Epoch, application_id: str) -> tuple[Span, ...]:
 
 
 class ProviderOfProgram:
-    """Takes spans for the provider that the program has set."""
+    """Passes spans to the provider that the program has set."""
 
     def __init__(self, tracer: Any) -> None:
         self._tracer = tracer
 
     def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
-        """Hand them on; always true, as what becomes of them there is that provider's."""
+        """Pass spans on; always returns true, because the provider handles failures."""
         del application_id
-        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415 - an extra
+        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415 - optional dependency
 
         for whole, *phases in traces:
             span = self._tracer.start_span(
@@ -113,10 +114,10 @@ class ProviderOfProgram:
 
 def _tracer() -> Any | None:
     try:
-        from opentelemetry import trace as api  # noqa: PLC0415 - an extra
+        from opentelemetry import trace as api  # noqa: PLC0415 - optional dependency
     except ImportError:
         return None
-    # Nobody has said where spans go: none are made.
+    # No provider is set, so no spans are created.
     if isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None
     return api.get_tracer("duolog")
@@ -137,7 +138,7 @@ def _follow(query: "RunningQuery", taker: Taker) -> None:
 
 
 def _has_ended(query: "RunningQuery") -> bool:
-    """Wait for the next look; a query that fails has ended, whoever else is told why."""
+    """Wait for the next round; a failed query has ended, and its error is reported elsewhere."""
     try:
         return query.wait(_LOOK_S)
     except QueryError:
@@ -145,9 +146,9 @@ def _has_ended(query: "RunningQuery") -> bool:
 
 
 def _counted(query: "RunningQuery") -> dict[str, Any]:
-    from duolog.engine.query import JVM_IS_GONE  # noqa: PLC0415 - whoever has a query has it loaded
+    from duolog.engine.query import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:
         return query.launcher.counted()
-    except (*JVM_IS_GONE, AttributeError):  # The last: a session that is closed has no JVM to name.
+    except (*JVM_IS_GONE, AttributeError):  # AttributeError: a closed session has no JVM.
         return {}

@@ -1,4 +1,4 @@
-"""SQL that lives on a broker: statements in a command topic, queries on one JVM, answers as rows.
+"""The SQL engine: statements in a command topic, persistent queries on one JVM, results as rows.
 
-Start with `engine`; `answers` is what it gives, `pull` and `push` answer a SELECT.
+Start with `engine`. `answers` has its results; `reply.pull` and `reply.push` run a SELECT.
 """

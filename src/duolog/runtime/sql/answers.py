@@ -1,4 +1,4 @@
-"""What a statement answers: a sentence, or rows with the names and types of their columns."""
+"""Results of statements: a message, or rows with names and types of their columns."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,28 +8,29 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a statement has done, said to a person."""
+    """Description of what a statement has done."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that come one after the other; a context manager that ends what makes them.
+    """Rows of a result; a context manager that stops their source.
 
-    `columns` are names with the texts of their types (`BIGINT`, `ARRAY<STRING>`), in the order of each row. Values are
-    those of `duolog.serde.row`. `unbounded` rows come until `close`, or until the LIMIT of their query.
+    `columns` are names with type names (`BIGINT`, `ARRAY<STRING>`), in row order. Values are those
+    of `duolog.serde.row`. If `unbounded`, rows arrive until `close`, or until the LIMIT of the
+    query.
     """
 
     columns: tuple[tuple[str, str], ...]
     rows: Iterator[tuple[object, ...]]
     unbounded: bool = False
     title: str = ""
-    """What the rows are, where a statement answers with several tables of them."""
+    """Title of the rows, for statements with several tables as their result."""
     query_id: str = ""
-    """What ksqlDB calls the query, where the rows go on."""
+    """ksqlDB's id of a push query."""
     why_none: Callable[[], str] = lambda: ""
-    """Says why there were no rows, if that is known; asked after the last one."""
+    """Returns the reason why there were no rows, if known; called after the last row."""
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
         return self.rows
@@ -46,7 +47,7 @@ class Rows:
         self.close()
 
     def close(self) -> None:
-        """End what makes the rows; does nothing where they have ended."""
+        """Stop the source of the rows. Does nothing if it has ended."""
         close = getattr(self.rows, "close", None)
         if close is not None:
             close()

@@ -1,10 +1,11 @@
-"""SQL from Python: `duolog.sql("SELECT …")` gives rows, a frame or an Arrow table.
+"""Run SQL from Python: `duolog.sql("SELECT …")` returns rows, a frame or an Arrow table.
 
     duolog.sql("SELECT carrier, AVG(delay) AS delay FROM flights GROUP BY carrier").to_pandas()
     for row in duolog.sql("SELECT * FROM alerts EMIT CHANGES"):
         ...
 
-The engine of a broker and a service stays open with the rows that it has read, until the process ends.
+The engine of a broker and a service stays open with the rows that it has read, until the process
+ends.
 """
 
 import atexit
@@ -34,7 +35,7 @@ _opening: Final = threading.Lock()
 
 
 class Result(Framed):
-    """What a statement has answered: rows, once, or a message; a context manager that ends rows which go on."""
+    """Result of a statement: rows or a message; a context manager that stops unbounded rows."""
 
     def __init__(self, answer: Answer) -> None:
         self._rows = answer if isinstance(answer, Rows) else None
@@ -53,7 +54,7 @@ class Result(Framed):
         self.close()
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield rows as they come; those of a query that ends may be asked for again."""
+        """Yield rows as they arrive; rows of a bounded query can be read again."""
         if self._rows is None:
             return iter(())
         return self._rows.rows if self._rows.unbounded else iter(self.rows())
@@ -65,15 +66,15 @@ class Result(Framed):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the rows, with the types of a plan."""
+        """Columns of the rows, with types of the plan."""
         given = self._rows.columns if self._rows is not None else ()
         return tuple(Column(name, type_written(text)) for name, text in given)
 
     def rows(self) -> list[Row]:
-        """Return all rows, as tuples; of a query that goes on as many as its LIMIT.
+        """Return all rows as tuples; of an unbounded query, as many as its LIMIT.
 
         Raises:
-            ConfigError: the query goes on without a LIMIT: its rows are for a loop.
+            ConfigError: the query is unbounded and has no LIMIT; iterate over its rows instead.
         """
         if self._rows is None:
             return []
@@ -84,7 +85,7 @@ class Result(Framed):
         return self._kept
 
     def to_html(self) -> str:
-        """Return what a notebook shows."""
+        """Return HTML for a notebook."""
         if self._rows is None:
             return table_html(["message"], [(self.message,)], "")
         if self._rows.unbounded:
@@ -98,7 +99,7 @@ class Result(Framed):
     _repr_html_ = to_html
 
     def close(self) -> None:
-        """End what makes the rows; does nothing where they have ended."""
+        """Stop the source of the rows. Does nothing if it has ended."""
         if self._rows is not None:
             self._rows.close()
 
@@ -119,17 +120,17 @@ def sql(
     service_id: str = DEFAULT_SERVICE,
     properties: Mapping[str, str] | None = None,
 ) -> Result:
-    """Run statements, and return what the last one answers.
+    """Run statements, and return the result of the last one.
 
     Args:
-        text: one statement or several; a `;` at the end may be missing.
+        text: one or more statements; the last `;` is optional.
         bootstrap: the broker.
-        data: where state of persistent queries goes that these statements begin, by default where `duolog sql` has it.
-        service_id: which catalog the statements see.
-        properties: what SET would say, for these statements.
+        data: directory for the state of persistent queries, by default that of `duolog sql`.
+        service_id: selects the catalog.
+        properties: properties for these statements, as with SET.
 
     Raises:
-        SqlError: a statement cannot be read, or cannot run; those before it have run.
+        SqlError: a statement cannot be parsed or executed. The statements before it have run.
         BrokerUnavailable: no broker answers.
 
     Example:
@@ -153,7 +154,7 @@ def sql(
 
 
 def _engine(bootstrap: str, data: str, service_id: str) -> SqlEngine:
-    """Return the engine of this process for a broker and a service."""
+    """Return this process's engine for a broker and a service."""
     wanted = (bootstrap, data, service_id)
     with _opening:
         if wanted not in _engines:

@@ -1,14 +1,15 @@
-"""Statements over one broker: their catalog, the queries that they have begun, and their answers.
+"""Run statements on one broker: their catalog, their persistent queries, their results.
 
     with SqlEngine("127.0.0.1:9092", data="data") as engine:
         for answer in engine.execute("SHOW STREAMS;"):
             ...
 
-The catalog is the service's, in its command topic (`ledger`); what SET and DEFINE say is this engine's. One engine of a service runs its queries, the
-first that starts them; the others answer statements, and what they accept reaches the one that runs.
-A JVM is there from the first persistent query on, or from `warm_up`.
+The service's catalog is in its command topic (`replayed_catalog`); SET and DEFINE apply to this
+engine only. One engine of a service, the first that starts them, runs its queries. The others run
+statements, and the running engine follows what they write. The JVM starts with the first persistent
+query, or with `warm_up`.
 
-Thread rule: one thread at a time, but for `Rows` that were answered, which another may read.
+Threads: one at a time, except that another thread may read the returned `Rows`.
 """
 
 import logging
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 DEFAULT_SERVICE: Final = "default_"
-"""As ksqlDB's; the names of what a service has begin with its id."""
+"""As in ksqlDB; names of a service's topics start with its id."""
 PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
 LOGGED_ROWS: Final = "ksql.logging.processing.rows.include"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
@@ -69,7 +70,7 @@ _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _FOLLOW_S: Final = 0.5
 _REGAIN_S: Final = 2.0
 _IDLE_S: Final = 2.0
-"""How long an idle query waits before it looks for records again, unless commit.interval.ms says it."""
+"""Pause of an idle query before it polls again, unless commit.interval.ms is set."""
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
 _END_S: Final = 5.0
@@ -84,11 +85,11 @@ class SqlEngine:
 
     Args:
         bootstrap: the cluster's servers.
-        data: where checkpoints and logs of queries go; made if missing.
-        service_id: which application the statements belong to; engines of one id share catalog and queries.
-        properties: what SET would say, for all statements.
-        engine_settings: settings of the Spark engine by name, as texts.
-        starter: starts queries in the place of Spark.
+        data: directory for checkpoints and logs; created if missing.
+        service_id: the service; engines with the same id share catalog and queries.
+        properties: properties for all statements, as with SET.
+        engine_settings: settings of the Spark engine by name, as strings.
+        starter: starts queries instead of Spark.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class SqlEngine:
             self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
         self._present: MaterializedTables | None = None
-        # The JVM works elsewhere, and a program may change its directory.
+        # The JVM has another working directory, and a program may change its own.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
         self._spark = SparkQueries(
@@ -151,25 +152,25 @@ class SqlEngine:
 
     @property
     def present(self) -> "MaterializedTables":
-        """The rows of sources as they are now, read when they are asked for."""
+        """Current rows of sources, read on demand."""
         if self._present is None:
-            from duolog.runtime.sql.tables.materialized_tables import MaterializedTables  # noqa: PLC0415 - 50 ms, which SHOW need not wait
+            from duolog.runtime.sql.tables.materialized_tables import MaterializedTables  # noqa: PLC0415 - takes 50 ms, which SHOW does not need
 
             self._present = MaterializedTables({"bootstrap.servers": self.bootstrap})
         return self._present
 
     @property
     def spark(self) -> "Engine":
-        """The engine that runs queries; its JVM starts when something of it is used."""
+        """The Spark engine; its JVM starts when it is first used."""
         return self._spark.engine
 
     @property
     def runs_queries(self) -> bool:
-        """Whether this engine is the one of its service that runs the queries."""
+        """True if this engine runs the queries of its service."""
         return self._supervisor is not None
 
     def follow(self) -> None:
-        """Learn what topics there are, and what other engines of the service have accepted.
+        """Read the existing topics, and the statements that other engines have written.
 
         Raises:
             BrokerUnavailable: no broker answers.
@@ -180,7 +181,7 @@ class SqlEngine:
             self._replayed.follow()
 
     def start(self) -> None:
-        """Run the persistent queries of the service from now on, in this process.
+        """Start running the service's persistent queries in this process.
 
         Raises:
             ServiceInUse: another engine runs them.
@@ -208,7 +209,10 @@ class SqlEngine:
         threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
 
     def give_up(self) -> None:
-        """Wait no longer for another owner of the service or for the start of a JVM; `close` is what comes next. Any thread."""
+        """Stop waiting for ownership or the JVM's start; call `close` next.
+
+        Any thread may call this.
+        """
         self._closed.set()
         if (supervisor := self._supervisor) is not None:
             supervisor.give_up()
@@ -217,14 +221,16 @@ class SqlEngine:
             ownership.give_up()
 
     def end_now(self) -> None:
-        """Let `close` wait for nothing that an end in order waits for: queries end as in a crash. Any thread."""
+        """Make `close` return at once; queries end as in a crash. Any thread may call this."""
         self.give_up()
         self._spark.end_now()
 
     def close(self) -> None:
-        """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed.
+        """Stop this engine's queries, and the JVM if it is not used otherwise.
 
-        What has not ended within seconds, as on a busy machine or without a broker, is killed.
+        Does nothing if closed.
+
+        What has not stopped within seconds, on a busy machine or without a broker, is killed.
         """
         self.give_up()
         if self._present is not None:
@@ -236,9 +242,10 @@ class SqlEngine:
         self._replayed.topic.close()
 
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
-        """Return the persistent queries with their states, as they are now.
+        """Return the persistent queries with their current states.
 
-        Where another engine runs them their states are what it has told; UNRESPONSIVE where none runs them.
+        If another engine runs them, it has reported their states; if no engine does, they are
+        UNRESPONSIVE.
         """
         with self._lock:
             wanted, supervisor = dict(self._replayed.wanted), self._supervisor
@@ -247,19 +254,19 @@ class SqlEngine:
         return followed(self.bootstrap, self.service_id, wanted)
 
     def statements(self) -> dict[str, str]:
-        """Return the statements of the persistent queries, by their ids."""
+        """Return the statements of the persistent queries by id."""
         with self._lock:
             return {name: query.statement for name, query in self._replayed.state.queries.items()}
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until each query runs, is paused or has failed; tell whether it came to that in time."""
+        """Wait until each query is running, paused or failed; return false after the timeout."""
         return self._supervisor is None or self._supervisor.wait_settled(timeout_s)
 
     def execute(self, text: str) -> Iterator[Answer]:
-        """Run each statement of a text, and yield what it answers.
+        """Run each statement of a text, and yield its results.
 
         Raises:
-            SqlError: one cannot be read, or cannot run; those before it have run.
+            SqlError: a statement cannot be parsed or executed. The statements before it have run.
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
         for node, written in self.session.read(text):
@@ -272,11 +279,11 @@ class SqlEngine:
                 raise error.in_statement(written) from error.__cause__
 
     def run(self, node: exp.Expression, text: str) -> Iterator[Answer]:
-        """Run one statement that was read, which is written as `text`; as `execute`."""
+        """Run one parsed statement; `text` is its source. As `execute`."""
         match node:
             case exp.Query():
                 self._know(node)
-                # Imported here and below: a statement loads what it needs.
+                # Imported in branches: each statement loads only what it needs.
                 from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415
 
                 answers = push if node.args.get("emit") is not None else pull
@@ -316,7 +323,7 @@ class SqlEngine:
                 yield from showing.answers(self.session.execute(node, text))
 
     def _know(self, node: exp.Expression) -> None:
-        """Let the session see what a statement needs: catalog, topics, and queries with the states they are in."""
+        """Update the session for a statement: catalog, topics, and queries with their states."""
         with self._lock:
             news = self._replayed.follow()
             if news or not self._knows_topics(node):
@@ -331,7 +338,10 @@ class SqlEngine:
             )
 
     def _knows_topics(self, node: exp.Expression) -> bool:
-        """Tell if a statement reads only topics that have been seen: each row that is asked for by key would ask for all."""
+        """Return true if a query reads only known topics.
+
+        Avoids listing all topics for each lookup.
+        """
         if not isinstance(node, exp.Query):
             return False
         named = (self.catalog.sources.get(table.name) for table in node.find_all(exp.Table))
@@ -352,7 +362,7 @@ class SqlEngine:
         return done.message
 
     def _change(self, node: exp.Expression, text: str) -> Done:
-        """Run a statement that may change what the service shares."""
+        """Run a statement that may change the catalog of the service."""
         dropped: SourceInfo | None = None
         with self._lock:
             self.follow()
@@ -371,7 +381,10 @@ class SqlEngine:
         return done
 
     def _begin_to_run(self) -> None:
-        """Run the queries here, unless another engine does, which is not asked for at each statement."""
+        """Run the queries here unless another engine does.
+
+        That is not checked for each statement.
+        """
         if time.monotonic() < self._ask_again_at:
             return
         try:
@@ -411,7 +424,10 @@ class SqlEngine:
             time.sleep(0.1)
 
     def _look(self) -> None:
-        """Follow other engines; called by the supervisor's thread. Who waits for a statement is not waited for."""
+        """Follow other engines.
+
+        Called by the supervisor's thread; skipped if a statement holds the lock.
+        """
         if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
             blocking=False
         ):
@@ -442,7 +458,7 @@ class SqlEngine:
             ownership.close()
 
     def _lost(self) -> None:
-        """Stop the queries, and run them again when nobody else does: the broker has not heard of this engine for a while."""
+        """Stop the queries after the broker has missed heartbeats, and start them again once possible."""
         logger.warning("the broker has lost sight of service %s: its queries stop", self.service_id)
         self._stop_queries()
         threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
@@ -466,7 +482,7 @@ class SqlEngine:
 
 
 def _shows_states(node: exp.Expression) -> bool:
-    """Tell if a statement answers with the states of queries, which another engine may have to be asked for."""
+    """Return true if a statement returns query states, which may have to be read from a topic."""
     if isinstance(node, nodes.Show):
         return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
     return isinstance(node, nodes.Describe | nodes.Explain)

@@ -1,10 +1,10 @@
-"""What can go wrong with statements that live on a broker."""
+"""Errors of the SQL engine."""
 
 from duolog.core.errors import DuologError
 
 
 class CommandDamaged(DuologError):
-    """A record of the command topic that is none of ours, or not what was written."""
+    """A record of the command topic is invalid or was modified."""
 
     def __init__(self, topic: str, offset: int, why: str, *, hint: str = "") -> None:
         super().__init__(

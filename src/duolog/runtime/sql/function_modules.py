@@ -1,7 +1,7 @@
-"""The functions of a module, all at once: `duolog sql --functions scoring`.
+"""Define all functions of a module: `duolog sql --functions scoring`.
 
-Each that is not in the catalog as the module has it is put there by CREATE OR REPLACE FUNCTION, a statement like any other: who
-starts without the option later still has it.
+Each function that the catalog does not have in this form is defined by CREATE OR REPLACE FUNCTION.
+These are normal statements, so a later start without the option has the functions too.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from duolog.runtime.sql.engine import SqlEngine
 
 
 def define_functions(engine: SqlEngine, module: str) -> Iterator[Answer]:
-    """Bring all functions of a module into the catalog; yield what is answered for those that were not there so.
+    """Define all functions of a module; yield the results for those that are new or have changed.
 
     Raises:
-        SqlError: the module cannot be imported, or a function of it cannot be had.
+        SqlError: the module cannot be imported, or a function cannot be defined.
         BrokerUnavailable, CommandDamaged: as `SqlEngine.follow`.
     """
     try:

@@ -1,12 +1,13 @@
-"""A file of statements that runs: `duolog sql -f app.sql`.
+"""Run a file of statements: `duolog sql -f app.sql`.
 
-The second start of a file finds what the first one has made, and goes on with it:
+The second start of a file finds what the first one has created, and continues:
 
-    a statement that is there as it is written     goes on
-    CREATE of a name that is there otherwise       CREATE OR REPLACE, by its rules
-    a query in the catalog that is not in the file  goes on, and is told of
+    the same statement is in the catalog                continues
+    CREATE of a name with another definition            CREATE OR REPLACE, by its rules
+    a query in the catalog that is not in the file      continues, and is reported
 
-Only definitions, queries and what SET and DEFINE say may stand in it, as in ksqlDB's headless mode: a row of INSERT … VALUES would be written at each start.
+The file may contain only definitions, queries, SET and DEFINE, as in ksqlDB's headless mode: INSERT
+… VALUES would write its row at each start.
 """
 
 import re
@@ -38,7 +39,7 @@ _OF_THE_SESSION: Final = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, 
 _CREATE: Final = re.compile(r"\A((?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE)\b", re.IGNORECASE | re.DOTALL)
 Created = TypeVar("Created", nodes.CreateSource, nodes.CreateFunction)
 _ADVERBS: Final = ("replace", "exists")
-"""What a CREATE says beside what it makes."""
+"""Options of CREATE that do not change what it defines."""
 
 
 def run_script(
@@ -50,12 +51,14 @@ def run_script(
     stop: threading.Event | None = None,
     tell_progress: Callable[[list[str]], None] | None = None,
 ) -> None:
-    """Run the statements of a file and all queries of the service, until `stop` is set; `tell` gets lines for people.
+    """Run a file's statements and all queries of the service until `stop` is set.
 
-    `tell_progress` gets the lines about all queries every few seconds; by default `tell` gets each of them.
+    `tell` is called with lines of output. `tell_progress` gets the status lines of all queries
+    every few seconds; by default, `tell` gets each of them.
 
     Raises:
-        SqlError: a statement cannot be read, or cannot run; the queries of those before it stay in the catalog.
+        SqlError: a statement cannot be parsed or executed. The queries of those before it stay in
+            the catalog.
         ServiceInUse: another engine runs the queries of the service.
         BrokerUnavailable, CommandDamaged: as `SqlEngine.follow`.
     """
@@ -82,7 +85,7 @@ def _report(
     every_s: float,
     stop: threading.Event,
 ) -> None:
-    """Tell of the queries now and then, and of a broker that goes away or is back within seconds."""
+    """Report the queries periodically, and broker outages within seconds."""
     reporter, broker = Reporter(engine), BrokerWatch(engine.bootstrap, "its queries wait for it")
     due_at = time.monotonic() + every_s
     while not stop.wait(min(every_s, _LOOK_S)):
@@ -90,7 +93,7 @@ def _report(
             tell(line)
         if time.monotonic() >= due_at:
             due_at = time.monotonic() + every_s
-            # Without a broker their progress cannot be asked for.
+            # Progress is only available with a broker.
             tell_progress(reporter.lines(with_progress=broker.answers))
 
 
@@ -101,7 +104,7 @@ def _tell_each(tell: Callable[[str], None], lines: list[str]) -> None:
 
 @contextmanager
 def _given_up_on(stop: threading.Event, engine: SqlEngine) -> Iterator[None]:
-    """Let the engine wait for nothing any more as soon as `stop` is set within the block."""
+    """Abort waits of the engine as soon as `stop` is set within the block."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -120,10 +123,10 @@ def _given_up_on(stop: threading.Event, engine: SqlEngine) -> Iterator[None]:
 
 
 def apply_script(engine: SqlEngine, path: Path, begun: set[str]) -> Iterator[str]:
-    """Bring the service to what a file says; yield a line for each statement, and put the ids of its queries into `begun`.
+    """Apply a file to the service; yield a line per statement, and add its query ids to `begun`.
 
     Raises:
-        SqlError: a statement cannot be read, or cannot run.
+        SqlError: a statement cannot be parsed or executed.
         EncodingError: the file is not UTF-8.
     """
     try:
@@ -181,7 +184,7 @@ def _type_told(engine: SqlEngine, node: nodes.CreateType, text: str) -> Iterator
 
 
 def _function_told(engine: SqlEngine, node: nodes.CreateFunction, text: str) -> Iterator[str]:
-    """Make a function, unless it is there and can be called."""
+    """Create a function unless it exists and can be called."""
     known = engine.catalog.functions.get(node.this.name.upper())
     if known is None or known.origin != node.args["origin"].name or known.code.missing:
         yield from _told(engine, *_replacing(node, text))
@@ -196,7 +199,7 @@ def _told(engine: SqlEngine, node: exp.Expression, text: str) -> Iterator[str]:
 def _as_it_stands(
     engine: SqlEngine, node: nodes.CreateSource, text: str
 ) -> tuple[nodes.CreateSource, str, bool]:
-    """Return a CREATE as it is to be run, and whether it is there already."""
+    """Return a CREATE as it has to run, and true if its result exists already."""
     there = engine.catalog.sources.get(node.this.name)
     if there is None or node.args.get("replace") or node.args.get("exists"):
         same = there is not None and _same(there.statement, node) and _runs(engine, there.query)
@@ -207,16 +210,16 @@ def _as_it_stands(
 
 
 def _replacing(node: Created, text: str) -> tuple[Created, str]:
-    """Return a CREATE as CREATE OR REPLACE."""
+    """Convert CREATE to CREATE OR REPLACE."""
     if node.args.get("replace"):
         return node, text
     replacing = node.copy()
-    replacing.set("replace", True)  # noqa: FBT003 - what the parser puts there
+    replacing.set("replace", True)  # noqa: FBT003 - the value that the parser sets
     return replacing, _CREATE.sub(r"\1 OR REPLACE", text, count=1)
 
 
 def _runs(engine: SqlEngine, query_id: str) -> bool:
-    """Tell if the query of a source has not been terminated; one without a query has none to end."""
+    """Return true unless the query of a source was terminated; also true without a query."""
     return not query_id or query_id in {query.id for query in engine.queries()}
 
 
@@ -226,7 +229,10 @@ def _query_of(engine: SqlEngine, name: str) -> str:
 
 
 def _same_insert(engine: SqlEngine, node: nodes.InsertSelect, begun: set[str]) -> str:
-    """Return the query that a statement has begun already; empty where there is none. A text that is there twice begins two."""
+    """Return the id of a query with the same statement that is not in `begun`.
+
+    Empty if there is none.
+    """
     for query_id, statement in engine.statements().items():
         if query_id not in begun and _same(statement, node):
             return query_id
@@ -234,7 +240,7 @@ def _same_insert(engine: SqlEngine, node: nodes.InsertSelect, begun: set[str]) -
 
 
 def _same(statement: str, node: exp.Expression) -> bool:
-    """Tell if a statement says what a node says, however it is written."""
+    """Return true if a statement has the meaning of a node, regardless of formatting."""
     try:
         (known,) = parse(statement)
     except (SqlError, ValueError):
@@ -250,7 +256,7 @@ def _plain(node: exp.Expression) -> exp.Expression:
 
 
 class Reporter:
-    """Tells how queries get on: a line for each, with what has changed since the last look."""
+    """Reports the progress of queries, one line each, with rates since the previous report."""
 
     def __init__(self, engine: SqlEngine, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
@@ -258,7 +264,7 @@ class Reporter:
         self._read: dict[str, tuple[float, int]] = {}
 
     def lines(self, *, with_progress: bool = True) -> list[str]:
-        """Return a line for each query: state, events a second, lag, and what is wrong with it."""
+        """Return a line for each query: state, events per second, lag, and error."""
         try:
             return [self.line(query) for query in self._engine.queries(with_progress=with_progress)]
         except DuologError as error:
@@ -282,5 +288,5 @@ class Reporter:
         now = self._clock()
         then, read = self._read.get(query_id, (now, records_in))
         self._read[query_id] = (now, records_in)
-        # What a new start counts begins at nothing.
+        # Counters start at 0 after a restart.
         return max(0, records_in - read) / (now - then) if now > then else 0.0

@@ -1,4 +1,4 @@
-"""What the answers to a SELECT need of the engine that runs it."""
+"""Protocols of the engine for the functions that run a SELECT."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Planning(Protocol):
-    """What plans queries over a catalog."""
+    """Plans queries over a catalog."""
 
     @property
     def session(self) -> SqlSession: ...
@@ -23,7 +23,7 @@ class Planning(Protocol):
 
 
 class Answering(Protocol):
-    """What has a catalog, and rows over it."""
+    """Has a catalog and the rows of its tables."""
 
     session: SqlSession
 
@@ -35,7 +35,7 @@ class Answering(Protocol):
 
 
 class Engine(Protocol):
-    """A catalog over one Kafka cluster, and who runs queries on it; `engine.SqlEngine` is one."""
+    """Has a catalog over one Kafka cluster and runs queries; `engine.SqlEngine` is one."""
 
     bootstrap: str
     data: Path
@@ -50,4 +50,4 @@ class Engine(Protocol):
 
     @property
     def spark(self) -> "SparkEngine":
-        """The engine that runs queries; its JVM starts when something of it is used."""
+        """The Spark engine; its JVM starts when it is first used."""

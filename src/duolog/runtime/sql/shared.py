@@ -1,8 +1,8 @@
-"""Streams and tables that topologies and SQL share: what one side has made the other takes by its name.
+"""Share streams and tables between topologies and SQL, by name.
 
     topology ── sql_declare ─▶ CREATE … over its topics ─▶ catalog ── sql_stream, sql_table ─▶ topology
 
-They meet in the topics: formats, key, windows and timestamps are those of whoever made them.
+They share topics: formats, keys, windows and timestamps are those of the side that writes them.
 """
 
 import datetime as dt
@@ -35,18 +35,21 @@ if TYPE_CHECKING:
 
 
 def sql_statements(topology: "Topology", names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the statements that make topics of a topology streams and tables of SQL, by their names there.
+    """Return the statements that declare topics of a topology in SQL, by SQL name.
 
-    Columns keep their names: one that is not in capitals stands in ` in SQL.
+    Columns keep their names; those that are not upper case are quoted by ` in SQL.
 
     Args:
-        topology: what is written is visible, and what is read by the name of its topic. A table that is written
-            nowhere has no topic.
-        names: topics, and what they are called, as SQL writes it: {"by-city": "totals"}; others are left out.
-            None: all, each by its topic's name in capitals, `by-city` as BY_CITY.
+        topology: its written topics, and the topics it reads by name, are included. A table that is
+            not written to a topic
+            is not.
+        names: SQL names of topics, as written in SQL: {"by-city": "totals"}; other topics are left
+            out. None: all topics,
+            by their names in upper case, `by-city` as BY_CITY.
 
     Raises:
-        StatementError: there is no such topic, two have one name, or SQL cannot say how one is read.
+        StatementError: there is no such topic, two have the same name, or SQL cannot express how
+            one is read.
 
     Example:
         >>> from duolog import Topology
@@ -55,7 +58,6 @@ def sql_statements(topology: "Topology", names: Mapping[str, str] | None = None)
         >>> visits.group_by_key().count("visits").to("by-user")
         >>> print(sql_statements(topology, {"by-user": "by_user"})["BY_USER"])
         CREATE OR REPLACE TABLE BY_USER (`user` STRING PRIMARY KEY, `visits` BIGINT) WITH (KAFKA_TOPIC = 'by-user', \
-KEY_FORMAT = 'KAFKA', VALUE_FORMAT = 'JSON', WRAP_SINGLE_VALUE = true);
     """
     nodes = _topics_of(topology.build())
     if names is None:
@@ -86,20 +88,22 @@ def sql_declare(
     data: Path | str | None = None,
     service_id: str = DEFAULT_SERVICE,
 ) -> list[str]:
-    """Make topics of a topology streams and tables of SQL; return the names that they have there.
+    """Declare topics of a topology in SQL; return their SQL names.
 
-    Topics that the topology writes are made as its application would make them, which need not run. What SQL has already, under
-    whatever name, stays as it is, but for new columns, which are added.
+    Missing topics that the topology writes are created as its application would create them; it
+    need not run. Existing streams and tables, under any name, stay as they are, except that new
+    columns are added.
 
     Args:
-        topology: as for `sql_statements`, which returns what is run.
+        topology: as for `sql_statements`, whose statements are run.
         names: as for `sql_statements`.
         bootstrap: the broker.
         data: as for `duolog.sql`.
-        service_id: which catalog gets them.
+        service_id: selects the catalog.
 
     Raises:
-        StatementError: as `sql_statements`, or SQL does not take them: other columns than before, a topic that is missing.
+        StatementError: as `sql_statements`, or SQL refuses a statement: other columns than before,
+            a missing topic.
         BrokerUnavailable: no broker answers.
 
     Example:
@@ -130,14 +134,14 @@ def sql_stream(
     service_id: str = DEFAULT_SERVICE,
     start: Begin | None = None,
 ) -> "Stream":
-    """Return a stream of SQL in a topology, with the columns, formats, headers and timestamps that it has there.
+    """Return a SQL stream in a topology, with its columns, formats, headers and timestamps.
 
     Args:
-        topology: what reads it.
-        name: as SQL writes it: `orders` is ORDERS, and a name in ` stays as it is.
-        statements: what makes it, read in the place of a broker's catalog: no broker is asked.
-        bootstrap: the broker that has the catalog.
-        service_id: which catalog.
+        topology: the topology that reads it.
+        name: the name as written in SQL: `orders` is ORDERS; a name in ` keeps its case.
+        statements: statements that define the stream, used instead of a broker's catalog.
+        bootstrap: the broker with the catalog.
+        service_id: selects the catalog.
         start: as for `Topology.stream`.
 
     Raises:
@@ -164,7 +168,7 @@ def sql_table(
     store: str | None = None,
     start: Begin | None = None,
 ) -> "Table":
-    """Return a table of SQL in a topology; as `sql_stream`.
+    """Return a SQL table in a topology; as `sql_stream`.
 
     Args:
         topology: as for `sql_stream`.
@@ -172,7 +176,7 @@ def sql_table(
         statements: as for `sql_stream`.
         bootstrap: as for `sql_stream`.
         service_id: as for `sql_stream`.
-        store: the name of the store that keeps the rows.
+        store: the name of the store for the rows.
         start: as for `Topology.table`.
 
     Raises:
@@ -229,7 +233,7 @@ def _source(
     """Return the stream or table of a name.
 
     Raises:
-        StatementError: there is none.
+        StatementError: it does not exist, or is of the other kind.
     """
     catalog = _catalog_of(statements) if statements is not None else _catalog(bootstrap, service_id)
     wanted = _name(name)
@@ -256,7 +260,7 @@ def _catalog_of(statements: str) -> Catalog:
 
 
 def _catalog(bootstrap: str, service_id: str) -> Catalog:
-    """Return what the command topic of a service says by now."""
+    """Return the current catalog of a service, from its command topic."""
     ensure_reachable(bootstrap)
     replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
     try:
@@ -267,14 +271,14 @@ def _catalog(bootstrap: str, service_id: str) -> Catalog:
 
 
 def _alike(catalog: Catalog, name: str, statement: str) -> list[str]:
-    """Return what the streams or tables are called that are the same as what a statement would make."""
+    """Return the names of sources that equal what a statement would create."""
     made = _essence(_catalog_of(statement).sources[name])
     return [one.name for one in catalog.sources.values() if _essence(one) == made]
 
 
 def _essence(source: SourceInfo) -> tuple[object, ...]:
     schema = source_schema(source)
-    # As the plan has them: what was said and what is so anyway are the same.
+    # Compare formats of the plan, in which defaults and explicit values are equal.
     formats = [
         of if of.name in OF_A_REGISTRY else plan_format(of)
         for of in (source.key_format, source.value_format)
@@ -284,7 +288,7 @@ def _essence(source: SourceInfo) -> tuple[object, ...]:
 
 
 def _topics_of(plan: Plan) -> dict[str, Source | Sink]:
-    """Return what reads or writes each topic; of one that is both, what writes it."""
+    """Return the node for each topic; for a topic that is read and written, the sink."""
     found: dict[str, Source | Sink] = {}
     for sink in plan.sinks:
         found |= {topic: sink for topic in sink.topics if topic not in found}
@@ -295,7 +299,7 @@ def _topics_of(plan: Plan) -> dict[str, Source | Sink]:
 
 
 def _name(written: str) -> str:
-    """Return the name that the catalog has for one as SQL writes it.
+    """Return the catalog name for a name as written in SQL.
 
     Example:
         >>> _name("by_city"), _name("`by_city`")

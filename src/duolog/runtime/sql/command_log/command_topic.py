@@ -1,9 +1,10 @@
-"""The command topic: the accepted statements of one service id, in their order, on the broker.
+"""Read and write the command topic: the accepted statements of one service id, in order.
 
-`_duolog-ksql-<service id>_command_topic` has one partition, no compaction and no end: a catalog is what its records say one
-after the other. Source: ksqlDB's `_confluent-ksql-<service id>_command_topic`.
+`_duolog-ksql-<service id>_command_topic` has one partition, no compaction and unlimited retention.
+Replaying its records in order gives the catalog. Source: ksqlDB's `_confluent-ksql-<service
+id>_command_topic`.
 
-Thread rule: one thread at a time.
+Threads: one at a time.
 """
 
 import time
@@ -24,7 +25,7 @@ _TIMEOUT_S: Final = 15.0
 _AGAIN_S: Final = 0.05
 _RECORDS_PER_POLL: Final = 5_000
 _CONSUMER: Final = {
-    # Nobody joins the group and nothing is committed.
+    # The consumer does not join the group or commit offsets.
     "group.id": "duolog-commands",
     "enable.auto.commit": False,
     "allow.auto.create.topics": False,
@@ -56,15 +57,15 @@ class CommandTopic:
         self._consumer: Consumer | None = None
         self._producer: Producer | None = None
         self._end = 0
-        """Behind the last record that was read."""
+        """Offset after the last record that was read."""
 
     @property
     def last(self) -> int:
-        """The offset of the last record that was read, `FIRST` before any."""
+        """Offset of the last record that was read; `FIRST` before any."""
         return self._end - 1 if self._end else FIRST
 
     def read(self) -> Iterator[tuple[int, Command]]:
-        """Yield the commands that were not read yet, with their offsets; void ones are left out.
+        """Yield new commands with their offsets, without void ones.
 
         Raises:
             CommandDamaged: a record cannot be read, or is missing.
@@ -83,7 +84,9 @@ class CommandTopic:
                 self._consumer.unassign()
 
     def append(self, command: Command) -> int:
-        """Write a command, and return its offset once it is durable. The first one makes the topic.
+        """Write a command, and return its offset once it is durable.
+
+        The first one creates the topic.
 
         Raises:
             KafkaError: the broker does not answer, or refuses.
@@ -113,12 +116,12 @@ class CommandTopic:
         return written[0]
 
     def unread(self, offset: int) -> KafkaError:
-        """Return the error of a record that was written, and cannot be read in time."""
+        """Return the error of a written record that cannot be read in time."""
         timed_out = ClientError(ClientError.REQUEST_TIMED_OUT)
         return self._failed(f"read offset {offset} of", timed_out)
 
     def close(self) -> None:
-        """End the clients. Does nothing when closed."""
+        """Close the clients. Does nothing if closed."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()
@@ -130,10 +133,10 @@ class CommandTopic:
         return self._consumer
 
     def _ensure_all_there(self) -> int:
-        """Return where the topic ends, and begin to read it; nothing of it may be gone.
+        """Return the end of the topic and start reading it; check that no record is missing.
 
         Raises:
-            CommandDamaged: it is.
+            CommandDamaged: records are missing.
         """
         reader = self._reader()
         low, end = self._bounds(reader)
@@ -147,9 +150,10 @@ class CommandTopic:
         return end
 
     def _bounds(self, reader: Consumer) -> tuple[int, int]:
-        """Return the first offset and the end; nothing where there is no topic.
+        """Return first offset and end; zeros if there is no topic.
 
-        A client may not know a topic yet, or any more while its broker is away: then that is asked once more.
+        While its broker is unavailable, a client may not know an existing topic, so unknown topics
+        are retried.
         """
         deadline = time.monotonic() + _TIMEOUT_S
         while True:

@@ -3,8 +3,9 @@
     {"version": 1, "after": 41, "statement": "CREATE STREAM …", "properties": {…}, "begun": 3,
      "query": "CSAS_LATE_3", "rules": 2, "starts": {"flights": {"0": 812}}, "check": "5f1c07aa"}
 
-A command counts only where it stands right behind the one that its writer knew last (`after`): of two that were written
-at once the second is void, for all readers alike, and its writer tries again. `check` tells of a record that somebody has changed.
+A command is valid only directly after the last command that its writer had read (`after`). If two
+are written concurrently, the second is void for all readers, and its writer tries again. `check`
+detects modified records.
 """
 
 import json
@@ -18,7 +19,7 @@ from duolog.runtime.sql.errors import CommandDamaged
 
 VERSION: Final = 1
 FIRST: Final = -1
-"""What a command knows that is the first one."""
+"""Value of `after` in the first command."""
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> offset."""
@@ -26,27 +27,27 @@ Offsets = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A statement that was accepted, with all that its meaning depends on."""
+    """An accepted statement, with everything that its meaning depends on."""
 
     statement: str
     after: int
-    """The offset of the command that was the last one when it was accepted."""
+    """Offset of the last command when it was accepted."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """What SET had said in the session."""
+    """Session properties set by SET."""
     begun: int = 0
-    """How many queries had got a number before it."""
+    """Number of query ids assigned before it."""
     query: str = ""
-    """The id of the query that it begins or replaces."""
+    """Id of the query that it starts or replaces."""
     starts: Offsets = field(default_factory=dict)
-    """Where the query begins in topics that it does not read from their first record on."""
+    """Start offsets of the query, for topics that it does not read from the first record."""
     function: Mapping[str, Any] | None = None
-    """What CREATE FUNCTION has found: statements behind it are understood by that where its module is gone."""
+    """Definition found by CREATE FUNCTION, for replays without its module."""
     rules: int = RULES
-    """The rules by which it was accepted; records from before there were several do not say so."""
+    """Version of the rules by which it was accepted; old records do not have it."""
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as the value of a record."""
+    """Encode a command as the value of a record."""
     content = {
         "version": VERSION,
         "after": command.after,
@@ -66,10 +67,10 @@ def encode(command: Command) -> bytes:
 
 
 def decode(data: bytes | None, topic: str, offset: int) -> Command:
-    """Return the command that stands at an offset.
+    """Decode the command at an offset.
 
     Raises:
-        CommandDamaged: there is none, or a newer Duolog has written it.
+        CommandDamaged: it is invalid, or written by a newer Duolog.
     """
     try:
         content = json.loads(data or b"null")

@@ -1,4 +1,4 @@
-"""Queries that the command topic asks to run."""
+"""Queries that should run according to the command topic."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,26 +12,26 @@ _REPLACES: Final = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DesiredQuery:
-    """A query that is to run, or to be paused."""
+    """A query that should run, or be paused."""
 
     query: PersistentQuery
     starts: Offsets = field(default_factory=dict)
     before: int = 0
-    """How many queries of its id have ended for good before it: it has nothing of theirs."""
+    """Number of queries with this id that have ended before; their state is not reused."""
 
     @property
     def checkpoint(self) -> str:
-        """What its state is kept by."""
+        """Name of its checkpoint."""
         return checkpoint_of(self.query.id, self.before)
 
     @property
     def replaces(self) -> bool:
-        """Whether it goes on with what another query keeps."""
+        """True if it continues with the state of another query."""
         return _REPLACES.match(self.query.statement) is not None
 
 
 def checkpoint_of(query_id: str, before: int) -> str:
-    """Return what the state of a query is kept by, so many of whose id have ended.
+    """Return the name of a query's checkpoint, after `before` queries of the same id have ended.
 
     Example:
         >>> checkpoint_of("LATE", 0), checkpoint_of("LATE", 2)

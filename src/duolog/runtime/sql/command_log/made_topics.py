@@ -1,7 +1,7 @@
-"""Topics that statements make: those of CREATE with PARTITIONS, and those of results.
+"""Create topics for statements: CREATE with PARTITIONS, and results of queries.
 
-A topic that is there already is taken as it is; one whose number of partitions is another than the statement says is refused.
-Source: ksqlDB.
+An existing topic is used unless its number of partitions differs from the statement's. Source:
+ksqlDB.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,14 @@ from duolog.runtime.topics import TABLE_CONFIG
 def make_topics(
     topics: Topics, there: Mapping[str, int], done: Done, state: SessionState
 ) -> list[str]:
-    """Make the topic that a statement needs before it takes effect; return the names of what was made.
+    """Create the topics that a statement needs; return the names of those of its source.
 
-    `there` are the topics that exist, with their partitions, and `state` is as it will be behind the statement.
+    `there` are the existing topics with their partitions; `state` is the session's state after the
+    statement.
 
     Raises:
-        SqlError: it reads a topic that does not exist, or one is there with other partitions.
+        SqlError: a topic that it reads does not exist, or one exists with another number of
+            partitions.
         KafkaError: the broker refuses.
     """
     node = done.node
@@ -36,7 +38,7 @@ def make_topics(
         for source in planned.sources:
             _ensure_there(source, there, node)
         if (letters := done.query.dead_letters) and letters not in there:
-            # Now, and not when the query begins: the next statement may declare a stream over it.
+            # Not only when the query starts: the next statement may declare a stream over it.
             topics.create(letters, 1, None, {})
     if not isinstance(node, nodes.CreateSource):
         return []

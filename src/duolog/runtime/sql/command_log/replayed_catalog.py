@@ -1,11 +1,12 @@
-"""What the accepted statements of a service say, one after the other: streams, tables, types and queries.
+"""Replay the accepted statements of a service: streams, tables, types and queries.
 
-    statement ─▶ tried on a copy ─▶ record of the command topic ─▶ read again ─▶ takes effect
+    statement ─▶ tried on a copy ─▶ record of the command topic ─▶ read back ─▶ applied
 
-There is one way to an effect, that of a record which was read: the engine that wrote it, one that follows and one that starts
-tomorrow do the same. Of two engines that write at once one is late, and tries anew on what the other has made.
+Only records that were read are applied, so the engine that writes a statement, the engines that
+follow it, and those that start later all do the same. If two engines write concurrently, the later
+one tries again on top of the other's change.
 
-Thread rule: one thread at a time; the engine holds its lock.
+Threads: one at a time; the engine holds its lock.
 """
 
 import time
@@ -31,7 +32,7 @@ _READ_S: Final = 15.0
 
 
 class ReplayedCatalog:
-    """The catalog and the queries of a service, as its command topic has them."""
+    """The catalog and queries of a service, as in its command topic."""
 
     def __init__(self, topic: CommandTopic) -> None:
         self.topic = topic
@@ -40,11 +41,11 @@ class ReplayedCatalog:
         self._starts: dict[str, Offsets] = {}
         self._wanted: dict[str, DesiredQuery] = {}
         self.ended: set[str] = set()
-        """The checkpoints of queries that have ended for good."""
+        """Checkpoints of queries that have ended."""
         self._endings: dict[str, int] = {}
-        """How many queries of an id have ended; one that is named by QUERY_ID may be made again."""
+        """Number of ended queries by id; QUERY_ID allows using an id again."""
         self._damage: CommandDamaged | None = None
-        """What was found: nothing behind it counts."""
+        """Error of the topic; later records are not applied."""
 
     @property
     def state(self) -> SessionState:
@@ -52,7 +53,7 @@ class ReplayedCatalog:
 
     @property
     def wanted(self) -> Mapping[str, DesiredQuery]:
-        """The queries that are to run, the same objects as long as nothing of them has changed."""
+        """Queries that should run; objects stay the same as long as a query is unchanged."""
         for query_id, query in self.state.queries.items():
             known = self._wanted.get(query_id)
             if known is None or known.query is not query:
@@ -63,10 +64,10 @@ class ReplayedCatalog:
         return {query_id: self._wanted[query_id] for query_id in self.state.queries}
 
     def follow(self) -> set[int]:
-        """Read what was written since, and let it take effect; return the offsets of what did.
+        """Read new records and apply them; return their offsets.
 
         Raises:
-            CommandDamaged: a record cannot be read, or cannot be run.
+            CommandDamaged: a record cannot be read or executed.
             KafkaError: the broker does not answer.
         """
         if self._damage is not None:
@@ -88,13 +89,13 @@ class ReplayedCatalog:
         settings: Settings,
         prepare: Callable[[Done, SessionState], Offsets],
     ) -> Done:
-        """Run a statement; one that changes something is written before it does.
+        """Run a statement. A statement that changes the catalog is written first, then applied.
 
-        `prepare` does what must stand before the record is written, such as a topic, and returns where the query
-        begins that the statement makes.
+        `prepare` performs what must precede the record, such as creating a topic, and returns the
+        start offsets of the statement's query.
 
         Raises:
-            SqlError: it cannot run; nothing has changed.
+            SqlError: it cannot be executed; nothing has changed.
             CommandDamaged, KafkaError: as `follow`.
         """
         for _ in range(_ATTEMPTS):
@@ -116,9 +117,9 @@ class ReplayedCatalog:
         raise SqlError("other engines write to the command topic all the time", statement=text)
 
     def _follow_to(self, offset: int) -> bool:
-        """Read up to a record that was written; tell if it took effect.
+        """Read up to a written record; return true if it was applied.
 
-        A reader may hear of a new topic, or of its end, a moment after who has written to it.
+        A reader may see a new topic, or its end, a moment later than the writer.
 
         Raises:
             KafkaError: it cannot be read in time.
@@ -146,7 +147,7 @@ class ReplayedCatalog:
         state.settings = Settings(command.properties, rules=command.rules)
         state.begun = command.begun
         if command.query:
-            # One that takes the place of another goes on from its state, or begins where that one began.
+            # A replacement continues from the state, or starts where the original query started.
             self._starts.setdefault(command.query, command.starts)
         try:
             (node,) = parse(command.statement)
@@ -164,17 +165,17 @@ class ReplayedCatalog:
 
 
 def _kept_function(node: exp.Expression, state: SessionState) -> Mapping[str, Any] | None:
-    """Return what the record of a statement keeps of the function that it has made; None where it makes none."""
+    """Return the definition of a created function for its record, or None."""
     if not isinstance(node, nodes.CreateFunction):
         return None
-    # Imported here: a statement loads what it needs.
+    # Imported here: a statement loads only what it needs.
     from duolog.ksql.udf.modules import as_kept  # noqa: PLC0415
 
     return as_kept(state.catalog.functions[node.this.name.upper()])
 
 
 def _differs(one: SessionState, other: SessionState) -> bool:
-    """Tell if a statement has changed what all sessions share."""
+    """Return true if a statement has changed the shared state."""
     return (
         one.catalog.sources != other.catalog.sources
         or one.catalog.types != other.catalog.types

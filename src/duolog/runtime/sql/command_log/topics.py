@@ -1,4 +1,4 @@
-"""The topics of a broker as statements see them: which there are, and the ones that statements make and delete."""
+"""List, create and delete topics for statements."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,14 +14,14 @@ _TIMEOUT_S: Final = 15.0
 
 
 class Topics:
-    """Asks one broker. Threads: any."""
+    """Client of one broker. Threads: any."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._opened: AdminClient | None = None
 
     def partitions(self) -> dict[str, int]:
-        """Return all topics with the numbers of their partitions.
+        """Return all topics with their numbers of partitions.
 
         Raises:
             BrokerUnavailable: no broker answers.
@@ -29,7 +29,7 @@ class Topics:
         return partition_counts(self._admin, self._bootstrap)
 
     def replicas(self) -> dict[str, list[int]]:
-        """Return for each topic how many replicas each of its partitions has."""
+        """Return the number of replicas of each partition, by topic."""
         found = self._admin.list_topics(timeout=_TIMEOUT_S).topics
         return {
             name: [len(one.replicas) for _, one in sorted(topic.partitions.items())]
@@ -39,7 +39,7 @@ class Topics:
     def create(
         self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]
     ) -> None:
-        """Make a topic.
+        """Create a topic.
 
         Raises:
             KafkaError: the broker refuses it.
@@ -48,7 +48,7 @@ class Topics:
         create(self._admin, [NewTopic(name, partitions, config=dict(config), **given)])
 
     def delete(self, name: str) -> None:
-        """Delete a topic, if there is one.
+        """Delete a topic, if it exists.
 
         Raises:
             KafkaError: the broker refuses.
@@ -63,7 +63,7 @@ class Topics:
                 ) from error
 
     def ends(self, topics: Iterable[str], counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
-        """Return the offset that the next record gets, in each partition of topics that exist.
+        """Return the log end offsets of existing topics, by topic and partition.
 
         Raises:
             KafkaError: the broker does not answer.
@@ -87,7 +87,7 @@ class Topics:
     @property
     def _admin(self) -> AdminClient:
         if self._opened is None:
-            # The client itself would try for as long as a request may take.
+            # The client itself would retry for as long as a request may take.
             ensure_reachable(self._bootstrap)
             self._opened = admin_of(self._bootstrap)
         return self._opened

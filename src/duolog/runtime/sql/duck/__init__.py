@@ -1,4 +1,5 @@
-"""SQL's queries and expressions as DuckDB has them: what answers rows of what is there now.
+"""Lower SQL queries and expressions to DuckDB, for pull queries and stateless push queries.
 
-Start with `queries`: a SELECT and what it reads become a text of DuckDB; `expressions` lowers what the binder has typed.
+Start with `queries`, which translates a SELECT and its sources; `expressions` lowers bound
+expressions.
 """

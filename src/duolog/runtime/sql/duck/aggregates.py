@@ -1,8 +1,9 @@
-"""Aggregate functions, and those of windows, in DuckDB: what each is called, and the type of what it gives.
+"""Lower aggregate and window functions to DuckDB.
 
-ksqlDB's, with its types: SUM of INTEGERs is an INTEGER, STDDEV_SAMP is what ksqlDB calls so, the variance
-DuckDB's own: MEDIAN, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV_POP, VAR_SAMP, VAR_POP
-only OVER (…): ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE
+ksqlDB's, with its types: SUM of INTEGERs is an INTEGER, STDDEV_SAMP is (as in ksqlDB) the variance
+DuckDB's: MEDIAN, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV_POP, VAR_SAMP, VAR_POP Only with OVER (…):
+ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE,
+NTH_VALUE
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +26,10 @@ from duolog.runtime.sql.duck.types import duck_type
 from duolog.runtime.sql.functions.registry import called
 
 _EXACT_DIGITS_MAX: Final = 28
-"""Sums of DECIMALs with more digits may have more than DuckDB counts with, 38."""
+"""Sums of DECIMALs with more digits may exceed DuckDB's maximum of 38."""
 
 _SQUARE_MAX: Final = "1e150"
-"""Numbers below it have squares and sums of them that are finite."""
+"""Squares of smaller numbers, and sums of them, are finite."""
 _OVER: Final = " OVER "
 
 TypeOf = Callable[[Sequence[Type]], Type]
@@ -36,20 +37,21 @@ TypeOf = Callable[[Sequence[Type]], Type]
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of many rows: how DuckDB writes the call, what becomes of the call's result, and its type.
+    """An aggregate function: DuckDB's call, a conversion of its result, and the result type.
 
-    `call` has a place for the arguments, `{0}` … or `{all}`, `result` one for the call, which FILTER and OVER stand behind.
+    `call` has placeholders for arguments (`{0}`, …, or `{all}`), `result` one for the call with its
+    FILTER and OVER.
     """
 
     call: str
     type_of: TypeOf
     arguments: tuple[int, int] = (1, 1)
-    """The least and the greatest number of arguments."""
+    """Minimal and maximal number of arguments."""
     result: str = "{call}"
     numbers: bool = False
-    """Whether it takes only numbers."""
+    """True if it accepts only numbers."""
     zero_of_nothing: bool = False
-    """Whether a spread of one value or none is 0, as in ksqlDB, and not null."""
+    """True if the spread of at most one value is 0, as in ksqlDB, instead of null."""
 
 
 def _always(of: Type) -> TypeOf:
@@ -131,7 +133,7 @@ OVER_ONLY: Final[Mapping[str, Aggregate]] = {
 
 
 def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
-    """Tell if an aggregate takes arguments of these types."""
+    """Return true if an aggregate accepts arguments of these types."""
     least, most = aggregate.arguments
     if not least <= len(types) <= most:
         return False
@@ -141,9 +143,10 @@ def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
 
 
 def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
-    """Return how a sum is called and what becomes of it.
+    """Return how a sum is called and converted.
 
-    As in ksqlDB, a sum of nothing is 0, whole numbers wrap as Java's, and a DECIMAL without room is null.
+    As in ksqlDB, the sum of no values is 0, whole numbers wrap as in Java, and a DECIMAL that
+    overflows is null.
     """
     if of in {INT, BIGINT}:
         return replace(aggregate, result=wrapped("CAST(coalesce({call}, 0) AS HUGEINT)", of))
@@ -160,14 +163,14 @@ def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
 def written(
     aggregate: Aggregate, args: Sequence[str], types: Sequence[Type], behind: str, *, distinct: bool
 ) -> tuple[str, Type]:
-    """Return a call as SQL of DuckDB, and the type of what it gives.
+    """Return a call in DuckDB's SQL, and its result type.
 
     Args:
-        aggregate: what is called.
-        args: its arguments as SQL of DuckDB; none is `*`.
+        aggregate: the function.
+        args: its arguments in DuckDB's SQL; none means `*`.
         types: their types.
-        behind: FILTER (…) and OVER (…), or nothing.
-        distinct: whether equal values count once.
+        behind: FILTER (…) and OVER (…), or empty.
+        distinct: true if equal values count once.
     """
     of = aggregate.type_of(types)
     if aggregate in (AGGREGATES["SUM"], AGGREGATES["SUM_LIST"]):
@@ -184,7 +187,7 @@ def written(
 
 
 def _mean(given: str, of: Type, behind: str) -> str:
-    """Return the mean, 0 of nothing; as in ksqlDB, the sum of a BIGINT wraps."""
+    """Return the mean, 0 for no values; as in ksqlDB, sums of BIGINTs wrap."""
     if of == BIGINT:
         total = wrapped(f"CAST(sum({given}){behind} AS HUGEINT)", BIGINT)
         return f"coalesce({total} / count({given}){behind}, 0)"
@@ -192,10 +195,10 @@ def _mean(given: str, of: Type, behind: str) -> str:
 
 
 def _spread(aggregate: Aggregate, arg: str, behind: str, *, distinct: bool) -> str:
-    """Return a variance or its root.
+    """Return a variance or standard deviation.
 
-    DuckDB raises an error of one that is infinite or NaN. ksqlDB's own are computed value by value then, those of DuckDB, and over
-    frames, are NaN.
+    DuckDB raises an error if it is infinite or NaN. Then ksqlDB's functions are computed value by
+    value in Python; DuckDB's own functions, and those over frames, return NaN.
     """
     once = "DISTINCT " if distinct else ""
     number = f"CAST({arg} AS DOUBLE)"
@@ -212,7 +215,7 @@ def _spread(aggregate: Aggregate, arg: str, behind: str, *, distinct: bool) -> s
 
 
 def _correlation(args: Sequence[str], behind: str) -> str:
-    """Return Pearson's coefficient by the same sums as a table has it, which cost it some digits."""
+    """Return Pearson's coefficient, from the same sums as for tables, which cost some digits."""
     one, other = (f"CAST({arg} AS DOUBLE)" for arg in args)
     x = f"CASE WHEN {other} IS NOT NULL THEN {one} END"
     y = f"CASE WHEN {one} IS NOT NULL THEN {other} END"
@@ -222,6 +225,6 @@ def _correlation(args: Sequence[str], behind: str) -> str:
         return f"({n} * sum({left} * {right}){behind} - {sums[0]} * {sums[1]})"
 
     spread = f"({together(x, x, sum_x, sum_x)} * {together(y, y, sum_y, sum_y)})"
-    # By a root of zero there is no quotient, and none of a number below it.
+    # There is no quotient if the root is 0 or its argument negative.
     root = f"CASE WHEN {spread} > 0 THEN sqrt({spread}) END"
     return f"coalesce({together(x, y, sum_x, sum_y)} / ({root}), CAST('NaN' AS DOUBLE))"

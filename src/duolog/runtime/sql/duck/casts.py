@@ -1,6 +1,7 @@
-"""SQL's CAST in DuckDB: null where there is no such value, as `engine.sql_functions.casts` has it.
+"""Lower CAST to DuckDB; null if a value cannot be converted, as in `engine.sql_functions.casts`.
 
-What DuckDB writes otherwise than Java is put right: whole numbers are not read from 1.5, TIME is a number here.
+Differences between DuckDB and Java are corrected: 1.5 is not a whole number, and TIME is a number
+here.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ def lower_cast(args: Sequence[str], types: Sequence[Type], result: Type) -> str 
 def cast(  # noqa: PLR0911 - a table of cases
     value: str, given: Type, wanted: Type, depth: int = 0
 ) -> str:
-    """Return a value of one type as another, as SQL of DuckDB; null where it has none."""
+    """Convert a value to another type, in DuckDB's SQL; null if that is not possible."""
     if given == wanted:
         return value
     if given == NULL:
@@ -75,14 +76,14 @@ def cast(  # noqa: PLR0911 - a table of cases
 
 
 def wrapped(value: str, wanted: Type) -> str:
-    """Return the lowest bits of a HUGEINT as an INT or BIGINT, as Java keeps them."""
+    """Return the lowest bits of a HUGEINT as an INT or BIGINT, as Java does."""
     half = 2 ** (_BITS[wanted] - 1)
     lowest = f"(({value} + {half}::HUGEINT) & {2 * half - 1}::HUGEINT) - {half}::HUGEINT"
     return f"CAST({lowest} AS {duck_type(wanted)})"
 
 
 def nearest(value: str, wanted: Type) -> str:
-    """Return a DOUBLE without its digits behind the point, as far as an INT or BIGINT goes; NaN is 0, as in Java."""
+    """Truncate a DOUBLE to an INT or BIGINT, limited to its range; NaN is 0, as in Java."""
     most = 2 ** (_BITS[wanted] - 1) - 1
     of = duck_type(wanted)
     return (
@@ -93,7 +94,7 @@ def nearest(value: str, wanted: Type) -> str:
 
 
 def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
-    """Cast field by field, by name; one that is not given is null."""
+    """Cast field by field, by name; missing fields are null."""
     places = {name: (at, of) for at, (name, of) in enumerate(given.fields)}
     parts = []
     for to, (name, of) in enumerate(wanted.fields):
@@ -106,7 +107,7 @@ def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
 
 
 def _read(value: str, wanted: Type) -> str:
-    """Return what a text says."""
+    """Parse a string."""
     plain = f"trim({value})"
     if wanted in {INT, BIGINT}:
         return (
@@ -128,14 +129,14 @@ def _read(value: str, wanted: Type) -> str:
             f"TRY_CAST({called('text_decimal', (value, str(wanted.scale)))} AS {duck_type(wanted)})"
         )
     read = f"TRY_CAST({plain} AS {duck_type(wanted)})"
-    # DuckDB has dates that are infinite, too.
+    # DuckDB also has infinite dates.
     return f"CASE WHEN regexp_matches({plain}, {text(_YEAR)}) THEN {read} END"
 
 
 def written(  # noqa: PLR0911 - a table of cases
     value: str, of: Type, depth: int = 0
 ) -> str:
-    """Return a value as a text, as Java writes it; null of null."""
+    """Return a value as a string, as Java formats it; null for null."""
     name = f"x{depth}"
     match of:
         case Array(element=element):
@@ -165,12 +166,12 @@ def written(  # noqa: PLR0911 - a table of cases
 
 
 def _inside(value: str, of: Type, depth: int) -> str:
-    """Return a part of a list as a text; a null is told."""
+    """Return an element as a string; 'null' for null."""
     return f"coalesce({written(value, of, depth)}, 'null')"
 
 
 def _time_text(value: str) -> str:
-    """Return the time of a day in its shortest form: 10:15, 10:15:30, 10:15:30.120."""
+    """Format a time of day in its shortest form: 10:15, 10:15:30, 10:15:30.120."""
     at = f"make_timestamp_ms({value})"
     return (
         f"CASE WHEN {value} % 1000 <> 0 THEN strftime({at}, '%H:%M:%S.%g') "

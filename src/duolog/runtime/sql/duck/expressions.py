@@ -1,7 +1,7 @@
-"""Expressions of a plan, as SQL's binder has typed them, as SQL of DuckDB.
+"""Lower bound expressions of a plan to DuckDB's SQL.
 
-What a name stands for is a `Written`: SQL of DuckDB with its type, which the scope of a query gives. All else is made
-of it here, function by function; a function that DuckDB has not is refused by its name.
+The scope of a query binds names to `Written`: DuckDB's SQL with a type. Everything else is lowered
+here, function by function. Functions that DuckDB does not have are refused by name.
 """
 
 import datetime as dt
@@ -56,14 +56,14 @@ FUNCTIONS: Final[Mapping[str, Lowering]] = {
     **LIST_FUNCTIONS,
     **TIME_FUNCTIONS,
 }
-"""The functions that DuckDB has with the same meaning, by ksqlDB's names."""
+"""Functions that DuckDB supports with the same meaning, by ksqlDB's names."""
 _LAMBDAS: Final = ("FILTER", "TRANSFORM", "REDUCE")
 _PRESENT: Final = PREFIX + "PRESENT"
 
 
 @dataclass(frozen=True, slots=True)
 class Written(Expression):
-    """What is SQL of DuckDB already: a column, an aggregate, a query in parentheses."""
+    """DuckDB's SQL for a column, an aggregate, or a subquery."""
 
     sql: str
     type: Type
@@ -73,7 +73,7 @@ class Written(Expression):
 
 
 class Lowered(NamedTuple):
-    """SQL of DuckDB, and the type of what it gives."""
+    """DuckDB's SQL, and the type of its value."""
 
     sql: str
     type: Type
@@ -82,10 +82,10 @@ class Lowered(NamedTuple):
 def lowered(  # noqa: PLR0911 - a table of cases
     expression: Expression, names: Mapping[str, str] | None = None
 ) -> Lowered:
-    """Return an expression as SQL of DuckDB; `names` say what parameters of lambdas stand for.
+    """Lower an expression to DuckDB's SQL; `names` has the SQL for parameters of lambdas.
 
     Raises:
-        SqlError: DuckDB has a function not, or not with these arguments.
+        SqlError: DuckDB does not support a function, or not with these arguments.
     """
     names = names or {}
     match expression:
@@ -149,7 +149,7 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
 
     def body(function: Lambda, *parts: str) -> Lowered:
         known = dict(zip((one.name for one in function.parameters), parts, strict=True))
-        # Each depth has names of its own: DuckDB's lambdas see those around them.
+        # Each nesting level has its own names: DuckDB's lambdas see those of outer ones.
         return lowered(function.body, {**names, **known, f"\0{item}": item})
 
     parts = (f"{item}.key", f"{item}.value") if over_map else (item,)
@@ -180,7 +180,7 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
 
 
 def _bounded(state: str, of: Type, name: str) -> str:
-    """Return the state of a REDUCE, null once it is larger than a call may make: it may double with each element."""
+    """Return the state of a REDUCE, or null above the size limit: it may double with each element."""
     match of:
         case Array():
             fits = f"len({name}) <= {ELEMENTS_MAX}"
@@ -194,7 +194,7 @@ def _bounded(state: str, of: Type, name: str) -> str:
 
 
 def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
-    """Return what a TRANSFORM makes, null if texts or bytes in one of these parts are together too large."""
+    """Return the result of a TRANSFORM, or null if its strings or bytes exceed the size limit."""
     one = f"{name}e"
     fits = [
         f"coalesce(list_sum(list_transform({name}, lambda {one}: {_LENGTHS[of]}({part.format(one)}))), 0) <= {LENGTH_MAX}"
@@ -205,16 +205,19 @@ def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
 
 
 def _only_if(value: str, name: str, condition: str) -> str:
-    """Return a value, which is computed once, or null if a condition of it does not hold."""
+    """Return a value, evaluated once, or null if a condition on it is false."""
     return f"list_extract(list_filter([{value}], lambda {name}: {condition}), 1)"
 
 
 _LENGTHS: Final[Mapping[Type, str]] = {STRING: "strlen", BYTES: "octet_length"}
-"""How DuckDB counts the bytes of what may be long."""
+"""Functions of DuckDB that count bytes, by type."""
 
 
 def _map_of(entries: str) -> str:
-    """Return the map of entries; ksqlDB collects them into one that takes no key twice and no null."""
+    """Return the map of entries.
+
+    As in ksqlDB, null if a key is duplicate or null, or a value is null.
+    """
     keys = "list_filter(list_distinct(list_transform(t, lambda e: e.key)), lambda k: k IS NOT NULL)"
     values = "list_filter(t, lambda e: e.value IS NULL)"
     made = f"CASE WHEN len({keys}) = len(t) AND len({values}) = 0 THEN map_from_entries(t) END"

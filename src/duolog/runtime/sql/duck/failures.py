@@ -1,6 +1,7 @@
-"""What DuckDB says of a query that it cannot answer, in our words: no SQL of its own, and none of its settings.
+"""Translate DuckDB's errors: without its SQL and its settings.
 
-A query is refused with its place while it is translated, where that can be seen; here is what the rows show.
+Errors that can be detected when a query is translated have a position; the errors here depend on
+the rows.
 """
 
 import re
@@ -11,7 +12,7 @@ from duolog.plan.sql.time_patterns import Unsupported
 from duolog.runtime.sql.duck.lowering import ELSEWHERE
 
 _UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
-"""How DuckDB tells of what a function of ours has raised."""
+"""DuckDB's message for an exception of a Python function."""
 _NAMED: Final = re.compile(r"^(?:[A-Z]\w*(?: [A-Z]\w*)*) Error: ")
 _WORDS: Final = (
     (
@@ -45,7 +46,7 @@ _WORDS: Final = (
 
 
 def told(error: Exception) -> SqlError:
-    """Return an error of DuckDB as ours."""
+    """Return an error of DuckDB as a SqlError."""
     first = str(error).partition("\n")[0]
     if (found := _UNSUPPORTED.search(first)) is not None:
         return SqlError(f"{found[1]} is not supported in queries that answer rows", hint=ELSEWHERE)

@@ -1,8 +1,8 @@
-"""Calls of DuckDB that can be interrupted: by Ctrl-C, and when their time is up.
+"""Make DuckDB calls interruptible, by Ctrl-C and by a timeout.
 
-Python runs a signal's handler only between two of its own steps, and DuckDB computes a whole answer within one. So DuckDB
-runs in another thread, and the caller waits. The thread is joined before the call returns: a thread inside of DuckDB when
-the interpreter exits would abort the process.
+Python runs signal handlers between bytecodes, and DuckDB computes a whole result within one call.
+So DuckDB runs in another thread, and the caller waits for it. The thread is joined before the call
+returns: a thread inside DuckDB at interpreter exit would abort the process.
 """
 
 import threading
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 THREAD: Final = "duolog-answer"
 _ASK_AGAIN_S: Final = 0.05
-"""How often a call is interrupted until it returns: it may not have begun yet."""
+"""Interval of interrupts until a call returns: it may not have started yet."""
 _START_S: Final = 5.0
 _FAR_S: Final = 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """How much time and memory one answer may take; 0 is no limit."""
+    """Limits of time and memory for one result; 0 means no limit."""
 
     timeout_ms: int = 0
     memory_bytes_max: int = 0
@@ -32,18 +32,18 @@ class AnswerLimits:
 
 @dataclass(slots=True)
 class _Outcome(Generic[T]):
-    """What a call has returned or raised."""
+    """Result of a call, or its exception."""
 
     returned: list[T]
     raised: BaseException | None = None
 
 
 def interruptible(connection: Any, call: Callable[[], T], limits: AnswerLimits) -> T:
-    """Return what a call returns that uses a connection.
+    """Run a call that uses a connection, and return its result.
 
     Raises:
-        SqlError: it took longer than the limits allow.
-        KeyboardInterrupt: Ctrl-C came meanwhile.
+        SqlError: it exceeded the time limit.
+        KeyboardInterrupt: Ctrl-C was pressed.
         duckdb.Error: as the call does.
     """
     outcome: _Outcome[T] = _Outcome([])
@@ -52,7 +52,7 @@ def interruptible(connection: Any, call: Callable[[], T], limits: AnswerLimits) 
     def work() -> None:
         try:
             outcome.returned.append(call())
-        except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             outcome.raised = error
         finally:
             done.set()
@@ -80,7 +80,7 @@ def _end(connection: Any, done: threading.Event, thread: threading.Thread) -> No
     starts_until = time.monotonic() + _START_S
     while not done.is_set():
         if not thread.is_alive() and time.monotonic() > starts_until:
-            return  # Ctrl-C came before the thread was started.
+            return  # Ctrl-C was pressed before the thread was started.
         connection.interrupt()
         done.wait(_ASK_AGAIN_S)
     thread.join()

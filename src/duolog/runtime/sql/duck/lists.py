@@ -1,4 +1,4 @@
-"""Functions of arrays, maps and lambdas in DuckDB. Places count from 1."""
+"""Lower functions of arrays, maps and lambdas to DuckDB. Positions count from 1."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,12 +12,12 @@ from duolog.runtime.sql.functions.registry import called
 
 
 def _has(array: str, item: str) -> str:
-    """Tell if a value is in an array; a null is the same as a null."""
+    """Return true if a value is in an array; nulls are equal."""
     return f"(len(list_filter({array}, lambda h: h IS NOT DISTINCT FROM {item})) > 0)"
 
 
 def _once(array: str) -> str:
-    """Return each element where it stands first."""
+    """Return each distinct element, in order of first occurrence."""
     return f"list_filter({array}, lambda e, i: list_position({array}, e) = i)"
 
 
@@ -48,7 +48,7 @@ def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     series = f"CASE WHEN {count} < {ELEMENTS_MAX} THEN {made} END"
     if len(args) == 2:
         return series
-    # Null by a step of 0, or away from the last one.
+    # Null if the step is 0 or leads away from the end.
     leads = f"{step} <> 0 AND ({first} = {last} OR ({first} < {last}) = ({step} > 0))"
     return f"CASE WHEN {leads} THEN {series} END"
 
@@ -61,10 +61,10 @@ def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 
 def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
-    """What comes twice counts by its last value, so entries are added one after the other."""
+    """The last value of a duplicate key counts, so earlier entries are removed."""
     keys, values = args
     if types[0] == Array(STRING):
-        # Java's maps have null keys, written as null; DuckDB's have none.
+        # Java's maps may have a null key, written as 'null'; DuckDB's may not.
         keys = f"list_transform({keys}, lambda k: coalesce(k, 'null'))"
     count = f"least(len({keys}), len({values}))"
     entries = (

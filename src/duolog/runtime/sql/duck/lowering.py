@@ -1,4 +1,4 @@
-"""How a function is lowered to DuckDB."""
+"""Helpers to lower functions to DuckDB."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,24 +11,25 @@ from duolog.runtime.sql.functions.registry import called
 ELSEWHERE: Final = (
     "Compute it in a persistent query, and select its result; or ask with EMIT CHANGES."
 )
-"""What to do where a function is not to be had in a query that answers rows."""
+"""Hint for functions that are not supported in DuckDB."""
 
 Read = Callable[[str], object]
-"""Reads a pattern."""
+"""Parses a pattern."""
 
 Lowering = Callable[[Sequence[str], Sequence[Type], Type], str | None]
-"""Takes the arguments as SQL of DuckDB, their types and that of the result; gives SQL, None where there is none."""
+"""From arguments in DuckDB's SQL, their types, and the result type: SQL, or None if unsupported."""
 
 
 def plain(template: str) -> Lowering:
-    """Return the lowering of a function that DuckDB has too: `{0}` is the first argument, `{all}` all of them."""
+    """Lower a function that DuckDB supports: `{0}` is the first argument, `{all}` all of them."""
     return lambda args, _types, _result: template.format(*args, all=", ".join(args))
 
 
 def python(name: str, pattern: int | None = None, read: Read | None = None) -> Lowering:
-    """Return the lowering of a function of `sql.functions`.
+    """Lower to a function of `sql.functions`.
 
-    A literal that is the argument `pattern` is read ahead: one that has no meaning there is refused before the query runs.
+    A literal in argument `pattern` is parsed at once, so that unsupported patterns are refused
+    before the query runs.
     """
 
     def lower(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str | None:
@@ -46,13 +47,13 @@ def _unsupported(text: str, read: Read) -> bool:
     except Unsupported:
         return True
     except (ValueError, re.error):
-        # What is broken gives null.
+        # Invalid patterns return null.
         return False
     return False
 
 
 def literal_text(sql: str) -> str | None:
-    """Return the text that a literal of DuckDB says, None of anything else.
+    """Return the text of a string literal of DuckDB, or None for other expressions.
 
     Example:
         >>> literal_text("'it''s'"), literal_text("lower('a')")

@@ -1,10 +1,11 @@
-"""EARLIEST_BY_OFFSET and LATEST_BY_OFFSET in DuckDB: the first or last values of a group in the order of its records.
+"""Lower EARLIEST_BY_OFFSET and LATEST_BY_OFFSET: first or last values of a group, in record order.
 
     EARLIEST_BY_OFFSET(x)              the first value that is not null
     LATEST_BY_OFFSET(x, 2)             an array of the last two, the older one first
-    LATEST_BY_OFFSET(x, 2, false)      the same, with nulls among them
+    LATEST_BY_OFFSET(x, 2, false)      the same, including nulls
 
-A row of a table stands where its last update does. Offsets of several partitions are compared as numbers, then times.
+The position of a table's row is that of its last update. Offsets of different partitions are
+compared as numbers, then by timestamp.
 """
 
 from collections.abc import Sequence
@@ -25,17 +26,17 @@ _ORDER: Final = ("ROWOFFSET", "ROWTIME", "ROWPARTITION")
 def by_offset(
     call: exp.Anonymous, value: str, of: Type, columns: Sequence[Visible], behind: str
 ) -> tuple[str, Type]:
-    """Return such a call as SQL of DuckDB, and the type of what it gives.
+    """Return a call in DuckDB's SQL, and its result type.
 
     Args:
-        call: the call as it is written.
-        value: its first argument, as SQL of DuckDB.
-        of: the type of that.
-        columns: what is in scope.
-        behind: FILTER (…) and OVER (…), or nothing.
+        call: the call.
+        value: its first argument, in DuckDB's SQL.
+        of: the type of that argument.
+        columns: columns in scope.
+        behind: FILTER (…) and OVER (…), or empty.
 
     Raises:
-        SqlError: the rows have no offsets, or what stands behind the value is no number and no boolean.
+        SqlError: the rows have no offsets, or the other arguments are not a number and a boolean.
     """
     name = str(call.this).upper()
     most, ignores_nulls = _options(call, name)
@@ -59,7 +60,7 @@ def by_offset(
 
 
 def _options(call: exp.Anonymous, name: str) -> tuple[int | None, bool]:
-    """Return how many values are asked for, None where it is one by itself, and whether nulls are none."""
+    """Return the number of values (None for a single value), and true if nulls are ignored."""
     most, ignores_nulls = None, True
     rest = call.expressions[1:]
     if rest and isinstance(rest[0], exp.Literal) and not rest[0].is_string and rest[0].is_int:

@@ -1,4 +1,4 @@
-"""SQL's operators in DuckDB: no comparison is null; INTEGER and BIGINT wrap and cut as Java's."""
+"""Lower operators to DuckDB: comparisons are never null; INTEGER and BIGINT wrap as in Java."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -48,7 +48,7 @@ def _arithmetic(sign: str) -> Lowering:
 
 
 def _wrapped(value: str, bits: int, wider: str, result: Type) -> str:
-    """Return the lowest bits of a whole number, as Java keeps them."""
+    """Return the lowest bits of a whole number, as Java does."""
     half, whole = 2**bits, 2 ** (bits + 1) - 1
     lowest = f"(({value} + {half}::{wider}) & {whole}::{wider}) - {half}::{wider}"
     return f"CAST({lowest} AS {duck_type(result)})"
@@ -59,7 +59,7 @@ def _as_decimal(of: Type) -> str:
 
 
 def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decimal) -> str | None:
-    """Divide the digits as whole numbers, the half away from zero; DuckDB's own quotient is a DOUBLE."""
+    """Divide the digits as whole numbers, rounded half up; DuckDB's quotient is a DOUBLE."""
     (p1, s1), (_, s2) = (_size(of) for of in types)
     zeros = result.scale + s2 - s1
     if zeros < 0 or p1 + zeros >= _HUGE_DIGITS:
@@ -76,14 +76,14 @@ def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decima
 
 
 def _has_room(sign: str, types: Sequence[Type]) -> bool:
-    """Tell if a result of DECIMALs has no more digits than a DECIMAL may have, so that nothing is rounded or overflows."""
+    """Return true if the result of DECIMALs fits into DuckDB's digits, without rounding or overflow."""
     (p1, s1), (p2, s2) = (_size(of) for of in types)
     digits = p1 + p2 + 1 if sign == "*" else max(s1, s2) + max(p1 - s1, p2 - s2) + 1
     return digits <= _HUGE_DIGITS
 
 
 def _exact(sign: str, args: Sequence[str], types: Sequence[Type], result: Decimal) -> str:
-    """Compute as Spark does, digit by digit."""
+    """Compute in Python, exactly as Spark does."""
     of_spark = decimal_result(sign, *(Decimal(*_size(of)) for of in types))
     sides = (f"CAST({arg} AS VARCHAR)" for arg in args)
     computed = called(
@@ -104,7 +104,7 @@ def _comparison(sign: str) -> Lowering:
 
 
 def compared(sign: str, args: Sequence[str], types: Sequence[Type]) -> str:
-    """Return a comparison, null if a side is; none with NaN holds, which to DuckDB is the greatest number."""
+    """Return a comparison, null if a side is null; false with NaN, which DuckDB orders last."""
     holds = f"{args[0]} {sign} {args[1]}"
     sides = dict.fromkeys(arg for arg, of in zip(args, types, strict=True) if of == DOUBLE)
     return " AND ".join([f"({holds})", *(f"NOT isnan({side})" for side in sides)])
@@ -128,7 +128,8 @@ def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
     if len(args) == 2:
         return f"coalesce({args[0]} LIKE {args[1]}, false)"
     nulls = " OR ".join(f"{arg} IS NULL" for arg in args)
-    # DuckDB raises an error of a pattern that ends in the escape; it is null where it is wrong.
+    # DuckDB raises an error for a pattern that ends with the escape; here, invalid patterns are
+    # null.
     return f"CASE WHEN {nulls} THEN false ELSE {called('like', args)} END"
 
 
@@ -140,7 +141,7 @@ def _negated(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
 
 
 def _present(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
-    """Fail where a number is null: by a text that is none, for TRY takes no error that is raised outright."""
+    """Fail if a number is null, by a failed CAST: TRY does not catch errors raised directly."""
     return f"CAST(coalesce(CAST({args[0]} AS VARCHAR), 'null') AS {duck_type(result)})"
 
 
@@ -149,11 +150,14 @@ def _array(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
 
 
 def _map(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
-    """Java's maps have null keys, written as null; DuckDB's have none. The last value of a key counts."""
+    """Null keys are 'null', as in Java; DuckDB has none.
+
+    The last value of a duplicate key counts.
+    """
     assert isinstance(result, Map), result
     keys = [f"coalesce({key}, 'null')" if result.key == STRING else key for key in args[::2]]
     one_by_one = [f"MAP {{{key}: {value}}}" for key, value in zip(keys, args[1::2], strict=True)]
-    # DuckDB joins two maps and more.
+    # DuckDB's function needs at least two maps.
     joined = one_by_one[0] if len(one_by_one) == 1 else f"map_concat({', '.join(one_by_one)})"
     return f"CAST({joined} AS {duck_type(result)})"
 
@@ -202,4 +206,4 @@ LOGIC: Final[Mapping[str, Lowering]] = {
     "NOT": plain("(NOT {0})"),
     "IS_NULL": plain("({0} IS NULL)"),
 }
-"""What the plan has beside SQL's own functions."""
+"""Logical operators of the plan."""

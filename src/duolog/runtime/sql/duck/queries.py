@@ -1,4 +1,4 @@
-"""Queries as DuckDB has them: what FROM reads, queries within queries, UNION and WITH.
+"""Translate queries to DuckDB: FROM, subqueries, UNION and WITH.
 
 Example:
     SELECT name FROM users WHERE id = 1     SELECT a0.c1 AS o0 FROM t7 AS a0 WHERE (a0.c0 = 1)
@@ -32,7 +32,7 @@ from duolog.runtime.sql.duck.selects import (
 )
 
 TableOf = Callable[[SourceInfo], str]
-"""Says which table of DuckDB has the rows of a source."""
+"""Returns the DuckDB table with the rows of a source."""
 
 _BESIDE: Final[Mapping[str, Type]] = {
     ROWTOPIC: STRING,
@@ -44,7 +44,10 @@ _BESIDE: Final[Mapping[str, Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column of a source as its rows have it, in order `c0`, `c1` …; `beside` ones are in no *."""
+    """Column of a source's rows, named `c0`, `c1`, … in order.
+
+    Metadata (`beside`) is not part of *.
+    """
 
     name: str
     type: Type
@@ -53,7 +56,7 @@ class SourceColumn:
 
 
 def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
-    """Return what rows of a source are made of: key, bounds of the window, value, headers, and what stands beside."""
+    """Return the columns of a source's rows: key, window bounds, value, headers, metadata."""
     bounds = WINDOW_BOUNDS if source.window is not None else ()
     return (
         *(SourceColumn(one.name, one.type, key=True) for one in source.key),
@@ -64,14 +67,14 @@ def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
 
 
 def _beside(source: SourceInfo) -> list[str]:
-    """Return what stands beside the columns of a source; ROWTOPIC where no column is called so."""
+    """Return the metadata columns; ROWTOPIC only if no column has that name."""
     taken = {column.name for column in source.columns}
     return [name for name in _BESIDE if name != ROWTOPIC or name not in taken]
 
 
 @dataclass
 class Translator:
-    """Translates one statement; the sources that it reads are in `sources` then."""
+    """Translates one statement; `sources` then has the sources that it reads."""
 
     catalog: Catalog
     table_of: TableOf
@@ -79,10 +82,10 @@ class Translator:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def query(self, node: exp.Query) -> Query:
-        """Return a statement's query.
+        """Translate the query of a statement.
 
         Raises:
-            SqlError: it cannot run.
+            SqlError: it is invalid.
         """
         assert isinstance(node, exp.Expression), node
         with_functions(node, self.catalog.functions)
@@ -104,7 +107,7 @@ class Translator:
                 raise AssertionError(type(node))
 
     def _named(self, cte: exp.CTE, named: Mapping[str, Query], outer: Selecting | None) -> Query:
-        """Translate a query of WITH, which is written where it is read."""
+        """Translate a query of WITH, which is inlined where it is used."""
         query = self._query(cte.this, named, outer)
         names = cte.args["alias"].args.get("columns") or ()
         if names and len(names) != len(query.columns):
@@ -142,7 +145,7 @@ class Translator:
     def _key_of(
         self, select: exp.Select, named: Mapping[str, Query], relation: Relation
     ) -> tuple[str, ...]:
-        """Return the key of the rows that are read, the bounds of their window too, if they are one table's."""
+        """Return the key columns and window bounds if the query reads a single table."""
         table = select.args["from_"].this
         source = None if table.name in named else self.catalog.sources.get(table.name)
         if select.args.get("joins") or source is None or not source.is_table:
@@ -152,7 +155,7 @@ class Translator:
     def _read(
         self, node: exp.Expression, named: Mapping[str, Query], outer: Selecting | None
     ) -> Relation:
-        """Return what stands in FROM: a source, a query of WITH, or one in parentheses."""
+        """Translate a source in FROM: a stream or table, a query of WITH, or a subquery."""
         number = next(self._numbers)
         if isinstance(node, exp.Subquery):
             query = self._query(node.this, named, outer)
@@ -218,7 +221,7 @@ class Translator:
     def _together(
         self, node: exp.SetOperation, named: Mapping[str, Query], outer: Selecting | None
     ) -> Query:
-        """Return UNION, EXCEPT or INTERSECT: columns by their places, as values of types that both widen to."""
+        """Translate UNION, EXCEPT or INTERSECT; columns match by position, types are widened."""
         sides = [self._query(side, named, outer) for side in (node.this, node.expression)]
         left, right = sides
         if len(left.columns) != len(right.columns):
@@ -263,7 +266,7 @@ def _as_types(query: Query, types: list[Type]) -> str:
         f"{cast(f'u.o{at}', column.type, of)} AS o{at}"
         for at, (column, of) in enumerate(zip(query.columns, types, strict=True))
     )
-    return f"SELECT {listed} FROM ({query.sql}) AS u"  # noqa: S608 - names of our own
+    return f"SELECT {listed} FROM ({query.sql}) AS u"  # noqa: S608 - generated names
 
 
 def _no_expression(node: exp.Expression) -> str:

@@ -1,7 +1,7 @@
-"""One SELECT as DuckDB has it: its clauses, bound by ksqlDB's rules and written in DuckDB's words.
+"""Translate one SELECT to DuckDB: bind its clauses by ksqlDB's rules and write them in DuckDB's SQL.
 
-What it reads has columns with names of our own (`a0.c3`), and so has what it gives (`o0`, `o1` …): names of the language
-differ by case where DuckDB's do not.
+Input columns have generated names (`a0.c3`), and so have output columns (`o0`, `o1`, …), because
+SQL names here differ by case and DuckDB's do not.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ _PLAIN_COMPARISONS: Final = {
     )
 }
 _SEES_ALIASES: Final = ("HAVING", "QUALIFY", "ORDER BY")
-"""Clauses that come behind the items, and may name them."""
+"""Clauses that may use aliases of select items."""
 _ADD_EMIT: Final = "Add EMIT CHANGES if you intended to issue a push query."
 
 
 class ResultColumn(NamedTuple):
-    """A column that a query gives."""
+    """Column of a query's result."""
 
     name: str
     type: Type
@@ -57,7 +57,7 @@ class ResultColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as SQL of DuckDB, whose columns are `o0`, `o1` … there."""
+    """A query in DuckDB's SQL, whose columns there are named `o0`, `o1`, …."""
 
     sql: str
     columns: tuple[ResultColumn, ...]
@@ -65,19 +65,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What FROM reads: SQL of DuckDB, and the columns that may be named."""
+    """Input of FROM: DuckDB's SQL, and the columns in scope."""
 
     sql: str
     columns: tuple[Visible, ...]
 
 
 Subquery = Callable[[exp.Query, "Selecting"], Query]
-"""Translates a query within another one, whose columns it may name."""
+"""Translates a subquery, which may use columns of the outer query."""
 
 
 @dataclass
 class Selecting:
-    """Translates one SELECT over what it reads."""
+    """Translates one SELECT over its input."""
 
     select: exp.Select
     scope: SqlScope
@@ -85,15 +85,15 @@ class Selecting:
     subquery: Subquery
     outer: "Selecting | None" = None
     key: tuple[str, ...] = ()
-    """The key of the rows that are read, where there is one: with LIMIT alone the least ones are asked for."""
+    """Key of the rows, if there is one: LIMIT without ORDER BY returns the smallest keys."""
     _groups: dict[str, Bound] = field(default_factory=dict)
     _aggregated: bool = False
 
     def query(self, relation: Relation) -> Query:
-        """Return the SELECT over its relation.
+        """Translate the SELECT over its relation.
 
         Raises:
-            SqlError: it cannot run.
+            SqlError: it is invalid.
         """
         self._ensure_answerable()
         items = items_of(self.select, self._binder("SELECT"), beside=True)
@@ -139,13 +139,13 @@ class Selecting:
 
     @property
     def _asks_for_some(self) -> bool:
-        """Whether LIMIT alone says which rows are asked for: those with the least keys then."""
+        """True if LIMIT has no ORDER BY, and the rows with the smallest keys are returned."""
         args = self.select.args
         plain = not self._aggregated and not args.get("distinct")
         return bool(self.key) and plain and args.get("limit") is not None
 
     def _group(self, node: exp.Expression) -> str:
-        """Bind what is grouped by; it may be the number or the alias of an item."""
+        """Bind a grouping expression, which may be the number or the alias of a select item."""
         if (number := _number(node)) is not None:
             item = self.select.expressions[_place(number, node, len(self.select.expressions))]
             node = item.this if isinstance(item, exp.Alias) else item
@@ -165,7 +165,7 @@ class Selecting:
         return self._lowered("ORDER BY", node).sql
 
     def condition(self, clause: str, node: exp.Expression) -> str:
-        """Return what must hold, as SQL of DuckDB."""
+        """Return a condition in DuckDB's SQL."""
         return condition(self._binder(clause).condition(node))
 
     def _lowered(self, clause: str, node: exp.Expression) -> Lowered:
@@ -180,9 +180,9 @@ class Selecting:
     def _rule(
         self, clause: str, *, aggregated: bool, inside: str = "", over: bool = False
     ) -> Callable[[exp.Expression], Bound | None]:
-        """Return what an expression means here that the binder does not know of.
+        """Return a rule for expressions that the binder does not know.
 
-        `inside` is the aggregate that it is an argument of, `over` whether that has OVER.
+        `inside` is the name of the enclosing aggregate, `over` is true if that has OVER.
         """
 
         def rule(node: exp.Expression) -> Bound | None:
@@ -216,7 +216,7 @@ class Selecting:
         return rule
 
     def _column(self, clause: str, node: exp.Column) -> Bound | None:
-        """Return a column of a query around this one; None where the scope has it, or nobody."""
+        """Return a column of an outer query; None if the scope has it, or no query does."""
         if self.scope.get(node) is not None:
             return None
         if clause in _SEES_ALIASES and not node.table and node.name in self._aliases:
@@ -252,7 +252,7 @@ class Selecting:
         return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
 
     def _called(self, clause: str, node: exp.Expression, *, aggregated: bool) -> Bound:
-        """Return the call of an aggregate, perhaps with FILTER and OVER."""
+        """Return the call of an aggregate, optionally with FILTER and OVER."""
         window = node if isinstance(node, exp.Window) else None
         call = node.this if window else node
         where = None
@@ -265,7 +265,8 @@ class Selecting:
             raise SqlError(f"'{name}' is no aggregate function", at=place_of(call))
         if clause in {"WHERE", "GROUP BY", "JOIN"}:
             raise SqlError(f"{clause} cannot have an aggregate function: {name}", at=place_of(call))
-        # What is aggregated are rows; a window without GROUP BY is over rows, too, else over groups.
+        # Arguments are over rows. Without GROUP BY, a window is over rows too; otherwise over
+        # groups.
         inside = Binder(
             self.scope.within(clause),
             self.types,
@@ -288,7 +289,7 @@ class Selecting:
         return _call(found, name, call, inside, behind)
 
     def _rows_of(self, clause: str, node: exp.Expression, *, inside: str) -> Bound:
-        """Return an element of what a table function gives: there is a row for each, as DuckDB's UNNEST makes them."""
+        """Return the element of a table function; DuckDB's UNNEST makes one row for each."""
         assert isinstance(node, exp.Anonymous), node
         name = str(node.this).upper()
         if clause != "SELECT":
@@ -332,7 +333,7 @@ class Selecting:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    """Tell if a node is the call of an aggregate function, whether it is to be had here or not."""
+    """Return true for a call of an aggregate function, even if it is not allowed here."""
     if not isinstance(node, exp.Anonymous):
         return False
     if (of_user := user_function(node)) is not None:
@@ -354,7 +355,10 @@ def _nested(node: exp.Expression, around: str) -> SqlError:
 
 
 def _has_aggregate(node: exp.Expression, *, over: bool) -> bool:
-    """Tell if rows are aggregated in an expression; `over`: it is what OVER stands behind, and itself does not."""
+    """Return true if an expression aggregates rows.
+
+    `over` marks the call before OVER, which does not.
+    """
     if isinstance(node, exp.Query | exp.Exists):
         return False
     if isinstance(node, exp.Window):
@@ -404,9 +408,9 @@ def _bound(sql: str, of: Type) -> Bound:
 
 
 def condition(expression: Expression) -> str:
-    """Return what must hold, as SQL of DuckDB: null and false are one here, so comparisons stay what they are.
+    """Return a condition in DuckDB's SQL; null counts as false, so plain comparisons can be used.
 
-    A join by `coalesce(a = b, false)` would be one of each row with each row.
+    A join with `coalesce(a = b, false)` would compare each row with each other row.
     """
     match expression:
         case Call("AND" | "OR" as word, (left, right)):
@@ -420,7 +424,7 @@ def condition(expression: Expression) -> str:
 def ordered(
     order: exp.Order, columns: Sequence[ResultColumn], item: Callable[[exp.Expression], str]
 ) -> str:
-    """Return ORDER BY: items are the number or the name of a result, or an expression."""
+    """Return ORDER BY; items are numbers or names of result columns, or expressions."""
     names = [column.name for column in columns]
     parts = []
     for one in order.expressions:
@@ -442,7 +446,7 @@ def ordered(
 
 
 def limited(query: exp.Query) -> list[str]:
-    """Return LIMIT and OFFSET, as far as they are there."""
+    """Return LIMIT and OFFSET, if given."""
     return [
         f"{key.upper()} {int(query.args[key].expression.name)}"
         for key in ("limit", "offset")
@@ -451,7 +455,7 @@ def limited(query: exp.Query) -> list[str]:
 
 
 def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
-    """Raise a SqlError where two columns have one name."""
+    """Raise a SqlError if two columns have the same name."""
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:
@@ -462,7 +466,10 @@ def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
 
 
 def _number(node: exp.Expression) -> int | None:
-    """Return the number that stands for a column, in parentheses or with a sign too; None where it is no number."""
+    """Return the number of a column, also in parentheses or with a sign.
+
+    None for other expressions.
+    """
     if isinstance(node, exp.Paren):
         return _number(node.this)
     if isinstance(node, exp.Neg):
@@ -476,7 +483,7 @@ def _number(node: exp.Expression) -> int | None:
 
 
 def _place(place: int, node: exp.Expression, count: int) -> int:
-    """Return the place, from 0, that a number says which counts from 1."""
+    """Return the position, from 0, of a column number, which counts from 1."""
     if not 1 <= place <= count:
         raise SqlError(
             f"There is no column {place}: there are {count}",

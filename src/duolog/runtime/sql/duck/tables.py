@@ -1,6 +1,6 @@
-"""Rows of a source in a table of DuckDB, and the rows that a query answers.
+"""Tables of DuckDB with the rows of sources, and the execution of queries.
 
-t3(id, c0, c1, …)     the columns of `queries.source_columns`; by its id a row is taken away again
+t3(id, c0, c1, …)     the columns of `queries.source_columns`; rows are deleted by id
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,11 +24,11 @@ _ANSWERED_AT_ONCE: Final = 2_000
 
 
 def connect() -> Any:
-    """Return a database in memory that reads no files and asks no network."""
+    """Open an in-memory database without access to files and networks."""
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     )
-    # By zero there is no value, as SQL says; DOUBLEs have Java's infinity.
+    # Division by zero gives null, as in SQL; DOUBLEs have Java's infinity.
     connection.execute("SET GLOBAL error_on_division_by_zero = false")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -50,11 +50,11 @@ class DuckTable:
         )
         made = ", ".join(taken(f"p{at}", of) for at, of in enumerate(types))
         self._insert = (
-            f"INSERT INTO {name} SELECT id, {made} FROM (SELECT unnest(?::BIGINT[]) AS id, {given})"  # noqa: S608 - names of our own
+            f"INSERT INTO {name} SELECT id, {made} FROM (SELECT unnest(?::BIGINT[]) AS id, {given})"  # noqa: S608 - generated names
         )
 
     def add(self, ids: Sequence[int], rows: Sequence[Row]) -> None:
-        """Add rows, each with its id."""
+        """Insert rows with their ids."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
             columns = [list(values) for values in zip(*some, strict=True)]
@@ -67,7 +67,7 @@ class DuckTable:
             )
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Take rows away."""
+        """Delete rows by id."""
         if ids:
             self._connection.execute(
                 f"DELETE FROM {self.name} WHERE id IN (SELECT unnest(?::BIGINT[]))",  # noqa: S608
@@ -75,7 +75,7 @@ class DuckTable:
             )
 
     def clear(self) -> None:
-        """Take all rows away."""
+        """Delete all rows."""
         self._connection.execute(f"DELETE FROM {self.name}")  # noqa: S608
 
     def drop(self) -> None:
@@ -88,17 +88,17 @@ def answered(
     end: Callable[[], None] = lambda: None,
     limits: AnswerLimits = _NO_LIMITS,
 ) -> Iterator[tuple[object, ...]]:
-    """Run a query, and return its rows; they are those of this moment, whatever is written while they are read.
+    """Run a query and return its rows, from a snapshot that later writes do not affect.
 
     Args:
         connection: the database.
-        query: what is asked.
-        end: called when the last row was read, or nobody reads on.
-        limits: how much time and memory the query may take.
+        query: the query.
+        end: called after the last row, or when reading stops.
+        limits: time and memory limits.
 
     Raises:
-        SqlError: a value cannot be computed, DuckDB refuses the query, or it takes too long or too much memory.
-        KeyboardInterrupt: Ctrl-C came before there was a row.
+        SqlError: a value cannot be computed, DuckDB refuses the query, or it exceeds a limit.
+        KeyboardInterrupt: Ctrl-C was pressed before the first row.
     """
     cursor = connection.cursor()
     try:
@@ -118,7 +118,7 @@ def answered(
 
 @contextmanager
 def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
-    """Limit the memory of the database as long as an answer is computed: rows that are added have no such limit."""
+    """Limit the database's memory while a result is computed; inserting rows has no such limit."""
     most = limits.memory_bytes_max
     if not most:
         yield
@@ -131,7 +131,7 @@ def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
 
 
 class _Answered(Iterator[tuple[object, ...]]):
-    """The rows of an answer; what made them ends with the last one, or as they are closed, read or not."""
+    """Rows of a result; releases its resources after the last row, or when closed."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class _Answered(Iterator[tuple[object, ...]]):
         )
 
     def close(self) -> None:
-        """End what makes the rows. Does nothing when closed."""
+        """Release the resources. Does nothing if closed."""
         if not self._ended:
             self._ended = True
             self._rows = iter(())

@@ -1,4 +1,7 @@
-"""Functions of dates and times in DuckDB; those with patterns of Java are `sql.functions`."""
+"""Lower functions of dates and times to DuckDB.
+
+Functions with Java patterns are in `sql.functions`.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

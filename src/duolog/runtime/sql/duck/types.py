@@ -1,9 +1,9 @@
-"""Types and values in DuckDB, and back.
+"""Convert types and values to DuckDB's, and back.
 
-BOOLEAN INT BIGINT DOUBLE DECIMAL STRING BYTES DATE    as they are
-TIME         INTEGER, milliseconds of the day          TIMESTAMP    TIMESTAMP, in UTC
-ARRAY<T>     T[]                                       MAP<K, V>    MAP(K, V), given as a list of entries
-STRUCT<…>    STRUCT(f0 …, f1 …): names that differ in case alone are one to DuckDB, so fields go by their places
+BOOLEAN INT BIGINT DOUBLE DECIMAL STRING BYTES DATE    unchanged TIME         INTEGER, milliseconds
+of the day          TIMESTAMP    TIMESTAMP, in UTC ARRAY<T>     T[]
+MAP<K, V>    MAP(K, V), passed as a list of entries STRUCT<…>    STRUCT(f0 …, f1 …), by position:
+DuckDB ignores case in names
 """
 
 import datetime as dt
@@ -42,11 +42,13 @@ _PLAIN: Final = {
 }
 
 Convert = Callable[[Any], Any]
-"""Makes one value of another; null stays null."""
+"""Converts one value; null stays null."""
 
 
 def duck_type(of: Type, *, given: bool = False) -> str:
-    """Return a type of DuckDB; `given`: that of values which Python hands over, where maps are lists of entries.
+    """Return a type of DuckDB.
+
+    With `given`, that of parameters from Python, with maps as entry lists.
 
     Example:
         >>> from duolog.plan.types import parse_type
@@ -69,7 +71,7 @@ def duck_type(of: Type, *, given: bool = False) -> str:
 
 
 def taken(value: str, of: Type, depth: int = 0) -> str:
-    """Return what Python has given as a value of its type, as SQL of DuckDB."""
+    """Convert a parameter from Python to a value of its type, in DuckDB's SQL."""
     if not map_in(of):
         return value
     name = f"g{depth}"
@@ -93,7 +95,7 @@ def taken(value: str, of: Type, depth: int = 0) -> str:
 
 
 def giver(of: Type) -> Convert | None:
-    """Return what makes a value of a row one that DuckDB takes; None where it takes it as it is."""
+    """Return a converter from row values to DuckDB's parameters; None if none is needed."""
     if not any(isinstance(part, Map | Struct) or part == TIMESTAMP for part in parts_of(of)):
         return None
     return _null_safe(_giver(of))
@@ -117,7 +119,7 @@ def _giver(of: Type) -> Convert:
 
 
 def reader(of: Type) -> Convert | None:
-    """Return what makes DuckDB's answer a value of a row; None where it is one."""
+    """Return a converter from DuckDB's results to row values; None if none is needed."""
     if not any(isinstance(part, Struct) or part == TIMESTAMP for part in parts_of(of)):
         return None
     return _null_safe(_reader(of))
@@ -149,7 +151,7 @@ def _same(value: Any) -> Any:
 
 
 def text(value: str) -> str:
-    """Return a text as a literal.
+    """Return a string literal.
 
     Example:
         >>> text("it's")

@@ -1,10 +1,10 @@
-"""Functions of users' in DuckDB: a scalar one is called for each row, an aggregate once for the rows of a group.
+"""Call user-defined functions from DuckDB: scalar ones per row, aggregates once per group.
 
     SCORE(a, b)      duolog_user_3(a, b)
     SPREAD(a, b)     duolog_user_4(list(struct_pack(f0 := a, f1 := b)))
 
-They run in this process, as the functions of `sql.functions` do, which bring them into a database. Values are DuckDB's there:
-fields of a STRUCT by their places, times without a zone.
+They run in this process, as those of `sql.functions`, which registers them. Values are DuckDB's:
+fields of a STRUCT by position, timestamps without a zone.
 """
 
 import datetime as dt
@@ -21,24 +21,26 @@ from duolog.runtime.sql.duck.types import Convert, duck_type, reader
 from duolog.runtime.sql.functions.registry import Function, called, ensure_known
 
 _NAMES: Final[dict[tuple[Routine, Body | None, bool], str]] = {}
-"""Of what was called in this process: routines, and whether the rows of a group are folded."""
+"""Names of the routines called in this process; true for a fold over a group's rows."""
 
 
 def call_of(routine: Routine, args: Sequence[str]) -> str:
-    """Return the call of a scalar function as SQL of DuckDB.
+    """Return the call of a scalar function in DuckDB's SQL.
 
     Raises:
-        SqlError: the module of the function cannot be had.
+        SqlError: the function's module is not available.
     """
     _ensure_there(routine)
     return _called(routine, args, routine.arguments, routine, fold=False)
 
 
 def fold_of(kept: Kept, args: Sequence[str], behind: str) -> str:
-    """Return the call of an aggregate as SQL of DuckDB; `behind` are FILTER (…) and OVER (…), or nothing.
+    """Return the call of an aggregate in DuckDB's SQL.
+
+    `behind` has FILTER (…) and OVER (…), or is empty.
 
     Raises:
-        SqlError: the module of the function cannot be had.
+        SqlError: the function's module is not available.
     """
     steps = kept.routine.overload.steps
     state, columns = kept.state, kept.routine.arguments
@@ -60,7 +62,7 @@ def fold_of(kept: Kept, args: Sequence[str], behind: str) -> str:
 
 
 def _ensure_there(routine: Routine) -> None:
-    """Raise a SqlError where a function is missing, before rows are read."""
+    """Raise a SqlError if a function is missing, before rows are read."""
     try:
         routine.bound()
     except StatementError as error:
@@ -93,7 +95,7 @@ def _called(
 
 
 def _writer(of: Type) -> Convert:
-    """Return what makes a value of a row one that DuckDB takes from a function."""
+    """Return a converter from row values to function results of DuckDB."""
     if not any(isinstance(part, Struct) or part == TIMESTAMP for part in parts_of(of)):
         return lambda value: value
     match of:

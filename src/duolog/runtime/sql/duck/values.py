@@ -1,4 +1,4 @@
-"""Functions of numbers, texts, bytes, URLs and JSON in DuckDB; what it has not, or has otherwise, is `sql.functions`."""
+"""Lower functions of numbers, strings, bytes, URLs and JSON to DuckDB or to `sql.functions`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,11 +12,11 @@ from duolog.runtime.sql.functions.patterns import compiled
 from duolog.runtime.sql.functions.registry import called
 
 _MASKS: Final = "2147483647"
-"""How many characters MASK hides: all."""
+"""Number of characters that MASK hides: all."""
 
 
 def _either(name: str) -> Lowering:
-    """Return the lowering of a function that is one of texts and, under the same name, one of bytes."""
+    """Lower a function that exists for strings and for bytes."""
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         return called(f"bytes_{name}" if types[0] == BYTES else name, args)
@@ -36,14 +36,14 @@ def _whole(name: str) -> Lowering:
 
 
 def _absolute(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
-    """Return the least whole number itself, as Java does: its opposite is one too many."""
+    """Return the smallest whole number unchanged, as Java does: its negation overflows."""
     if result not in LEAST:
         return f"abs({args[0]})"
     return f"CASE WHEN {args[0]} > {LEAST[result]} THEN abs({args[0]}) ELSE {args[0]} END"
 
 
 def _at_places(of_double: str, name: str) -> Lowering:
-    """Return the lowering of what takes digits away: of a DOUBLE all, or from a place on; of a DECIMAL."""
+    """Lower rounding functions: of a DOUBLE to a whole number or to digits, and of a DECIMAL."""
 
     def lower(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
         if isinstance(result, Decimal):
@@ -79,7 +79,7 @@ def _concat_ws(args: Sequence[str], _types: Sequence[Type], result: Type) -> str
 
 
 def _instr(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
-    # A null text is nowhere, but a null position is none.
+    # The position of a null string is 0; a null start position gives null.
     found = called("position", (*args, "1", "1")[:4])
     nulls = " OR ".join(f"{arg} IS NULL" for arg in args[2:])
     return f"CASE WHEN NOT ({nulls}) THEN {found} END" if nulls else found

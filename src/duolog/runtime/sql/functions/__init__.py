@@ -1,5 +1,6 @@
-"""Functions of SQL that DuckDB has not, or has otherwise, in Python: the same results as the engine's, which are Java's.
+"""SQL functions in Python that DuckDB lacks or implements differently.
 
-Start with `registry.py`, which has them by the names that queries call them by. A function is given no nulls unless it says so;
-what it raises is null, but for `Unsupported`.
+The results equal those of the engine, which are Java's. Start with `registry.py`, which has the
+functions by name. By default a function receives no nulls. Exceptions give null, except
+`Unsupported`.
 """

@@ -1,4 +1,4 @@
-"""Bytes as texts and numbers, and back; what ASCII cannot say is a question mark, or U+FFFD."""
+"""Convert bytes to strings and numbers, and back; unmappable characters become ? or U+FFFD."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ _ORDERS: Final = {"BIG_ENDIAN": ">", "LITTLE_ENDIAN": "<"}
 
 
 def encode(text: str, given: str, wanted: str) -> str:
-    """Return a text of one encoding in another; hexadecimal in lower case."""
+    """Convert a string between encodings; hexadecimal is lower case."""
     return _text(_bytes(_digits(text) if given.lower() == "hex" else text, given), wanted)
 
 
@@ -23,13 +23,13 @@ def to_bytes(text: str, encoding: str) -> bytes:
 
 
 def from_bytes(data: bytes, encoding: str) -> str:
-    """Return bytes as a text; hexadecimal in upper case."""
+    """Encode bytes as a string; hexadecimal is upper case."""
     text = _text(data, encoding)
     return text.upper() if encoding.lower() == "hex" else text
 
 
 def _digits(text: str) -> str:
-    """Return what stands in 0x… and X'…', or all of it."""
+    """Return the digits in 0x… and X'…', or the whole string."""
     if text.startswith("0x"):
         return ("" if len(text) % 2 == 0 else "0") + text[2:]
     quoted = _QUOTED.fullmatch(text)
@@ -45,7 +45,7 @@ def _bytes(text: str, encoding: str) -> bytes:
         case "ascii":
             return text.encode("ascii", "replace")
         case "base64" if _BASE64.fullmatch(text):
-            # Java takes what is not padded, but not what is padded in part.
+            # Java accepts missing padding, but not incomplete padding.
             padded = text if text.endswith("=") else text + "=" * (-len(text) % 4)
             return base64.b64decode(padded, validate=True)
         case _:

@@ -1,4 +1,7 @@
-"""DECIMALs that DuckDB cannot compute or read as Spark does; they are given and returned as texts."""
+"""DECIMAL arithmetic and parsing as in Spark, which DuckDB cannot do.
+
+Values are passed as strings.
+"""
 
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -12,7 +15,7 @@ _DIGITS_MAX: Final = 38
 
 
 def computed(sign: str, left: str, right: str, precision: int, scale: int) -> str | None:
-    """Return a sum, difference, product, quotient or remainder, rounded half up; None by zero and if it has no room."""
+    """Evaluate an operator, rounded half up; None for division by zero and on overflow."""
     one, other = Decimal(left), Decimal(right)
     if sign in "/%" and not other:
         return None
@@ -39,12 +42,12 @@ def total(values: list[str | None]) -> str:
 
 
 def rounded(value: str, scale: int) -> str | None:
-    """Return a number with as many digits after the point as the scale has, rounded half up."""
+    """Round a number half up to a scale."""
     return _text(Decimal(value), scale, _DIGITS_MAX)
 
 
 def read(text: str, scale: int) -> str | None:
-    """Return the number that a text holds, rounded half up; None if it holds none."""
+    """Parse a number, rounded half up; None if the string is not a number."""
     trimmed = text.strip("".join(map(chr, range(33))))
     if len(trimmed) > _LENGTH_MAX or not _NUMBER.fullmatch(trimmed):
         return None

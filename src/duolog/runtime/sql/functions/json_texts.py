@@ -1,4 +1,4 @@
-"""Functions of texts that hold JSON, as Jackson reads it: numbers keep their digits, what stands behind a value is passed over."""
+"""JSON functions, as Jackson parses it: numbers keep their digits, text after a value is ignored."""
 
 import base64
 import datetime as dt
@@ -14,7 +14,7 @@ from duolog.runtime.sql.functions.numbers import double_text
 from duolog.serde.times import time_text
 
 _MISSING: Final = object()
-"""What an empty text holds."""
+"""Value of an empty string."""
 _SPACE: Final = " \t\n\r"
 _STEP: Final = re.compile(
     r"\.(?P<name>[^.\[]+)|\[(?P<place>[^\]\[\"']+)\]"
@@ -37,10 +37,10 @@ _DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refused)
 
 
 def _parsed(text: str) -> Any:
-    """Return a value, or `_MISSING` of an empty text.
+    """Parse a value; `_MISSING` for an empty string.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the string is not JSON.
     """
     begun = text.lstrip(_SPACE)
     if not begun:
@@ -49,7 +49,7 @@ def _parsed(text: str) -> Any:
         found, end = _DECODER.raw_decode(begun)
     except RecursionError as error:
         raise ValueError("values in values in values") from error
-    # Behind a text, an array or an object stands anything, behind a number only a blank.
+    # Any text may follow a string, array or object; only white space may follow a number.
     joined = begun[end : end + 1]
     if isinstance(found, int | Decimal | None) and joined and _is_joined(found, joined):
         raise ValueError(text)
@@ -104,7 +104,7 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def extract(text: str, path: str) -> str | None:
-    """Return what stands at a path: of a text its characters, of all else its JSON."""
+    """Return the value at a path: strings as their characters, others as JSON."""
     found = _parsed(text)
     for step in _steps(path):
         if isinstance(found, list):
@@ -118,7 +118,7 @@ def extract(text: str, path: str) -> str | None:
 
 
 def is_json(text: str | None) -> bool:
-    """Given a null, which is none."""
+    """Accepts null, which is not JSON."""
     return text is not None and _parsed_or_missing(text) is not _MISSING
 
 
@@ -128,7 +128,7 @@ def array_length(text: str) -> int | None:
 
 
 def array_contains(text: str, value: str) -> bool:
-    """Tell if an array has a value, given as JSON; whole numbers are not those with a point."""
+    """Return true if an array contains a value, given as JSON; 1 and 1.0 are different."""
     found, wanted = _parsed(text), _parsed(value)
     if not isinstance(found, list) or isinstance(wanted, list | dict):
         return False
@@ -136,7 +136,7 @@ def array_contains(text: str, value: str) -> bool:
 
 
 def concat(*texts: str | None) -> str | None:
-    """Given nulls: all is null then, as where a text is no JSON."""
+    """Accepts nulls; the result is null for them, and for strings that are not JSON."""
     values: list[Any] = [_MISSING if text is None else _parsed_or_missing(text) for text in texts]
     if not values or any(value is _MISSING for value in values):
         return None
@@ -156,7 +156,7 @@ def items(text: str) -> list[str] | None:
     if found is _MISSING:
         return None
     if not isinstance(found, list):
-        raise ValueError(text)  # noqa: TRY004 - the text is wrong, and no caller of ours
+        raise ValueError(text)  # noqa: TRY004 - the string is invalid, not the argument's type
     return list(map(_written, found))
 
 
@@ -175,7 +175,7 @@ def records(text: str) -> dict[str, str] | None:
 
 
 def to_json(value: Any, of: str) -> str:
-    """Return a value of a type as JSON; given a null, `null`. Fields of a STRUCT come by their places."""
+    """Encode a value as JSON; accepts null. Fields of a STRUCT are by position."""
     return _json(value, type_written(of))
 
 

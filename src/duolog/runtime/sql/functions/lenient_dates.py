@@ -1,10 +1,10 @@
-"""Dates read as Java's SimpleDateFormat reads them, which is what PARSE_DATE uses.
+"""Parse dates as Java's SimpleDateFormat does, which PARSE_DATE uses.
 
-    2026-02-30     2026-03-02       days and months beyond the last one are those of the next month and year
-    2026-1-2 and   2026-01-02       numbers may have fewer digits, and text after the date is ignored
-    26-1-2         year 26          `yy` is a year near this one
+    2026-02-30     2026-03-02       overflowing days and months continue in the next month and year
+    2026-1-2 and   2026-01-02       numbers may have fewer digits; text after the date is ignored
+    26-1-2         year 26          `yy` is a year near the current one
 
-The calendar is Gregorian at all times. Letters of weeks and zones have no meaning here: `Unsupported`.
+The calendar is always Gregorian. Letters for weeks and zones raise `Unsupported`.
 
 Source: the documentation of java.text.SimpleDateFormat.
 """
@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(
 _KNOWN: Final = "GyMLdDEuHkKhmsSa"
 _LETTERS: Final = frozenset("GyYMLwWDdFEuaHkKhmsSzZX")
 _NAMED: Final = 3
-"""How many letters of a month stand for its name."""
+"""From this number of letters on, a month is a name."""
 _NEAR_YEARS: Final = 80
 _DIGITS_MAX: Final = 18
 _MILLIS: Final = {"H": 3_600_000, "h": 3_600_000, "m": 60_000, "s": 1000, "S": 1}
@@ -42,7 +42,7 @@ _NAMES: Final = {
 
 
 class _Part(NamedTuple):
-    """Letters of a field, or a text that stands as it is."""
+    """Letters of a field, or literal text."""
 
     letters: str
     text: str
@@ -55,11 +55,11 @@ class _Part(NamedTuple):
 
 
 def read_date(text: str, pattern: str) -> dt.date:
-    """Return a date.
+    """Parse a date.
 
     Raises:
-        ValueError: the text does not begin with one, or it has a time of a day.
-        Unsupported: the pattern has letters that have no meaning here.
+        ValueError: the text does not start with a date, or includes a time of day.
+        Unsupported: the pattern has unsupported letters.
     """
     parts = _parts(pattern)
     fields: dict[str, int] = {}
@@ -113,7 +113,7 @@ def _take(text: str, at: int, part: _Part, fields: dict[str, int], *, joined: bo
 
 
 def _near(year: int) -> int:
-    """Return the year of two digits that is at most 80 years before this one, and less than 20 after it."""
+    """Return the year for two digits: at most 80 years before the current one, less than 20 after it."""
     first = dt.datetime.now(dt.UTC).year - _NEAR_YEARS
     return first + (year - first) % 100
 
@@ -134,6 +134,6 @@ def _date(fields: dict[str, int]) -> dt.date:
     first = dt.date(year + month // 12, month % 12 + 1, 1)
     weekday = fields.get("E", fields.get("u"))
     if "d" not in fields and weekday is not None:
-        # The first one of the month.
+        # The first such weekday of the month.
         return first + dt.timedelta(days=(weekday - first.isoweekday()) % 7 + days)
     return first + dt.timedelta(days=fields.get("d", 1) - 1 + days)

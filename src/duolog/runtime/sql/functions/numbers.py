@@ -1,4 +1,4 @@
-"""Functions of numbers, as Java's Math and BigDecimal have them: nothing of a DOUBLE raises an error, NaN and infinity are numbers."""
+"""Numeric functions as in Java's Math and BigDecimal: DOUBLEs raise no errors, but give NaN or infinity."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from typing import Final
 _LONG: Final = 2**63
 _EXACT: Final = Context(prec=10_000)
 _PLACES_MAX: Final = 1100
-"""No DOUBLE and no DECIMAL has a digit farther from the point."""
+"""No DOUBLE or DECIMAL has a digit farther from the decimal point."""
 _BLANKS: Final = "".join(map(chr, range(33)))
 _WORDS: Final = {
     "nan": math.nan,
@@ -34,7 +34,7 @@ _LONGITUDE_MAX: Final = 180
 
 
 def of_double(compute: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of Python's math that gives NaN and infinity where it would raise."""
+    """Wrap a function of Python's math to return NaN and infinity instead of raising."""
 
     def computed(*values: float) -> float:
         try:
@@ -48,9 +48,9 @@ def of_double(compute: Callable[..., float]) -> Callable[..., float]:
 
 
 def cbrt(value: float) -> float:
-    """Return the cube root to the same last bit as Java's, which is fdlibm's.
+    """Return the cube root with exactly the bits of Java's, which is fdlibm's.
 
-    Source: fdlibm `s_cbrt.c`: a fifth of the exponent's bits, one step to 23 bits, and a step of Newton's.
+    Source: fdlibm `s_cbrt.c`: an estimate from the exponent, one step to 23 bits, and one Newton step.
     """
     if value == 0 or not math.isfinite(value):
         return value
@@ -63,7 +63,7 @@ def cbrt(value: float) -> float:
     ratio = root * root / abs(value)
     near = 19 / 35 + ratio * root
     root *= 5 / 14 + (45 / 28) / (near + 99 / 70 + (-864 / 1225) / near)
-    # Cut to 20 bits, and a little greater than the root.
+    # Rounded up to 20 bits, so that it is larger than the root.
     root = _of_bits(((_bits_of(root) >> 32) + 1) << 32)
     square = root * root
     quotient = abs(value) / square
@@ -98,7 +98,7 @@ def divided(one: float, other: float) -> float:
 
 
 def logarithm(base: float, value: float | None = None) -> float:
-    """Return the logarithm to a base, NaN to one of 0 or 1; or the natural one of the only argument."""
+    """Return the logarithm to a base (NaN for base 0 or 1), or the natural one of a single argument."""
     if value is None:
         return _ln(base)
     return math.nan if base in {0, 1} else divided(_ln(value), _ln(base))
@@ -111,7 +111,7 @@ def _ln(value: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
-    """Return a power as Java does; to C, 1 to any power is 1, NaN among them."""
+    """Return a power as Java does; in C, 1 to any power is 1, even NaN."""
     if math.isnan(exponent) or (abs(base) == 1 and math.isinf(exponent)):
         return math.nan
     try:
@@ -125,7 +125,7 @@ def power(base: float, exponent: float) -> float:
 
 
 def rounded(value: float) -> int:
-    """Return the nearest whole number, of two the greater one, as far as a BIGINT goes."""
+    """Round to the nearest whole number, ties up, limited to BIGINT."""
     if math.isnan(value):
         return 0
     if math.isinf(value):
@@ -162,9 +162,11 @@ def _at(value: Decimal, places: int, how: str) -> Decimal:
 
 
 def variance(values: Sequence[float | None]) -> float:
-    """Return the variance of a sample, as the kernel computes it value by value; 0 of less than two values.
+    """Return the sample variance, computed value by value as in the kernel.
 
-    Infinity and NaN come out as they do there, which depends on the order of the values.
+    0 for fewer than 2 values.
+
+    Results with infinity and NaN depend on the order of the values, as there.
 
     Source: Youngs and Cramer, "Some results relevant to choice of sum and sum-of-product algorithms".
     """
@@ -186,7 +188,7 @@ def distance(
     longitude2: float,
     unit: str | None = None,
 ) -> float:
-    """Return how far it is along the surface of the globe, by the haversine formula; given a null unit, kilometres."""
+    """Return the great-circle distance by the haversine formula; the default unit is kilometres."""
     if _greatest(abs(latitude1), abs(latitude2)) > _LATITUDE_MAX:
         raise ValueError(latitude1)
     if _greatest(abs(longitude1), abs(longitude2)) > _LONGITUDE_MAX:
@@ -200,12 +202,12 @@ def distance(
 
 
 def _greatest(one: float, other: float) -> float:
-    """Return the greater one, or NaN if one is, as Java does."""
+    """Return the greater one, or NaN if either is NaN, as Java does."""
     return math.nan if math.isnan(one) or math.isnan(other) else max(one, other)
 
 
 def text_double(text: str) -> float | None:
-    """Return the DOUBLE that a text holds, as Java and Spark read it; None if it holds none."""
+    """Parse a DOUBLE as Java and Spark do; None if the string is not a number."""
     trimmed = text.strip(_BLANKS)
     word = _WORDS.get(trimmed.lower())
     if word is not None:
@@ -216,7 +218,7 @@ def text_double(text: str) -> float | None:
 
 
 def _of_hex(text: str) -> float:
-    """Return a number with hexadecimal digits; one that is too large is infinite."""
+    """Parse a hexadecimal number; infinity on overflow."""
     mantissa, exponent = re.split("[pP]", text.rstrip("dDfF"))
     try:
         return float.fromhex(f"{mantissa}p{exponent}")
@@ -225,7 +227,7 @@ def _of_hex(text: str) -> float:
 
 
 def double_text(value: float) -> str:
-    """Return a DOUBLE as Java writes it.
+    """Format a DOUBLE as Java does.
 
     Example:
         >>> [double_text(value) for value in (15.0, 1.5e7, 1e-5, float("inf"))]

@@ -1,10 +1,10 @@
-r"""Java's regular expressions, as far as Python's say the same.
+r"""Translate Java's regular expressions to Python's, where both agree.
 
     (?<name>…)  \k<name>        (?P<name>…)  (?P=name)          \p{Alpha}  \p{L}… in a class of ASCII's
     \z  \Z                      \Z  (?=\n?\Z)                   \Q…\E      its characters
     (?i) in the middle          (?i:…) to the end of its group  \h         [ \t…]
 
-What has no such meaning raises `Unsupported`. A text is one of code points, as to Java.
+Other syntax raises `Unsupported`. Strings are sequences of code points, as in Java.
 """
 
 import re
@@ -42,11 +42,11 @@ _TOKEN: Final = re.compile(
 
 @lru_cache(1000)
 def compiled(pattern: str) -> re.Pattern[str]:
-    r"""Return a pattern of Java's.
+    r"""Compile a Java pattern.
 
     Raises:
-        re.error: it is broken.
-        Unsupported: a part of it has no meaning here.
+        re.error: it is invalid.
+        Unsupported: it has syntax without an equivalent.
         ValueError: it is too long.
 
     Example:
@@ -59,7 +59,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 class _Translation:
-    """Writes a pattern anew, part by part."""
+    """Translates a pattern token by token."""
 
     def __init__(self, pattern: str) -> None:
         self._made: list[str] = []
@@ -68,9 +68,9 @@ class _Translation:
         self._dot_all = False
         for part in _TOKEN.finditer(pattern):
             if part.group() == "{" and not (self._depth or _TIMES.match(pattern, part.start())):
-                raise re.error("a { begins no repetition")  # To Python, it is a character.
+                raise re.error("a { begins no repetition")  # For Python, it is a character.
             self._made.append(self._of(part))
-        # Flags in the middle of a group hold to its end.
+        # Flags in the middle of a group apply to its end.
         self.text = "".join(self._made) + ")" * self._open[0]
 
     def _of(self, part: re.Match[str]) -> str:  # noqa: PLR0911 - a table of cases
@@ -108,7 +108,7 @@ class _Translation:
         self._depth += {"open": 1, "close": -1}.get(kind or "", 0)
         return text.replace("]", r"\]") if kind == "open" else text
 
-    def _class(self, negated: bool, name: str) -> str:  # noqa: FBT001 - of its token
+    def _class(self, negated: bool, name: str) -> str:  # noqa: FBT001 - taken from the token
         if name not in _CLASSES:
             raise Unsupported(rf"\p{{{name}}}")
         if self._depth:
@@ -138,10 +138,10 @@ class _Translation:
 
 
 def like(text: str, pattern: str, escape: str) -> bool:
-    """Tell if a text is like a pattern.
+    """Return true if a string matches a LIKE pattern.
 
     Raises:
-        ValueError: the escape is followed neither by a sign of the pattern nor by itself.
+        ValueError: the escape is not followed by a wildcard or by itself.
     """
     return _like(pattern, escape).fullmatch(text) is not None
 
@@ -163,7 +163,7 @@ def _like(pattern: str, escape: str) -> re.Pattern[str]:
         else:
             parts[-1] += "." if sign == "_" else re.escape(sign)
     first, *others = parts
-    # Each part is taken where it is found first, so nothing is tried twice.
+    # Each part matches at its first occurrence, so there is no backtracking.
     middle = "".join(f"(?>.*?{part})" for part in others[:-1])
     last = f".*{others[-1]}" if others else ""
     return re.compile(first + middle + last, re.DOTALL)
@@ -197,7 +197,7 @@ def replaced(text: str, pattern: str, by: str) -> str:
 
 
 def _replacement(found: re.Match[str], by: str) -> str:
-    """Return what `$1`, `${name}` and escapes in a replacement stand for."""
+    """Expand `$1`, `${name}` and escapes in a replacement."""
     if "$" not in by and "\\" not in by:
         return by
     made: list[str] = []
@@ -227,7 +227,7 @@ def _replacement(found: re.Match[str], by: str) -> str:
 
 
 def split(text: str, pattern: str) -> list[str]:
-    """Return the parts between what is found, empty ones too; an empty pattern parts all characters."""
+    """Split a string at matches, keeping empty parts; an empty pattern splits into characters."""
     if not pattern:
         return characters(text)
     made: list[str] = []

@@ -1,6 +1,7 @@
-"""The functions by the names that queries call them by, and how they come into a database.
+"""The functions by their names in queries, and their registration in DuckDB.
 
-A database gets a function with the first query that calls it: the first one of all costs 100 ms, for DuckDB asks for numpy then.
+A function is registered by the first query that calls it. The very first registration takes 100 ms,
+because DuckDB imports numpy for it.
 """
 
 import math
@@ -29,14 +30,14 @@ _CALLED: Final = re.compile(rf"\b{PREFIX}\w+(?=\()")
 
 _TEXT: Final = "VARCHAR"
 _DOUBLE: Final = "DOUBLE"
-"""Given as a text: of NaN DuckDB would make a null."""
+"""Passed as a string, because DuckDB would turn NaN into null."""
 _TEXTS: Final = "VARCHAR[]"
 _TEXT_BY_TEXT: Final = "MAP(VARCHAR, VARCHAR)"
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function, and the type of DuckDB that it gives; it takes what it is given."""
+    """A function, and DuckDB's type of its result; parameters are not typed."""
 
     call: Callable[..., Any]
     gives: str
@@ -170,11 +171,11 @@ FUNCTIONS: Final = {
 
 _of_users: Final[dict[str, Function]] = {}
 _there: Final[WeakKeyDictionary[Any, set[str]]] = WeakKeyDictionary()
-"""The functions that are in a database, by its connection: DuckDB itself takes 30 ms to tell."""
+"""Registered functions, by connection: asking DuckDB takes 30 ms."""
 
 
 def ensure_functions(connection: Any, sql: str) -> None:
-    """Bring the functions that a query calls into the database of a connection, if they are not there."""
+    """Register the functions that a query calls, unless they are."""
     known = _there.setdefault(connection, set())
     called_now = {name.removeprefix(PREFIX) for name in _CALLED.findall(sql)}
     for name in sorted(called_now & (FUNCTIONS.keys() | _of_users.keys()) - known):
@@ -190,7 +191,7 @@ def ensure_functions(connection: Any, sql: str) -> None:
 
 
 def ensure_known(name: str, function: Function) -> None:
-    """Make a function of a user's known by a name, which means the same as long as the process lives."""
+    """Add a user-defined function under a name, which keeps its meaning in this process."""
     _of_users.setdefault(name, function)
 
 
@@ -199,7 +200,7 @@ def _function(name: str) -> Function:
 
 
 def _guarded(function: Function) -> Callable[..., Any]:
-    """Return a function that gives null where it fails, and, unless it takes them, where an argument is null."""
+    """Wrap a function to return null for exceptions and, unless it accepts them, for nulls."""
     call, strict, of_double = function.call, not function.takes_nulls, function.gives == _DOUBLE
 
     def guarded(*args: Any) -> Any:
@@ -210,13 +211,13 @@ def _guarded(function: Function) -> Callable[..., Any]:
             return repr(float(found)) if found is not None and of_double else found
         except Unsupported:
             raise
-        except Exception:  # noqa: BLE001 - what fails is null, whatever it raises
+        except Exception:  # noqa: BLE001 - any exception gives null
             return None
 
     return guarded
 
 
 def called(name: str, args: Sequence[str]) -> str:
-    """Return a call as SQL of DuckDB."""
+    """Return a call in DuckDB's SQL."""
     call = f"{PREFIX}{name}({', '.join(args)})"
     return f"CAST({call} AS DOUBLE)" if _function(name).gives == _DOUBLE else call

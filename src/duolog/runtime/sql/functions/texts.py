@@ -1,4 +1,4 @@
-"""Functions of texts and bytes; a text has as many characters as it has units of UTF-16, as in Java."""
+"""String and bytes functions; string lengths count UTF-16 units, as in Java."""
 
 import re
 import unicodedata
@@ -12,13 +12,13 @@ Sequence = TypeVar("Sequence", str, bytes)
 _ESCAPES: Final = re.compile(r"(\\u[0-9a-fA-F]{4})+")
 _TRIMMED: Final = "".join(map(chr, range(33)))
 _NO_SPACE: Final = "\x85\xa0\u2007\u202f"
-"""White space to Python, and none to Java."""
+"""White space in Python, but not in Java."""
 _MASKS: Final = ("X", "x", "n", "-")
 _KINDS: Final = {"Lu": 0, "Ll": 1, "Nd": 2}
 
 
 def units(text: str) -> str:
-    """Return a text with a character for each unit of UTF-16.
+    """Return a string with one character per UTF-16 unit.
 
     Example:
         >>> len(units("a😀"))
@@ -33,7 +33,7 @@ def units(text: str) -> str:
 
 
 def whole(units: str) -> str:
-    """Return the text of units; half of a pair is a question mark."""
+    """Convert UTF-16 units to a string; unpaired surrogates become question marks."""
     if units.isascii():
         return units
     joined = units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -53,7 +53,7 @@ def bytes_substring(data: bytes, position: int, size: int | None = None) -> byte
 
 
 def _part(given: Sequence, position: int, size: int | None) -> Sequence:
-    """Return what stands from a position on, counted from 1, or from the end if it is negative."""
+    """Return the part from a position on, counted from 1, or from the end if negative."""
     most = len(given)
     start = max(most + position, 0) if position < 0 else max(min(position - 1, most), 0)
     return given[start:] if size is None else given[start : max(start + size, start)]
@@ -90,7 +90,7 @@ def _padding(given: int, size: int, padding: Sequence) -> Sequence | None:
 
 
 def ensure_length(length: int) -> None:
-    """Raise a ValueError if a value would be larger than one call may make."""
+    """Raise a ValueError if a value would exceed the size limit of one call."""
     if length > LENGTH_MAX:
         raise ValueError(length)
 
@@ -108,7 +108,7 @@ def trim(text: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return each word with its first letter in upper case and the others in lower."""
+    """Return each word with its first letter in upper case and the others in lower case."""
     made: list[str] = []
     starts = True
     for character in text.lower():
@@ -144,12 +144,15 @@ def bytes_parts(data: bytes, separator: bytes) -> list[bytes]:
 
 
 def bytes_join(separator: bytes | None, *some: bytes | None) -> bytes | None:
-    """Given nulls: a null part is left out."""
+    """Accepts nulls: null parts are left out."""
     return None if separator is None else separator.join(one for one in some if one is not None)
 
 
 def entries(text: str, between: str, inside: str) -> dict[str, str] | None:
-    """Return the entries of a text by key, the last one of a key; what is no entry is left out."""
+    """Split a string into entries by key.
+
+    The last one of a key counts, invalid ones are left out.
+    """
     if not between or not inside:
         return None
     pairs = (entry.split(inside) for entry in text.split(between))
@@ -157,7 +160,7 @@ def entries(text: str, between: str, inside: str) -> dict[str, str] | None:
 
 
 def position(text: str | None, part: str | None, start: int, occurrence: int) -> int:
-    """Given null texts, which have and are no parts. From 1; from a negative start backwards; 0 is nowhere."""
+    """Return a position from 1, or 0; a negative start searches backwards. Accepts null strings."""
     if text is None or part is None or start == 0 or occurrence < 1:
         return 0
     value, wanted = units(text), units(part)
@@ -190,9 +193,9 @@ def of_escapes(text: str) -> str | None:
 
 
 def masking(which: str) -> Callable[..., str | None]:
-    r"""Return MASK's and its kin: LEFT and RIGHT hide so many characters, KEEP_LEFT and KEEP_RIGHT all but so many.
+    r"""Return MASK or a variant: LEFT and RIGHT hide `count` characters, KEEP_… all others.
 
-    Given nulls: a mask that is null leaves its kind as it is.
+    Accepts nulls: a null mask leaves characters of its kind unchanged.
 
     Example:
         >>> masking("KEEP_LEFT")("Ab-1", 1), masking("LEFT")("Ab-1", 1, None, None, None, None)

@@ -1,7 +1,7 @@
-"""Fields of a date and a time as a pattern has read them, and what they stand for; Java's smart way to resolve them.
+"""Resolve the fields of a parsed date and time, as Java's smart resolver does.
 
-A day that its month has not is the month's last one; 24:00 is the beginning of the next day. Years that Python's dates lack are moved
-by whole times of 400, after which the calendar repeats, weekdays and all.
+Days after the end of a month become its last day; 24:00 is the start of the next day. Years outside
+of Python's range are shifted by multiples of 400, the period of the calendar including weekdays.
 """
 
 import calendar
@@ -23,22 +23,22 @@ _SECOND: Final = 1_000_000_000
 _ERA_YEARS: Final = 400
 _ERA_DAYS: Final = 146_097
 _YEARS: Final = (4, 9990)
-"""Years that are far enough from the first and the last one of Python's."""
+"""Years with enough distance to the limits of Python's dates."""
 _DAYS: Final = (-719_100, 2_932_800)
-"""Days since 1970 that are so, in any zone."""
+"""The same in days since 1970, in any zone."""
 _EPOCH_NUMBER: Final = 40_587
-"""The modified Julian day of 1 January 1970."""
+"""Modified Julian day of 1 January 1970."""
 
 
 def ensure_within(fields: Fields) -> None:
-    """Raise ValueError if a field has a value that it cannot have."""
+    """Raise ValueError if a field is out of range."""
     for name, (least, most) in _BOUNDS.items():
         if not least <= fields.get(name, least) <= most:
             raise ValueError(name)
 
 
 def moved(fields: Fields) -> tuple[Fields, int]:
-    """Return fields whose year is one of Python's, and how many days they are apart from those given."""
+    """Return the fields with a year in Python's range, and the days by which they were shifted."""
     ensure_within(fields)
     year = year_of(fields)
     if year is None:
@@ -53,13 +53,13 @@ def moved(fields: Fields) -> tuple[Fields, int]:
 
 
 def near(days: int) -> tuple[int, int]:
-    """Return the years, and the days since 1970 without them, of a day that Python's dates may lack."""
+    """Return years, and remaining days since 1970, of a day that may be outside of Python's range."""
     eras = _eras(days, _DAYS, _ERA_DAYS)
     return eras * _ERA_YEARS, days - eras * _ERA_DAYS
 
 
 def _eras(value: int, bounds: tuple[int, int], size: int) -> int:
-    """Return how many eras a value is away from its bounds: the least that brings it inside."""
+    """Return the minimal number of eras by which a value has to be shifted into its bounds."""
     least, most = bounds
     if value < least:
         return (value - least) // size
@@ -67,10 +67,10 @@ def _eras(value: int, bounds: tuple[int, int], size: int) -> int:
 
 
 def resolved_date(fields: Fields) -> dt.date | None:
-    """Return the date that fields say in whole, or None.
+    """Return the date of the fields, or None if it is incomplete.
 
     Raises:
-        ValueError: they say none, or contradict each other.
+        ValueError: the fields are invalid or contradict each other.
     """
     ensure_within(fields)
     said = set(_dates(fields))
@@ -84,7 +84,7 @@ def resolved_date(fields: Fields) -> dt.date | None:
 
 
 def _dates(fields: Fields) -> Iterator[dt.date]:
-    """Yield the date that each group of fields says in whole."""
+    """Yield the date of each complete group of fields."""
     if "modified_julian_day" in fields:
         yield dt.date(1970, 1, 1) + dt.timedelta(days=fields["modified_julian_day"] - _EPOCH_NUMBER)
     year, weekday = year_of(fields), _weekday(fields)
@@ -108,20 +108,20 @@ def _dates(fields: Fields) -> Iterator[dt.date]:
 
 
 def _of_week(year: int, week: int, weekday: int) -> dt.date:
-    """Return a day of a week of Locale.US; a week that the year lacks is its last one."""
+    """Return a day of a week in Locale.US; after a year's last week, that is used."""
     first, following = (_first_sunday(one) for one in (year, year + 1))
     week = min(week, (following - first).days // 7)
     return first + dt.timedelta(days=7 * (week - 1) + weekday % 7)
 
 
 def _first_sunday(year: int) -> dt.date:
-    """Return the first day of the week that has 1 January."""
+    """Return the first day of the week of 1 January."""
     first = dt.date(year, 1, 1)
     return first - dt.timedelta(days=first.isoweekday() % 7)
 
 
 def _weekday(fields: Fields) -> int | None:
-    """Return the day of a week that fields say, Monday is 1."""
+    """Return the weekday of the fields; Monday is 1."""
     said = {fields[name] for name in ("weekday",) if name in fields}
     said |= {(fields[name] - 2) % 7 + 1 for name in ("local_weekday",) if name in fields}
     if len(said) > 1:
@@ -130,10 +130,10 @@ def _weekday(fields: Fields) -> int | None:
 
 
 def year_of(fields: Fields) -> int | None:
-    """Return the year that fields say.
+    """Return the year of the fields.
 
     Raises:
-        ValueError: they say several.
+        ValueError: they have several.
     """
     of_era = _one_of(fields, "year_of_era", "short_year_of_era")
     if of_era is not None and fields.get("era") == 0:
@@ -148,7 +148,7 @@ _OF_YEARS: Final = ("year", "short_year", "year_of_era", "short_year_of_era", "e
 
 
 def _one_of(fields: Fields, name: str, short: str) -> int | None:
-    """Return a year that is given in whole or by its last two digits."""
+    """Return a year given in full or by its last two digits."""
     said = {fields[name]} if name in fields else set()
     said |= {_CENTURY + fields[short]} if short in fields else set()
     if len(said) > 1:
@@ -162,16 +162,16 @@ _OF_TIMES: Final = frozenset(
 
 
 def resolved_nanos(fields: Fields) -> int:
-    """Return the nanoseconds of a day that fields say; what they lack is 0.
+    """Return the nanoseconds of the day; missing fields are 0.
 
     Raises:
-        ValueError: they say none.
+        ValueError: the fields are invalid.
     """
     ensure_within(fields)
     if "nano_of_day" in fields or "milli_of_day" in fields:
         return fields.get("nano_of_day", fields.get("milli_of_day", 0) * 1_000_000)
     if fields.keys() & _OF_TIMES == {"half"}:
-        # In the middle of the half of the day, as nothing else is said.
+        # Only AM or PM is given: the middle of that half-day.
         return (fields["half"] * 12 + 6) * 3600 * _SECOND
     hour = _hour(fields)
     rest = fields.get("minute", 0) * 60 + fields.get("second", 0)

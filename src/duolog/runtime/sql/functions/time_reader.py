@@ -1,4 +1,4 @@
-"""Reads a text by the parts of a pattern, as Java's DateTimeFormatter does."""
+"""Parse text by the parts of a pattern, as Java's DateTimeFormatter does."""
 
 import datetime as dt
 import re
@@ -44,10 +44,10 @@ _SHORT: Final = {
 def read(
     parts: Sequence[Part], text: str, *, any_case: bool = True
 ) -> tuple[Fields, dt.tzinfo | None]:
-    """Return the fields that a text says, and the zone.
+    """Return the fields and the zone of a text.
 
     Raises:
-        ValueError: it is not of the pattern.
+        ValueError: it does not match the pattern.
     """
     reader = _Reader(text, any_case)
     if reader.take(parts, 0) != len(text):

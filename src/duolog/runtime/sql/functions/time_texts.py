@@ -1,7 +1,7 @@
-"""Dates, times of a day and timestamps as texts in patterns of Java's DateTimeFormatter, and read from them.
+"""Format and parse dates, times and timestamps by patterns of Java's DateTimeFormatter.
 
-When read, upper and lower case are the same, and what the pattern lacks is that of 1970-01-01 00:00:00. A timestamp is one
-in UTC without a zone; a time of a day is milliseconds.
+Parsing ignores case, and takes missing fields from 1970-01-01 00:00:00. Timestamps are in UTC and
+have no zone; times of day are milliseconds.
 """
 
 import datetime as dt
@@ -47,7 +47,7 @@ __all__ = [
     "timestamp_text",
 ]
 
-_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of UTC, as timestamps are here
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps here are in UTC without a zone
 _DAY_ONE: Final = dt.date(1970, 1, 1)
 _DAY_MS: Final = 86_400_000
 _NANOS: Final = 1_000_000
@@ -87,7 +87,7 @@ def millis_text(millis: int, pattern: str, zone_name: str = "UTC") -> str:
 
 
 def text_days(text: str, pattern: str) -> int:
-    """Return days since 1970; the pattern must say the whole date, and case counts."""
+    """Return days since 1970; the pattern must give the whole date, and case matters."""
     found, _ = read(parts_of(pattern), text, any_case=False)
     fields, apart = moved(found)
     whole = resolved_date(fields)
@@ -102,7 +102,7 @@ def text_time(text: str, pattern: str) -> int:
 
 
 def text_timestamp(text: str, pattern: str, zone_name: str = "UTC") -> dt.datetime:
-    """Return a time in UTC; the zone is that of the text, else the one given."""
+    """Return a timestamp in UTC; the zone is that of the text, or else the one given."""
     return _EPOCH + dt.timedelta(milliseconds=text_millis(text, pattern, zone_name))
 
 
@@ -133,9 +133,9 @@ def _date(found: Fields) -> dt.date:
 
 def _of_date(value: dt.date, years: int = 0) -> Fields:
     year = value.year + years
-    # The year before the year 1 is the year 0, which is the first one of the era before.
+    # The year before year 1 is year 0, the first one of the previous era.
     of_era = year if year > 0 else 1 - year
-    # Of Locale.US: weeks begin on Sunday, and the first one has 1 January.
+    # Locale.US: weeks start on Sunday, and the first week contains 1 January.
     sunday_based = value.isoweekday() % 7
     first_of_year = (sunday_based - value.timetuple().tm_yday + 1) % 7
     is_next = value.month == 12 and value.day + 6 - sunday_based > 31
@@ -180,11 +180,11 @@ def _of_time(nanos: int) -> Fields:
 
 
 def _written(parts: Sequence[Part], fields: Fields, place: tuple[dt.datetime, str] | None) -> str:
-    """Return the text of fields.
+    """Format fields.
 
     Raises:
-        KeyError: the pattern asks for a field that is not there.
-        ValueError: it has more digits than the pattern.
+        KeyError: a field of the pattern is missing.
+        ValueError: a field has more digits than the pattern.
     """
     made: list[str] = []
     for part in parts:
@@ -227,10 +227,10 @@ def _padded(text: str, width: int) -> str:
 
 
 def _in_words(part: Unknown, fields: Fields, place: tuple[dt.datetime, str] | None) -> str:
-    """Return the time of a day in words, or the long name of UTC.
+    """Return the day period, or the long name of UTC.
 
     Raises:
-        KeyError: there is no time, or no zone.
+        KeyError: time or zone is missing.
         Unsupported: it is another zone.
     """
     if part.of == "time":
@@ -243,7 +243,7 @@ def _in_words(part: Unknown, fields: Fields, place: tuple[dt.datetime, str] | No
 
 
 def _day_period(letters: str, fields: Fields) -> str:
-    """Return the time of a day in words."""
+    """Return the day period in words."""
     hour = fields["hour"]
     if hour % 12 == 0 and fields["minute"] == 0:
         narrow = len(letters) == _NARROW
@@ -252,7 +252,10 @@ def _day_period(letters: str, fields: Fields) -> str:
 
 
 def _abbreviated(at: dt.datetime) -> str:
-    """Return the short name of a zone; as in Java, that of today's standard time for times before there were zones."""
+    """Return the short name of a zone.
+
+    Before zones existed, that of today's standard time, as in Java.
+    """
     told = at.tzname() or ""
     if told != "LMT" or at.tzinfo is None:
         return told

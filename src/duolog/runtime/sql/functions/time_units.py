@@ -1,4 +1,4 @@
-"""Dates, times of a day and timestamps, moved by a number of units that are named: DAY, DAYS, …, as Java's ChronoUnit names them."""
+"""Add units such as DAY or DAYS (Java's ChronoUnit) to dates, times and timestamps."""
 
 import calendar
 import datetime as dt
@@ -14,7 +14,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 
 
 def added_to_date(unit: str, count: int, value: dt.date) -> dt.date:
-    """Return a date that is so much later; what is left of a day is cut off, towards 1970."""
+    """Add to a date; a remainder of a day is cut off, towards 1970."""
     name = _plural(unit)
     if name in _MILLIS:
         days = (value - _EPOCH).days * _DAY_MS + _MILLIS[name] * count
@@ -23,7 +23,10 @@ def added_to_date(unit: str, count: int, value: dt.date) -> dt.date:
 
 
 def added_to_time(unit: str, count: int, value: int) -> int:
-    """Return a time of a day, in milliseconds; beyond midnight it begins anew, and longer units change nothing."""
+    """Add to a time of day, in milliseconds; wraps at midnight.
+
+    Units longer than hours have no effect.
+    """
     name = _plural(unit)
     if name not in _MILLIS and name != "WEEKS" and name not in _MONTHS:
         raise ValueError(unit)

@@ -1,4 +1,4 @@
-"""Parts of URLs, as Java's URI reads them: what a URL does not have is null, and what is none raises ValueError."""
+"""Parts of URLs, as Java's URI parses them: missing parts are null, invalid URLs raise ValueError."""
 
 import re
 from functools import lru_cache
@@ -18,7 +18,7 @@ _SERVER: Final = re.compile(
 
 
 class Uri(NamedTuple):
-    """What a URL is made of, as it is written."""
+    """Parts of a URL, not decoded."""
 
     scheme: str | None
     host: str | None
@@ -30,7 +30,7 @@ class Uri(NamedTuple):
 
 @lru_cache(1000)
 def uri(text: str) -> Uri:
-    """Return the parts of a URL.
+    """Parse a URL.
 
     Example:
         >>> uri("http://me@a.b:80/c?d#e")
@@ -70,7 +70,7 @@ def _scheme(text: str) -> tuple[str | None, str]:
 
 
 def _server(authority: str) -> tuple[str | None, int | None]:
-    """Return host and port; what is no name of a host is one of a registry, which has neither."""
+    """Return host and port; None for an authority without a valid host name, as in Java."""
     found = _SERVER.fullmatch(authority)
     if found is None:
         return None, None
@@ -112,7 +112,7 @@ def fragment(url: str) -> str | None:
 
 
 def parameter(url: str, name: str) -> str | None:
-    """Return the value of a parameter, both decoded; a plus is a plus."""
+    """Return the value of a parameter, both decoded; a plus stays a plus."""
     for one in (uri(url).query or "").split("&"):
         key, given, value = one.partition("=")
         if unquote(key) == name and uri(url).query is not None:

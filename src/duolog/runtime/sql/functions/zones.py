@@ -1,4 +1,4 @@
-"""Time zones as Java's ZoneId names them: Z, +05:30, UTC+2, Europe/Paris."""
+"""Time zones by Java's ZoneId names: Z, +05:30, UTC+2, Europe/Paris."""
 
 import datetime as dt
 import re
@@ -17,7 +17,7 @@ def zone(name: str) -> dt.tzinfo:
     """Return a zone.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no such zone.
     """
     if name in {"Z", "UTC", "GMT", "UT"}:
         return dt.timezone(dt.timedelta(0), name)
@@ -45,5 +45,5 @@ def _away(found: re.Match[str]) -> dt.timezone:
 
 
 def converted(at: dt.datetime, given: str, wanted: str) -> dt.datetime:
-    """Return what the clock in zone `wanted` shows when that in zone `given` shows a time."""
+    """Convert a local time in zone `given` to the local time in zone `wanted`."""
     return at.replace(tzinfo=zone(given)).astimezone(zone(wanted)).replace(tzinfo=None)

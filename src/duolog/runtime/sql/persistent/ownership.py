@@ -1,10 +1,11 @@
-"""Which engine runs the queries of a service: one at a time, as the broker's groups say.
+"""Elect the engine that runs the queries of a service, by a consumer group.
 
-The owner is the member of group `duolog-ksql-<service id>` that has the command topic's partition. A second engine is told who it is. An
-owner that dies is out after the group's session timeout; one that stops leaves at once. The assignment is cooperative: whoever comes takes
-nothing away.
+The owner is the member of group `duolog-ksql-<service id>` to which the command topic's partition
+is assigned. A second engine gets its name. A crashed owner leaves after the group's session
+timeout, a stopped one at once. The assignment is cooperative, so a new member does not take the
+partition away.
 
-Threads: one of ours keeps the membership alive.
+Threads: one, which keeps the membership alive.
 """
 
 import os
@@ -30,13 +31,13 @@ _LEAVE_S: Final = 3.0
 
 
 class Ownership:
-    """The right to run the queries of a service; of one that was closed or lost another is made.
+    """The right to run the queries of a service; create a new one after it was closed or lost.
 
     Args:
         bootstrap: the cluster's servers.
-        service_id: whose queries.
+        service_id: the service.
         topic: the command topic, which exists.
-        lost: called, by a thread of ours, when the broker has given the right to another.
+        lost: called by the thread when the broker has assigned the partition to another engine.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Ownership:
         self._thread: threading.Thread | None = None
 
     def give_up(self) -> None:
-        """Let `acquire` wait no longer."""
+        """Abort `acquire`."""
         self._closing.set()
 
     @property
@@ -61,10 +62,10 @@ class Ownership:
         return self._owned.is_set()
 
     def acquire(self) -> None:
-        """Become the owner; waits for one that has died to be told so.
+        """Become the owner; waits for the session timeout of a crashed owner.
 
         Raises:
-            ServiceInUse: another engine is the owner, and alive.
+            ServiceInUse: another engine is the owner and is running.
             KafkaError: the broker does not answer.
         """
         if self.owned:
@@ -85,11 +86,11 @@ class Ownership:
             raise ServiceInUse(self._service_id, "")
 
     def close(self) -> None:
-        """Give the right back. Does nothing when closed."""
+        """Release ownership. Does nothing if closed."""
         self._closing.set()
         thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
-            # Without a broker a client may wait for long to say that it leaves.
+            # Without a broker, a client may wait long to leave its group.
             thread.join(_LEAVE_S)
 
     def _run(self) -> None:
@@ -111,7 +112,7 @@ class Ownership:
         )
         try:
             while not self._closing.is_set():
-                # Its records are read elsewhere: this one only stays a member.
+                # The records are read elsewhere; this consumer only stays a member.
                 if (message := consumer.poll(_POLL_S)) is not None and message.error() is None:
                     consumer.pause([TopicPartition(self._topic, 0)])
         finally:
@@ -133,13 +134,13 @@ class Ownership:
                 self._lost()
 
     def _owner(self) -> str:
-        """Return the name of the owner that is not this one; empty where there is none."""
+        """Return the name of another owner; empty if there is none."""
         owner = owner_of(self._bootstrap, self._service_id)
         return "" if owner == self.name else owner
 
 
 def owner_of(bootstrap: str, service_id: str) -> str:
-    """Return the name of the engine that runs the queries of a service; empty where there is none.
+    """Return the name of the engine that runs the queries of a service; empty if there is none.
 
     Raises:
         KafkaError: the broker does not answer.
@@ -170,7 +171,7 @@ def _told(owner: str) -> str:
 
 
 def _lives_here(owner: str) -> bool:
-    """Tell if an owner is a process of this machine that runs; of others nothing is known."""
+    """Return true if an owner is a running process on this machine."""
     host, _, rest = owner.partition("/")
     number = rest.partition("/")[0]
     if host != socket.gethostname() or not number.isdigit():

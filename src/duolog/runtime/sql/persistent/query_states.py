@@ -1,12 +1,12 @@
-"""The states of a service's queries, told by the engine that runs them to those that do not.
+"""Publish the states of a service's queries to engines that do not run them.
 
     topic _duolog-ksql-<service id>_query_states, compacted, one partition
     key CSAS_LATE_0     {"owner": "host/4711/1", "state": "ERROR", "error": "…"}
 
-Written as states change, which is rarely; read when somebody asks. What was written by an engine that is not the owner any
-more says nothing: its queries do not run.
+Written when states change; read on demand. Records of an engine that is no longer the owner are
+ignored, because its queries do not run.
 
-Thread rule: `QueryStates` one thread at a time; `read_states` any.
+Threads: `QueryStates` one at a time; `read_states` any.
 """
 
 import json
@@ -34,7 +34,7 @@ _PRODUCER: Final = {"linger.ms": 0, "message.timeout.ms": 30_000, "log_level": 0
 
 
 def states_topic_of(service_id: str) -> str:
-    """Return the name of the topic with a service's states.
+    """Return the topic of a service's query states.
 
     Example:
         >>> states_topic_of("flights")
@@ -44,7 +44,7 @@ def states_topic_of(service_id: str) -> str:
 
 
 class QueryStates:
-    """Tells the states of queries in the name of one owner."""
+    """Publishes the states of queries for one owner."""
 
     def __init__(self, bootstrap: str, service_id: str, owner: str) -> None:
         self._bootstrap = bootstrap
@@ -54,7 +54,7 @@ class QueryStates:
         self._producer: Producer | None = None
 
     def tell(self, queries: Iterable[LiveQuery]) -> None:
-        """Write what has changed; without a broker nothing is told, until the next change.
+        """Write changed states; without a broker, they are written with the next change.
 
         Raises:
             KafkaError: the broker refuses the topic.
@@ -74,7 +74,7 @@ class QueryStates:
         self._told = now
 
     def close(self) -> None:
-        """Send what is still to be sent. Does nothing when closed."""
+        """Flush pending records. Does nothing if closed."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.flush(_FLUSH_S)
@@ -90,7 +90,10 @@ class QueryStates:
 def followed(
     bootstrap: str, service_id: str, wanted: Mapping[str, DesiredQuery]
 ) -> list[LiveQuery]:
-    """Return queries as who runs them has told of them; UNRESPONSIVE where nobody runs them."""
+    """Return queries with the states that their owner has published.
+
+    UNRESPONSIVE without an owner.
+    """
     if not wanted:
         return []
     owner = _owner(bootstrap, service_id)
@@ -112,7 +115,7 @@ def _owner(bootstrap: str, service_id: str) -> str:
 
 
 def read_states(bootstrap: str, service_id: str, owner: str) -> dict[str, LiveQuery]:
-    """Return what an owner has told, by the ids of queries; nothing where that cannot be read."""
+    """Return the states that an owner has published, by query id; empty if they cannot be read."""
     try:
         with _States(states_topic_of(service_id), {"bootstrap.servers": bootstrap}) as states:
             states.catch_up(_READ_S)
@@ -139,7 +142,7 @@ class _States(TopicReader):
             live = LiveQuery(query_id, told["state"], str(told["error"]))
             self._found[query_id] = (str(told["owner"]), live)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            # Anybody can write to the topic; what is no state says nothing of the query.
+            # Any client can write to the topic; ignore records that are not states.
             logger.debug("ignored a state of query %s: %r", query_id, error)
 
     def of(self, owner: str) -> dict[str, LiveQuery]:

@@ -1,17 +1,17 @@
-"""Keeps persistent queries running: what is wanted is started, what is not is stopped, what has failed starts again.
+"""Keep persistent queries running: start desired ones, stop others, restart failed ones.
 
-    wanted ─▶ starting ─▶ running ─▶ (failed) ─▶ pause ─▶ starting …
+    desired ─▶ starting ─▶ running ─▶ (failed) ─▶ pause ─▶ starting …
        └─▶ paused
 
-The pauses grow from one failure to the next and begin anew once a query has run for a while. A query that fails is no matter of any
-other. Pauses and their settings are ksqlDB's (`ksql.query.retry.backoff.*`).
+- Pauses grow with each failure, and start again from the first once a query has run for a while.
+  Their settings are
+  ksqlDB's (`ksql.query.retry.backoff.*`). A failed query does not affect the others.
+- A query that CREATE OR REPLACE replaces keeps running while its replacement starts and rebuilds
+  state. The replacement
+  stops it when it has caught up. If the replacement does not start, the old query continues.
+- Several queries start concurrently: a start mostly waits for the broker and for Spark.
 
-A query that CREATE OR REPLACE puts in the place of another starts while that one runs: it rebuilds what it cannot keep, and its
-start ends the other one when it has caught up. If it does not start, the other one goes on where it still runs.
-
-Several start side by side: each waits for the broker and for Spark most of the time.
-
-Threads: one of ours decides, and stops; a few start, one query each. `want` and what asks may be called from any thread.
+Threads: one makes decisions and stops queries; a few start queries. Any thread may call `want` and the getters.
 """
 
 import contextlib
@@ -38,11 +38,11 @@ _LOOK_S: Final = 0.1
 _STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
 _WELL_AFTER_S: Final = 60.0
-"""Who runs for so long has got over its failures."""
+"""After running for this long, a query's failures are reset."""
 
 
 class ManagedQuery(Protocol):
-    """A started query, as `duolog.engine` gives it."""
+    """A started query of `duolog.engine`."""
 
     @property
     def state(self) -> str: ...
@@ -54,10 +54,10 @@ class ManagedQuery(Protocol):
 
 
 class Starter(Protocol):
-    """Starts queries, and forgets what they kept. Threads: any."""
+    """Starts queries, and deletes their checkpoints. Threads: any."""
 
     def start(self, wanted: DesiredQuery) -> ManagedQuery:
-        """Start a query; one that replaces another stops that, which may run, when it takes its place.
+        """Start a query; a replacement stops the running query when it takes over.
 
         Raises DuologError.
         """
@@ -68,13 +68,13 @@ class Starter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """How long a failed query waits, in seconds: each time twice as long, up to `longest_s`."""
+    """Pause before a restart, in seconds: doubles with each failure, up to `longest_s`."""
 
     first_s: float = 15.0
     longest_s: float = 900.0
 
     def after(self, failures: int) -> float:
-        """Return the pause behind so many failures in a row.
+        """Return the pause after a number of consecutive failures.
 
         Example:
             >>> [Pauses().after(failures) for failures in (1, 2, 3, 9)]
@@ -85,13 +85,13 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """A query at a moment: its state, and its last error, which stays until it has run well for a while."""
+    """Current state of a query, and its last error, which is kept until the query has run for a while."""
 
     id: str
     state: LiveState
     error: str = ""
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     progress: "Progress | None" = None
 
 
@@ -101,21 +101,22 @@ class _Life:
     starting: "Future[ManagedQuery] | None" = None
     running: ManagedQuery | None = None
     is_replaced: bool = False
-    """Whether what runs is the one before, until what is wanted has taken its place."""
+    """True if the running query is the old one that the desired one will replace."""
     error: str = ""
     failures: int = 0
     started_at: float = 0.0
     due_at: float = 0.0
-    """When it may start again."""
+    """Time of the next start."""
 
 
 class QuerySupervisor:
-    """Starts and stops queries until what runs is what is wanted.
+    """Starts and stops queries until the running ones are the desired ones.
 
     Args:
         starter: starts them.
-        pauses: how long a failed one waits.
-        each_look: called by the keeper's thread about ten times a second, such as to read what others have written.
+        pauses: pauses before restarts.
+        each_look: called by the supervisor's thread about ten times a second, for example to follow
+            other engines.
     """
 
     def __init__(
@@ -135,7 +136,10 @@ class QuerySupervisor:
         self._starts = ThreadPoolExecutor(_STARTS_AT_ONCE, "duolog-sql-start")
 
     def start(self, ended: Iterable[str] = ()) -> None:
-        """Begin to keep; checkpoints are forgotten of queries that have `ended` while nobody looked."""
+        """Start the supervisor.
+
+        First delete the checkpoints of queries that have `ended` meanwhile.
+        """
         assert self._thread is None, "it keeps already"
         for checkpoint in ended:
             self._starter.forget(checkpoint)
@@ -143,13 +147,13 @@ class QuerySupervisor:
         self._thread.start()
 
     def want(self, queries: Mapping[str, DesiredQuery]) -> None:
-        """Say which queries are to run from now on, by their ids."""
+        """Set the queries that should run, by id."""
         with self._changed:
             self._wanted = dict(queries)
             self._changed.notify_all()
 
     def live(self, query_id: str, *, with_progress: bool = False) -> LiveQuery | None:
-        """Return a query as it is now; None where it is not known. Its progress asks the broker."""
+        """Return the current state of a query; None if it is unknown. Progress asks the broker."""
         with self._changed:
             life = self._lives.get(query_id)
             if life is None:
@@ -159,14 +163,14 @@ class QuerySupervisor:
         return _told(query_id, life, with_progress=with_progress)
 
     def live_all(self, *, with_progress: bool = False) -> list[LiveQuery]:
-        """Return all queries that are wanted, as they are now, in the order in which they were begun."""
+        """Return the current states of all desired queries, in the order of their start."""
         with self._changed:
             ids = list(self._wanted)
         found = (self.live(one, with_progress=with_progress) for one in ids)
         return [live for live in found if live is not None]
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait for something that the keeper brings about; tell whether it came."""
+        """Wait for a condition that the supervisor brings about; return false after the timeout."""
         deadline = time.monotonic() + timeout_s
         while not done():
             with self._changed:
@@ -177,27 +181,27 @@ class QuerySupervisor:
         return True
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until each query that is wanted runs, is paused or has failed, and no other one is left."""
+        """Wait until each desired query is running, paused or failed, and no others are left."""
         return self.wait_until(self._is_settled, timeout_s)
 
     def wait_gone(self, query_ids: Iterable[str], timeout_s: float) -> bool:
-        """Wait until nothing of these queries runs."""
+        """Wait until these queries have stopped."""
         ids = set(query_ids)
         return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
 
     def give_up(self) -> None:
-        """Start no query any more, and warn of none that does not start."""
+        """Start no more queries, and do not log failed starts."""
         self._closing.set()
 
     def close(self) -> None:
-        """Stop all queries; their states stay. Does nothing when closed."""
+        """Stop all queries; their state stays. Does nothing if closed."""
         self._closing.set()
         with self._changed:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
         self._starts.shutdown(wait=False, cancel_futures=True)
-        # Side by side: each waits for what it has begun.
+        # Concurrently, because each stop waits.
         with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
             list(stops.map(_stop, self._lives.values()))
         self._lives.clear()
@@ -216,7 +220,7 @@ class QuerySupervisor:
             try:
                 self._each_look()
                 self._look()
-            except Exception:  # whoever keeps queries must not end by one of them
+            except Exception:  # an error of one query must not stop the supervisor
                 logger.exception("cannot look after queries")
             with self._changed:
                 self._changed.notify_all()
@@ -243,12 +247,12 @@ class QuerySupervisor:
             self._bring_on(life, one)
 
     def _is_gone(self, query_id: str, wanted: Mapping[str, DesiredQuery]) -> bool:
-        """Tell if a query has ended for good; another one of its id may be wanted."""
+        """Return true if a query has ended; another one with its id may be desired."""
         now = wanted.get(query_id)
         return now is None or now.before != self._lives[query_id].wanted.before
 
     def _bring_on(self, life: _Life, wanted: DesiredQuery) -> None:
-        """Take a query one step nearer to what is wanted of it; a start that is going on comes to its end first."""
+        """Bring a query one step closer to its desired state; wait for a start in progress."""
         if _is_starting(life):
             return
         if life.starting is not None:
@@ -268,7 +272,7 @@ class QuerySupervisor:
             self._start(life)
 
     def _change(self, life: _Life, wanted: DesiredQuery) -> None:
-        """See to the end of what ran so far, unless its successor does."""
+        """Stop the old query, unless its replacement will."""
         replaced = life.wanted.query.planned is not wanted.query.planned
         paused = wanted.query.state == "PAUSED"
         if not (replaced or paused):
@@ -297,14 +301,14 @@ class QuerySupervisor:
             life.is_replaced = False
         except DuologError as error:
             self._note(life, error)
-        except Exception as error:  # noqa: BLE001 - of another library: it is this query's error too
+        except Exception as error:  # noqa: BLE001 - an error of another library is this query's error too
             self._note(life, DuologError(raised(error)))
         if before is not None and (before.has_ended or before is not life.running):
-            # Its successor has stopped it, or was about to.
+            # The replacement has stopped it, or was about to.
             before.stop()
             life.running = None if before is life.running else life.running
             life.is_replaced = False
-        # Last: who asks from another thread takes it for one that starts until it is known what it is.
+        # Reset last: until then, other threads see the query as starting.
         life.starting = None
 
     def _note(self, life: _Life, error: DuologError | None) -> None:
@@ -329,11 +333,11 @@ def _runs_well(life: _Life) -> bool:
 
 
 def _stop(life: _Life) -> None:
-    """Stop a query; one that is starting is waited for."""
+    """Stop a query; wait if it is starting."""
     starting, life.starting = life.starting, None
     before = life.running
     if starting is not None:
-        # Why it has not started was for those who wanted it.
+        # The error of the start was reported to those who waited for it.
         with contextlib.suppress(Exception):
             life.running = starting.result()
     running, life.running, life.is_replaced = life.running, None, False

@@ -1,4 +1,4 @@
-"""An end that has its time: what an end in order has not brought about by then is forced."""
+"""Bound the time of an orderly shutdown."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def shutdown_deadline(seconds: float, force: Callable[[], None]) -> Iterator[None]:
-    """Call `force` from another thread where the block takes longer, and at once where it is interrupted."""
+    """Call `force` from another thread if the block takes longer, and at once if it is interrupted."""
     timer = threading.Timer(seconds, force)
     timer.daemon = True
     timer.start()

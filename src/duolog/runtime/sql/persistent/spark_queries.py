@@ -1,10 +1,10 @@
-"""Persistent queries on the one Spark session of this process, each with a checkpoint named after its id.
+"""Run persistent queries on this process's Spark session, each with its own checkpoint.
 
     data/<service id>/checkpoints/CSAS_LATE_0/   state and source offsets of a query
-    data/<service id>/engine.log                 what the JVM says
+    data/<service id>/engine.log                 output of the JVM
 
-The JVM starts with the first query, or with `warm_up`. All run in micro-batches: they share threads, and an idle one costs
-a look at the ends of its topics every `interval_ms`.
+The JVM starts with the first query, or with `warm_up`. All queries run in micro-batches and share
+threads; an idle query only reads the ends of its topics every `interval_ms`.
 """
 
 import contextlib
@@ -59,10 +59,10 @@ class SparkQueries:
 
     @property
     def engine(self) -> "Engine":
-        """The engine; its JVM starts when something of it is used."""
+        """The engine; its JVM starts when it is first used."""
         with self._opening:
             if self._opened is None:
-                # Imported here: pyspark takes half a second, and SHOW STREAMS needs none.
+                # Imported here: pyspark takes half a second, which SHOW STREAMS does not need.
                 from duolog.engine import Engine  # noqa: PLC0415
 
                 self._opened = Engine(self._config(), self._given_up)
@@ -72,13 +72,13 @@ class SparkQueries:
         """Start the JVM now.
 
         Raises:
-            ConfigError: there is no Java or no connector, or a setting is wrong.
-            QueryError: it did not start.
+            ConfigError: Java or the Kafka connector is missing, or a setting is invalid.
+            QueryError: the JVM did not start.
         """
         self.engine.warm_up()
 
     def start(self, wanted: DesiredQuery) -> "RunningQuery":
-        """Start a query on its checkpoint; its result topic is made again where it is missing.
+        """Start a query from its checkpoint; its result topic is created if it is missing.
 
         Raises:
             DuologError: it does not start.
@@ -104,14 +104,14 @@ class SparkQueries:
             wanted.starts,
             errors=errors,
             exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
-            # Who replaces a query wants the new one: what of its state cannot be kept is rebuilt, beside the one that runs.
+            # State that a replacement cannot keep is rebuilt while the old query runs.
             upgrade="rebuild" if wanted.replaces else None,
         )
         trace(query)
         return query
 
     def explain_upgrade(self, wanted: DesiredQuery) -> "Upgrade":
-        """Return what becomes of the state of a query that another one replaces; needs no JVM.
+        """Return what a replacement does with the state of a query; needs no JVM.
 
         Raises:
             CheckpointDamaged: a file of its checkpoint cannot be read.
@@ -120,7 +120,7 @@ class SparkQueries:
         return self.engine.explain_upgrade(wanted.query.planned.plan, application_id)
 
     def forget(self, checkpoint: str) -> None:
-        """Remove the state of a query that has ended for good, its changelogs, and what tells which results it has committed."""
+        """Delete the checkpoint of an ended query, its changelogs, and its commit topics."""
         # Imported here, as the engine is.
         from duolog.runtime.states import KeptState, internal_topics  # noqa: PLC0415
 
@@ -128,7 +128,7 @@ class SparkQueries:
         kept = KeptState(self._checkpoints / application_id)
         internal = internal_topics(application_id, kept.fixed, self._internal_prefix)
         shutil.rmtree(kept.directory, ignore_errors=True)
-        # Where no broker answers they stay; one that begins under this name again is told.
+        # Without a broker they stay; a later query with this id gets an error.
         with contextlib.suppress(DuologError):
             there = self._topics.partitions()
             for topic in internal:
@@ -136,18 +136,18 @@ class SparkQueries:
                     self._topics.delete(topic)
 
     def give_up(self) -> None:
-        """End the start of a JVM that is just going on, and begin none any more."""
+        """Abort a JVM that is starting, and start none from now on."""
         self._given_up.set()
 
     def close(self) -> None:
-        """End the JVM where nobody else of this process needs it. Does nothing when closed."""
-        # Known until it has ended, so that `end_now` finds it.
+        """Stop the JVM if this process does not use it otherwise. Does nothing if closed."""
+        # Reset after the stop, so that `end_now` finds it.
         if (engine := self._opened) is not None:
             engine.close()
             self._opened = None
 
     def end_now(self) -> None:
-        """Let whoever waits for the JVM go on: it is killed where nobody else of this process needs it."""
+        """Release all that wait for the JVM: kill it if this process does not use it otherwise."""
         self._given_up.set()
         if (engine := self._opened) is not None:
             engine.end_now()
@@ -183,7 +183,7 @@ class SparkQueries:
 
 
 def application_id_of(checkpoint: str) -> str:
-    """Return the directory of a query's checkpoint: its name, with what a directory cannot be called by its number.
+    """Return the directory name of a checkpoint; other characters are replaced by their numbers.
 
     Example:
         >>> application_id_of("CSAS_late flights_0")

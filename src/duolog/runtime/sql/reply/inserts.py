@@ -1,7 +1,7 @@
-"""INSERT INTO … VALUES, and DELETE: a row becomes a record of its topic.
+"""Write the rows of INSERT INTO … VALUES, and the tombstones of DELETE.
 
-Constants are serialized here. What has to be computed (a function, a cast, an ARRAY) is computed by the kernel, where queries compute it: that
-starts the JVM.
+Constants are serialized here. Other expressions (functions, casts, ARRAY) are evaluated by the
+kernel, as in queries, which starts the JVM.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
 _CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
-"""Types whose constants are in a plan what they are in a row."""
+"""Types whose constants are the same in plans and in rows."""
 _TIMEOUT_S: Final = 15.0
 _PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "log_level": 0,
                     "partitioner": "murmur2_random"}  # fmt: skip
@@ -35,7 +35,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Inserted(NamedTuple):
-    """A record to be written; its timestamp is that of the broker where it is None."""
+    """A record to write; without a timestamp, the broker sets it."""
 
     key: bytes | None
     value: bytes | None
@@ -44,22 +44,22 @@ class Inserted(NamedTuple):
 
 
 def insert(bootstrap: str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]) -> None:
-    """Write rows, and return once they are durable; `warm_up` starts the JVM, where one is needed.
+    """Write rows and return once they are durable; `warm_up` starts the JVM if it is needed.
 
     Raises:
-        SqlError: a value is none of its column.
+        SqlError: a value does not match its column.
         KafkaError: the broker does not answer, or refuses.
     """
-    # All are computed before the first is written: where one cannot be, none is.
+    # Evaluate all rows before the first is written, so that an error writes none.
     records = [(row.source.topic, constant_record(row) or _computed(row, warm_up)) for row in rows]
     _write(bootstrap, records)
 
 
 def constant_record(row: InsertedRow) -> Inserted | None:
-    """Return the record of a row; None where it has to be computed.
+    """Return the record of a row, or None if it has to be evaluated.
 
     Raises:
-        SqlError: a value is none of its column.
+        SqlError: a value does not match its column.
     """
     source = row.source
     folded = {name: _folded(value) for name, value in row.values}
@@ -95,15 +95,15 @@ def constant_record(row: InsertedRow) -> Inserted | None:
 
 
 def _header_bytes(of: Literal) -> bytes | None:
-    """Return a header: a text is written in UTF-8."""
+    """Return the bytes of a header; strings are encoded in UTF-8."""
     assert of.value is None or isinstance(of.value, str | bytes), of
     return of.value.encode() if isinstance(of.value, str) else of.value
 
 
 def _folded(value: Expression) -> Literal | None:
-    """Return a constant as it stands in a row; None of what has to be computed.
+    """Return a constant as a row has it, or None if it has to be evaluated.
 
-    A number of a smaller type is one of a larger: `1` in a BIGINT, `2.5` in a DOUBLE.
+    Numbers are widened: `1` for a BIGINT, `2.5` for a DOUBLE.
     """
     match value:
         case Literal(value=None):
@@ -123,12 +123,12 @@ def _folded(value: Expression) -> Literal | None:
 
 
 def _target(to: Expression) -> Type | None:
-    """Return the type that a call of CAST is told by its second argument, a null of that type."""
+    """Return the target type of a CAST call, given by its second argument, a null of that type."""
     return to.type if isinstance(to, Cast | Literal) else None
 
 
 def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
-    from duolog.engine.one_record import computed_record  # noqa: PLC0415 - it needs pyspark
+    from duolog.engine.one_record import computed_record  # noqa: PLC0415 - needs pyspark
 
     warm_up()
     name = f"duolog-insert-{uuid4().hex}"
@@ -139,7 +139,7 @@ def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
 
 
 def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
-    """Write records, each to its topic, and return once all are durable."""
+    """Write each record to its topic, and return once all are durable."""
     refused: list[ClientError] = []
     written: list[int] = []
 
@@ -156,7 +156,7 @@ def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
             record.value,
             record.key,
             on_delivery=delivered,
-            timestamp=record.timestamp_ms or 0,  # 0 is librdkafka's word for now.
+            timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
             headers=list(record.headers),
         )
     producer.flush(_TIMEOUT_S)

@@ -1,8 +1,8 @@
-"""Look-ups of rows by their keys, which need no database: columns of one table, `WHERE key = … AND …`.
+"""Answer lookups by key without a database: columns of one table, `WHERE key = … AND …`.
 
-SELECT id, count FROM totals WHERE id = 'a'                        the row of a key
-SELECT * FROM totals WHERE id IN ('a', 'b') AND count > 3          those of several, as far as they fit
-SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   of windows those that fit
+SELECT id, count FROM totals WHERE id = 'a'                        the row of a key SELECT * FROM
+totals WHERE id IN ('a', 'b') AND count > 3          rows of several keys, filtered SELECT * FROM
+hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   matching windows of a key
 """
 
 import operator
@@ -48,12 +48,12 @@ _SIMPLE: Final = {INT, BIGINT, DOUBLE, STRING, BOOLEAN}
 _KEYS_MAX: Final = 10_000
 
 Test = tuple[int, Callable[[Any, Any], bool], Any]
-"""A place in a row, a comparison, and what the value there is compared with."""
+"""Position in a row, comparison, and the value to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Which rows of a table are asked for, and what of them."""
+    """A lookup: keys, filters and selected columns."""
 
     source: SourceInfo
     columns: tuple[ResultColumn, ...]
@@ -63,7 +63,7 @@ class Lookup:
     limit: int | None
 
     def rows(self, table: MaterializedTable) -> Iterator[tuple[object, ...]]:
-        """Return the rows that the table has now."""
+        """Return the current rows."""
         found = [
             tuple(row[at] for at in self.places)
             for key in self.keys
@@ -80,10 +80,10 @@ class Lookup:
 
 
 def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
-    """Return the look-up that a query is, None if it is more than that.
+    """Return a query as a lookup, or None if it does more than that.
 
     Raises:
-        SqlError: it cannot run, whoever answers it.
+        SqlError: the query is invalid.
     """
     source = _only_table(query, catalog)
     if source is None:
@@ -130,7 +130,7 @@ def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
 
 
 def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
-    """Return the one table that a query reads and filters, if it does nothing else."""
+    """Return the only table of a query that just selects and filters, or None."""
     if not isinstance(query, exp.Select) or query.args.get("where") is None:
         return None
     if any(query.args.get(key) for key in _ELSEWHERE) or query.find(*ROWS_ONLY) is not None:
@@ -149,9 +149,9 @@ def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
 def _conditions(
     where: Expression, columns: tuple[SourceColumn, ...], plain: int
 ) -> tuple[dict[int, list[Any]], list[Test]] | None:
-    """Return the values that columns of the key must have, by place, and what else is tested; None of more than that.
+    """Return key values by position, and the other conditions; None if there are further ones.
 
-    The first `plain` columns are the key; bounds of a window are tested.
+    The first `plain` columns are the key; window bounds are ordinary conditions.
     """
     values: dict[int, list[Any]] = {}
     tests: list[Test] = []
@@ -177,7 +177,7 @@ def _conjuncts(where: Expression) -> Iterator[Expression]:
 
 
 def _among(one: Expression, columns: tuple[SourceColumn, ...]) -> tuple[int, list[Any]] | None:
-    """Return a column's place and the values of `column = value` or `column IN (values)`."""
+    """Return column position and values of `column = value` or `column IN (values)`."""
     match one:
         case Call(name, args) if name in {PREFIX + "EQUAL", PREFIX + "IN"}:
             column, *given = args
@@ -209,7 +209,7 @@ def _test(one: Expression, columns: tuple[SourceColumn, ...]) -> Test | None:
 
 
 def _value(given: Expression, of: Type) -> Any:
-    """Return a literal as a value of a column's type; None where only a database can say."""
+    """Return a literal as a value of the column's type; None if that needs a database."""
     if isinstance(given, Call) and given.function == PREFIX + "CAST" and numeric(of):
         given = given.args[0]
     if not isinstance(given, Literal) or of not in _SIMPLE or given.value is None:

@@ -1,6 +1,6 @@
-"""PRINT: the records of a topic as they come, with formats that are guessed of each.
+"""Run PRINT: the records of a topic as they arrive, with guessed formats.
 
-Source: ksqlDB's PRINT; rows have what its lines have.
+Source: ksqlDB's PRINT; rows have the fields of its lines.
 """
 
 import datetime as dt
@@ -36,7 +36,7 @@ _PACKED: Final = {4: (">i", "KAFKA_INT"), 8: (">q", "KAFKA_BIGINT")}
 
 
 def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
-    """Return the records of a topic: those to come, or all where the statement says FROM BEGINNING.
+    """Return the new records of a topic, or all of them with FROM BEGINNING.
 
     Raises:
         SqlError: there is no such topic.
@@ -63,7 +63,7 @@ def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
 
 
 def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
-    """Let a consumer read a topic; tell whether there is one."""
+    """Assign the topic to a consumer; return false if there is no such topic."""
     found = consumer.list_topics(topic, _TIMEOUT_S).topics[topic]
     if found.error is not None:
         return False
@@ -106,7 +106,7 @@ def _row(message: Message) -> tuple[object, ...]:
 
 
 def guessed(data: bytes | None) -> tuple[str, str]:
-    """Return bytes as text, and the format that they seem to have.
+    """Return bytes as text, with their probable format.
 
     Example:
         >>> guessed(b'{"a":1}'), guessed(bytes(7) + bytes([5])), guessed(b"bob"), guessed(None)

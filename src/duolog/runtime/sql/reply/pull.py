@@ -1,9 +1,9 @@
-"""A SELECT that answers what is there now and ends.
+"""Run a pull query: a SELECT that returns the current rows and ends.
 
-    rows of a table by key           `lookup`, from the rows that are kept
-    all else, streams too            DuckDB, over present rows, and over what a stream's topic has from its first offset on
+    rows of a table by key           `lookup`, from the rows in memory
+    all others, also on streams      DuckDB, over current rows of tables and all retained records of streams
 
-The rows are those of everything that stood in the topics when the query began.
+The result includes all records that were in the topics when the query started.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
     """Return the rows of a query without EMIT.
 
     Raises:
-        SqlError: it cannot run.
+        SqlError: the query is invalid.
         BrokerUnavailable, KafkaError: a topic cannot be read.
     """
     try:
@@ -59,7 +59,7 @@ def _limits(engine: Answering) -> AnswerLimits:
 
 
 def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:
-    """Return a source with the names of its topics in the place of a pattern."""
+    """Replace the topic pattern of a source by the topics that match it."""
     if not source.is_pattern:
         return source
     found = source.topics_among(engine.catalog.partitions)
@@ -69,12 +69,12 @@ def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:
 
 
 def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
-    """Return columns as an answer has them: names with the texts of their types."""
+    """Return the columns of a result: names with type names."""
     return tuple((column.name, sql_name(column.type)) for column in columns)
 
 
 def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
-    """Refuse what goes to a topic; and what ksqlDB refuses, where that is asked for."""
+    """Refuse clauses for topics and, in strict mode, what ksqlDB refuses."""
     ensure_no_headers(statement)
     if (changes := changes_of(statement)) is not None:
         raise SqlError(

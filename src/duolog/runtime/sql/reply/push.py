@@ -1,10 +1,12 @@
-"""A SELECT that goes on: EMIT CHANGES, EMIT FINAL.
+"""Run a push query: a SELECT with EMIT CHANGES or EMIT FINAL, which continues until stopped.
 
-    columns and conditions of one stream or table                     `passing`: DuckDB over what comes, no JVM
-    all else                                                          `transient`: a query of its own on Spark, whose
-                                                                      rows come by a topic that goes with it
+    columns and conditions of one stream or table     `streaming_scan`: DuckDB over new records, no JVM
+    all others                                        `transient`: a Spark query that writes to a
+                                                      temporary topic
 
-It may say what a persistent query may: queries in FROM and behind WITH, UNION ALL, aggregates without GROUP BY. Rows come as fast as they are taken: what is not taken yet waits in the topic. They end by LIMIT, by `close` and by Ctrl-C.
+It may have the clauses of a persistent query: subqueries in FROM and WITH, UNION ALL, aggregates
+without GROUP BY. Rows that the client has not read yet wait in the topic. The query ends by LIMIT,
+`close` or Ctrl-C.
 """
 
 from sqlglot import exp
@@ -23,7 +25,7 @@ def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
     """Return the rows of a SELECT with EMIT.
 
     Raises:
-        SqlError: it cannot run.
+        SqlError: the query is invalid.
         BrokerUnavailable, KafkaError: a topic cannot be read.
     """
     try:

@@ -1,4 +1,4 @@
-"""Times of a day as people read them: in rows a TIME is a number, milliseconds of the day."""
+"""Format TIME values, which are milliseconds of the day in rows."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ _DAY_MS: Final = 86_400_000
 
 
 def readable(rows: Iterator[Row], columns: Sequence[tuple[str, str]]) -> Iterator[Row]:
-    """Return rows in which each TIME is a text, also inside of arrays, maps and structs.
+    """Return rows with each TIME as text, also inside arrays, maps and structs.
 
     Args:
         rows: the rows.
-        columns: names and types of their columns, as an answer has them.
+        columns: names and types of their columns, as in a result.
 
     Example:
         >>> list(readable(iter([(1, 36_930_000)]), [("ID", "INTEGER"), ("AT", "TIME")]))

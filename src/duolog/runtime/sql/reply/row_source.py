@@ -1,6 +1,6 @@
-"""Rows that come until somebody ends them.
+"""Rows that arrive until they are closed.
 
-Thread rule: one thread takes rows; any may `close`, and then the one that waits gets no more.
+Threads: one reads rows; any may call `close`, after which the reader gets no more rows.
 """
 
 import threading
@@ -10,30 +10,30 @@ from typing import Protocol, Self
 
 
 class RowSource(Protocol):
-    """Where rows come from; used by one thread at a time."""
+    """Source of rows; used by one thread at a time."""
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        """Return what has come, perhaps nothing, after a time at most.
+        """Return the rows that arrive within a time, possibly none.
 
         Raises:
-            DuologError: nothing more will come.
+            DuologError: the source has failed.
         """
 
     def close(self) -> None:
-        """End what makes the rows."""
+        """Stop the source."""
 
 
 _WAIT_S = 0.1
 
 
 class PushedRows(Iterator[tuple[object, ...]]):
-    """The rows of a source, as far as a limit goes; the source is closed behind the last one."""
+    """Iterates over the rows of a source up to a limit; closes the source after the last one."""
 
     def __init__(self, source: RowSource, limit: int | None = None) -> None:
         self._source = source
         self._left = limit
         self.limited = limit is not None
-        """Whether the rows end by themselves."""
+        """True if there is a limit."""
         self._rows: deque[tuple[object, ...]] = deque()
         self._ended = threading.Event()
         self._using = threading.Lock()
@@ -59,7 +59,7 @@ class PushedRows(Iterator[tuple[object, ...]]):
         return row
 
     def close(self) -> None:
-        """End the rows, also while another thread waits for one. Does nothing when closed."""
+        """Stop the rows, even if another thread is waiting for one. Does nothing if closed."""
         self._ended.set()
         with self._using:
             self._rows.clear()
@@ -71,7 +71,7 @@ class PushedRows(Iterator[tuple[object, ...]]):
         try:
             self._rows.extend(self._source.next_rows(_WAIT_S))
         except BaseException:
-            # Ctrl-C too: who is asked no more must not go on.
+            # Ctrl-C too: a source that is no longer read must stop.
             self._ended.set()
             self._closed = True
             self._source.close()

@@ -1,6 +1,6 @@
-"""Records of a source that are answered over as they come.
+"""Evaluate a query over batches of records as they arrive.
 
-Thread rule: one thread at a time.
+Threads: one at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from duolog.runtime.topic_reader import TopicReader
 from duolog.serde.row import Row
 
 TABLE: Final = "passing"
-"""The table of DuckDB that the records stand in."""
+"""DuckDB table with the records of a batch."""
 
 
 class ScannedRecords(TopicReader):
-    """Reads records of a source, and has a table of DuckDB to answer queries over some of them."""
+    """Reads records of a source, and evaluates queries over batches of them in DuckDB."""
 
     def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
         from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
@@ -29,11 +29,11 @@ class ScannedRecords(TopicReader):
         self._closed = False
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        """Return what has come, as `RowSource`."""
+        """Return new rows, as `RowSource`."""
         raise NotImplementedError
 
     def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:
-        """Return what a query answers over rows."""
+        """Return the result of a query over rows."""
         from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
 
         if not rows:

@@ -1,11 +1,12 @@
-"""Rows of a table that pass: what is present, then each change, without a JVM.
+"""Push query over a table without a JVM: the current rows, then each change.
 
     WHERE v > 5     1 → 7  (1, 7)      1 → 9  (1, 9)      1 → 3  (1, null)      2 → 4  nothing
 
-A row that goes, or no longer fulfils the condition, is its key with nulls, if it was shown before. Said "earliest",
-the history of the topic is shown as well; else what is present comes first, each row once.
+A row that is deleted, or no longer satisfies the condition, is emitted as its key with nulls if it
+was emitted before. With `auto.offset.reset=earliest`, the history of the topic is emitted too;
+otherwise the current rows come first, once each.
 
-Thread rule: one thread at a time.
+Threads: one at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,24 +24,27 @@ from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.serde.row import Row
 
 _MARKS: Final = ("ROWPARTITION", "ROWOFFSET")
-"""By these a row of the answer is found again in the rows that it was asked over: the last columns of each."""
+"""Last columns of input and result, which identify a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A query over a table, and the same without its condition; the marks are their last columns."""
+    """A query over a table, and the same query without its condition.
+
+    The marks are the last columns.
+    """
 
     query: Query
     everything: Query
     keys: frozenset[int]
-    """Which columns are columns of the key."""
+    """Positions of key columns."""
 
     @classmethod
     def of(cls, select: exp.Select, translator: Translator) -> Self:
-        """Return the query as it is watched.
+        """Create it from a SELECT.
 
         Raises:
-            SqlError: it cannot run.
+            SqlError: the query is invalid.
         """
         marked = select.copy()
         for name in _MARKS:
@@ -68,17 +72,17 @@ class _Change(NamedTuple):
     identity: bytes
     key: Row
     row: Row | None
-    """None: it goes."""
+    """None: deleted."""
 
 
 class ScannedTable(ScannedRecords):
-    """Answers the query over the rows of a table as they change.
+    """Evaluates the query over the changes of a table.
 
     Args:
-        records: reads the table's topic.
+        records: decodes the records of the table's topic.
         watched: the query.
         client: options of the Kafka client.
-        present: show each row that is there once, and not how it came to be.
+        present: emit each current row once, without its history.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class ScannedTable(ScannedRecords):
         self._shown: set[bytes] = set()
         self._came: list[_Change] = []
         self._present: dict[bytes, _Change] | None = {} if present else None
-        """What is there, while it is read; None from then on."""
+        """Current rows while they are read; None afterwards."""
         self._columns = len(source_columns(records.source))
 
     def take(self, message: Message) -> None:
@@ -135,7 +139,7 @@ class ScannedTable(ScannedRecords):
         return told
 
     def _gone(self, changes: Sequence[_Change]) -> list[tuple[object, ...]]:
-        """Return the rows that tell of keys without a row."""
+        """Return the rows for removed keys: the key columns with nulls."""
         rows = []
         for number, change in enumerate(changes):
             nulls = (None,) * (self._columns - len(change.key) - 2)

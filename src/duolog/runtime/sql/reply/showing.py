@@ -1,4 +1,4 @@
-"""Answers of SHOW, DESCRIBE and EXPLAIN, with what only a broker and running queries know."""
+"""Format results of SHOW, DESCRIBE and EXPLAIN, with data of the broker and running queries."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,11 +21,11 @@ _NOT_RUNNING: Final = {
     "UNRESPONSIVE": "no rows: query {query}, which makes table {table}, does not run now; SHOW QUERIES; shows why",
 }
 _INTERNAL = "_"
-"""How names of topics begin that are no user's, as ksqlDB hides them without ALL."""
+"""Prefix of internal topics, which ksqlDB lists only with ALL."""
 
 
 def answers(done: Done) -> Iterator[Answer]:
-    """Yield what a statement has to say: tables, or its sentence."""
+    """Yield the result of a statement: its tables, or its message."""
     for table in done.rows:
         columns = tuple((name, "STRING") for name in table.columns)
         yield Rows(columns, iter(table.rows), title=table.title)
@@ -36,7 +36,7 @@ def answers(done: Done) -> Iterator[Answer]:
 def with_reason(
     answer: Rows, sources: Iterable[SourceInfo], queries: Callable[[], list[LiveQuery]]
 ) -> Rows:
-    """Return an answer that can say why it has no rows: a query that makes its table does not run yet, or any more."""
+    """Return a result that can explain why it is empty: the query that writes its table is not running."""
     made = {source.query: source.name for source in sources if source.is_table and source.query}
     if not made:
         return answer
@@ -53,7 +53,7 @@ def with_reason(
 def with_states(
     queries: Mapping[str, PersistentQuery], live: Iterable[LiveQuery]
 ) -> dict[str, PersistentQuery]:
-    """Return queries with the states and errors that they have now."""
+    """Return queries with their current states and errors."""
     found = {one.id: one for one in live}
     return {
         name: replace(query, state=found[name].state, error=found[name].error)
@@ -64,7 +64,7 @@ def with_states(
 
 
 def upgrade(found: "Upgrade") -> Iterator[Rows]:
-    """Yield what becomes of each store of a query that another one replaces, and of what it reads."""
+    """Yield the action for each store of a replaced query, and for its sources."""
     columns = tuple((name, "STRING") for name in ("Store", "Becomes", "Why"))
     yield Rows(columns, iter(found.stores()), title=f"Upgrade of {found.application_id}")
     columns = tuple((name, "STRING") for name in ("Property", "Value"))
@@ -72,14 +72,14 @@ def upgrade(found: "Upgrade") -> Iterator[Rows]:
 
 
 def milliseconds(duration: nodes.Duration) -> int:
-    """Return how long a duration is."""
+    """Return a duration in milliseconds."""
     return int(duration.this.name) * UNITS[duration.args["unit"].name]
 
 
 def topics(
     node: nodes.Show, there: Mapping[str, list[int]], queries: Iterable[PersistentQuery]
 ) -> Rows:
-    """Answer SHOW TOPICS; `there` are the replicas of each partition, by topic."""
+    """Run SHOW TOPICS; `there` has the replicas of each partition, by topic."""
     everything, extended = bool(node.args.get("all")), bool(node.args.get("extended"))
     known = list(queries)
     rows: list[tuple[object, ...]] = []

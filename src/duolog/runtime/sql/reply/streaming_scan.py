@@ -1,7 +1,8 @@
-"""Rows that pass: columns and conditions of one source, computed over each batch of records as it comes.
+"""Push query on one source, evaluated over each batch of records as it arrives.
 
-Without groups and joins nothing is kept between records, so DuckDB answers the query over what has just come: the
-first row is there in milliseconds, where a JVM takes seconds. A table's rows are in `passing_table`.
+Without groups and joins there is no state between records, so DuckDB evaluates the query over the
+new records. The first row is available in milliseconds; a JVM would take seconds. Tables are read
+in `scanned_table`.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ _KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", 
 def streaming_rows(
     engine: Engine, select: exp.Select
 ) -> tuple[tuple[tuple[str, str], ...], RowSource] | None:
-    """Return columns and rows of a query that keeps nothing; None where another one must run it.
+    """Return columns and rows of a stateless query; None for other queries.
 
     Raises:
         BrokerUnavailable, KafkaError: the topic cannot be read.
@@ -49,7 +50,8 @@ def streaming_rows(
         query = translator.query(plain)
         records = SourceRows(source)
     except SqlError:
-        # What is wrong, the planner says in ksqlDB's words; what DuckDB lacks, Spark has.
+        # The planner reports errors with ksqlDB's messages, and Spark has the functions that DuckDB
+        # lacks.
         return None
     latest = engine.session.state.settings[settings.OFFSET_RESET] == "latest"
     client = {"bootstrap.servers": engine.bootstrap}
@@ -81,7 +83,7 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
 
 
 class _ScannedStream(ScannedRecords):
-    """Answers the query over the records of a stream."""
+    """Evaluates the query over the records of a stream."""
 
     def __init__(
         self, records: SourceRows, query: Query, client: Mapping[str, str], *, latest: bool

@@ -1,9 +1,9 @@
-"""A query of its own on Spark, whose rows go to whoever asked: by a topic that is made for it and goes with it.
+"""Push query on Spark, with its rows in a temporary topic that is deleted at the end.
 
     SELECT k, COUNT(*) FROM s GROUP BY k EMIT CHANGES     plan ─▶ Spark ─▶ topic __push-… ─▶ rows
 
-The plan is that of a persistent query. A row of a table that goes is its key with nulls. A row of SELECT DISTINCT comes once: those
-that came are kept in memory.
+The plan is that of a persistent query. A deleted row of a table is its key with nulls. SELECT
+DISTINCT emits each row once; emitted rows are kept in memory.
 """
 
 import shutil
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 _TOPIC: Final = "__push-{}"
 _MARK: Final = "DUOLOG_ROW"
-"""A column that each row has: a value without columns is no value."""
+"""Column in every row, because a value needs at least one column."""
 _ITEM: Final = "DUOLOG_ITEM_{}"
 
 
 def transient_rows(
     engine: Engine, select: exp.Select
 ) -> tuple[tuple[tuple[str, str], ...], RowSource]:
-    """Return columns and rows of a query, which runs from now on.
+    """Start a query; return its columns and rows.
 
     Raises:
-        SqlError: it cannot run.
+        SqlError: the query is invalid.
         DuologError: Spark does not start it, or the broker refuses its topic.
     """
     name = uuid.uuid4().hex[:16]
@@ -74,9 +74,10 @@ def transient_rows(
 
 
 class Chosen:
-    """The plan of a query, and which of its columns are asked for, in which order.
+    """Plan of a query, and the selected columns in order.
 
-    A plan has the key first, selected or not; so items get names of our own, by which they are found again.
+    A plan has the key first, selected or not, so items are given generated names by which they are
+    found.
     """
 
     def __init__(self, engine: Planning, select: exp.Select, topic: str) -> None:
@@ -98,16 +99,16 @@ class Chosen:
         )
         self.columns = tuple((one.name, sql_name(one.type)) for one in self.results)
         self.tells_gone = self.planned.is_table or changes_of(select) is not None
-        """Whether a row that goes is told: its key with nulls."""
+        """True if deleted rows are emitted, as keys with nulls."""
         grouped = select.args.get("group") or aggregates_in(*select.expressions)
         self.once = select.args.get("distinct") is not None and not grouped
-        """Whether each row is told once, however often it comes."""
+        """True if each distinct row is emitted once."""
 
     def _plan(self, select: exp.Select) -> Planned:
         try:
             return self._planned(select, "VALUE_FORMAT", "KEY_FORMAT")
         except SqlError:
-            # A result without a key takes no format of keys.
+            # A result without a key has no key format.
             return self._planned(select, "VALUE_FORMAT")
 
     def _planned(self, select: exp.Select, *formats: str) -> Planned:
@@ -120,7 +121,7 @@ class Chosen:
         return plan_query(select, self._engine.catalog, target)
 
     def _columns(self, planned: Planned) -> list[SourceColumn]:
-        """Return the columns of the rows in the topic: key, bounds of a window, value."""
+        """Return the columns in the topic: key, window bounds, value."""
         keys = [SourceColumn(one.name, one.type) for one in planned.columns if one.role == "KEY"]
         values = [SourceColumn(one.name, one.type) for one in planned.columns if one.role != "KEY"]
         (sink,) = planned.plan.sinks
@@ -129,7 +130,7 @@ class Chosen:
 
 
 def _with_bounds(planned: Planned, columns: Sequence[SourceColumn]) -> list[str]:
-    """Return what is selected in its order; the bounds of a window that a star stands for too come behind the key."""
+    """Return the selected columns in order; window bounds that a star includes follow the key."""
     known = [column.name for column in columns]
     selected = [name for name in planned.selected if name != _MARK]
     bounds = [name for name in WINDOW_BOUNDS if name in known and name not in selected]
@@ -148,7 +149,7 @@ def _with_mark(select: exp.Select) -> exp.Select:
 
 
 def _pseudo_named(select: exp.Select) -> exp.Select:
-    """Return a query whose pseudo columns have names that a topic may have; in a join they have them already."""
+    """Rename pseudo-columns, which topics cannot have; in a join they have other names already."""
     copy = select.copy()
     copy.set("limit", None)
     if select.args.get("joins"):
@@ -183,7 +184,7 @@ def _numbered(select: exp.Select) -> exp.Select:
 
 
 class _TransientRows(TopicReader):
-    """Runs a query, and reads what it writes."""
+    """Runs a query, and reads its result."""
 
     def __init__(self, engine: Engine, chosen: Chosen, application_id: str) -> None:
         (sink,) = chosen.planned.plan.sinks

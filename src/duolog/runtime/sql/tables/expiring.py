@@ -1,7 +1,7 @@
-"""Which rows of a table with a time to live have gone, as its topic tells.
+"""Find expired rows of a table with a TTL from its topic.
 
-Time is the greatest timestamp that a topic partition has shown: a row is there as long as its own is less than the time
-to live behind it. The tasks of a query go by what they have read, which may be more.
+Time is the greatest timestamp of a topic partition: a row expires when its own timestamp is a TTL
+or more older. The tasks of a query use the time of all that they have read, which may be later.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Expiring:
-    """The times of the rows of a table."""
+    """Timestamps of the rows of a table."""
 
     def __init__(self, ttl_ms: int) -> None:
         self._ttl_ms = ttl_ms
@@ -21,7 +21,7 @@ class Expiring:
         self._numbers = count()
 
     def see(self, partition: int, key: Any, time_ms: int, *, deleted: bool) -> None:
-        """Take notice of a record; a row of its key that was there before has no time any more."""
+        """Add a record; it replaces the timestamp of an earlier row with its key."""
         self._newest[partition] = max(time_ms, self._newest.get(partition, time_ms))
         if deleted:
             self._latest.pop(key, None)
@@ -30,7 +30,7 @@ class Expiring:
         heappush(self._waiting.setdefault(partition, []), (time_ms, number, key))
 
     def gone(self) -> Iterator[Any]:
-        """Yield the keys of rows that have gone since the last call."""
+        """Yield the keys of rows that have expired since the last call."""
         for partition, waiting in self._waiting.items():
             until = self._newest[partition] - self._ttl_ms
             while waiting and waiting[0][0] <= until:

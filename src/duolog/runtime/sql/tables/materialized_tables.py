@@ -1,9 +1,9 @@
-"""The present rows of tables, kept from their topics and brought up to date whenever somebody asks.
+"""Materialize the current rows of tables from their topics; updated on demand.
 
-    topic ─▶ rows by key ─▶ look-ups by key
-                  └───────▶ a table of DuckDB, from the first query on that wants one; later ones bring what has changed
+    topic ─▶ rows by key ─▶ lookups by key
+                  └───────▶ a DuckDB table, created by the first query that needs it, then updated
 
-Thread rule: one thread at a time; the rows of an answer may be read from another one.
+Threads: one at a time; another thread may read the rows of a result.
 """
 
 import logging
@@ -36,11 +36,11 @@ _BOUNDS: Final = 2
 _STREAMED_AT_ONCE: Final = 20_000
 
 Entry = tuple[int, Row]
-"""A row, and the number by which DuckDB knows it."""
+"""A row, and its number in DuckDB."""
 
 
 class MaterializedTable(TopicReader):
-    """The rows of one table by key; those of a windowed one by key and bounds."""
+    """Rows of one table by key; of a windowed table, by key and bounds."""
 
     def __init__(self, source: SourceInfo, client: Mapping[str, str]) -> None:
         self._records = SourceRows(source)
@@ -73,13 +73,13 @@ class MaterializedTable(TopicReader):
             self._expiring.see(partition, hashable(key), time_ms, deleted=row is None)
 
     def let_go(self) -> None:
-        """Forget the rows whose time to live is over; to be called when all was read."""
+        """Remove expired rows; call this after reading the whole topic."""
         if self._expiring is not None:
             for key in self._expiring.gone():
                 self._keep(key, None)
 
     def find(self, key: Any) -> list[Row]:
-        """Return the rows of a key: one or none, of a windowed table one for each window."""
+        """Return the rows of a key: at most one, or one per window."""
         found = self._rows.get(key)
         if found is None:
             return []
@@ -96,8 +96,8 @@ class MaterializedTable(TopicReader):
                 yield entry
 
     def in_duck(self, connection: Any, name: str) -> None:
-        """Bring the rows into a table of DuckDB, or what has changed since."""
-        # Imported here: duckdb takes 100 ms, and a look-up needs none.
+        """Create or update a DuckDB table with the rows."""
+        # Imported here: duckdb takes 100 ms, and lookups do not need it.
         from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415
 
         if self._duck is None:
@@ -135,7 +135,7 @@ class MaterializedTable(TopicReader):
 
 
 class _StreamRecords(TopicReader):
-    """Hands the rows of a stream over by thousands."""
+    """Adds the rows of a stream to a DuckDB table, in batches."""
 
     def __init__(self, source: SourceInfo, client: Mapping[str, str], duck: "DuckTable") -> None:
         self._records = SourceRows(source)
@@ -161,10 +161,10 @@ class _StreamRecords(TopicReader):
 
 
 class MaterializedTables:
-    """Tables that were asked for, and the database that answers what is no look-up by key.
+    """Materialized tables, and the database for queries that are not lookups.
 
     Args:
-        client: options of the Kafka client, `bootstrap.servers` among them.
+        client: options of the Kafka client, including `bootstrap.servers`.
     """
 
     def __init__(self, client: Mapping[str, str]) -> None:
@@ -175,11 +175,11 @@ class MaterializedTables:
         self._connection: Any = None
 
     def table(self, source: SourceInfo) -> MaterializedTable:
-        """Return a table with all that its topic has at this moment.
+        """Return a table, updated to the current end of its topic.
 
         Raises:
             BrokerUnavailable, KafkaError: the topic cannot be read.
-            SqlError: its format cannot.
+            SqlError: its format is not supported.
         """
         table = self._opened(source)
         try:
@@ -196,7 +196,10 @@ class MaterializedTables:
         return table
 
     def _opened(self, source: SourceInfo) -> MaterializedTable:
-        """Return the rows of a table as far as they were read; of another one of its name they are forgotten."""
+        """Return the materialized table of a source, without updating it.
+
+        Drop one with another definition.
+        """
         table = self._tables.get(source.name)
         if table is not None and table.source == source:
             return table
@@ -211,7 +214,7 @@ class MaterializedTables:
     def rows(
         self, query: Query, sources: Mapping[str, SourceInfo], limits: AnswerLimits
     ) -> Iterator[tuple[object, ...]]:
-        """Answer a query over sources, which it calls by their names in quotes, within limits.
+        """Run a query over sources, which it names by placeholders, within limits.
 
         Raises:
             BrokerUnavailable, KafkaError: a topic cannot be read.
@@ -240,7 +243,7 @@ class MaterializedTables:
         return answered(self._connection, answer, lambda: _drop(streams), limits)
 
     def close(self) -> None:
-        """Forget all rows. Does nothing when closed."""
+        """Drop all rows. Does nothing if closed."""
         for name in list(self._tables):
             self._forget(name)
         connection, self._connection = self._connection, None
@@ -272,7 +275,7 @@ class MaterializedTables:
 
 
 def placeholder(name: str) -> str:
-    """Return what stands in a query for the table of a source, until it is there."""
+    """Return the placeholder of a source's table in a query."""
     return f"\0{name}\0"
 
 

@@ -1,4 +1,4 @@
-"""Records of a source as rows: key, bounds of the window, value, headers, and what stands beside a record.
+"""Decode records of a source as rows: key, window bounds, value, headers, metadata.
 
 The columns are those of `duck.queries.source_columns`, in their order.
 """
@@ -23,14 +23,14 @@ from duolog.serde.row import Row
 from duolog.serde.times import milliseconds_of
 
 TimeOf = Callable[[Row, int], int]
-"""Returns the timestamp of a row by its value and the record's own, in milliseconds."""
+"""Returns the timestamp of a row, given the row and the record's timestamp, in milliseconds."""
 
 
 class SourceRows:
-    """Reads records of one source, which is over one topic.
+    """Decodes records of one source with a single topic.
 
     Raises:
-        SqlError: its format needs a schema registry, or its timestamps cannot be read here.
+        SqlError: its format needs a schema registry, or its timestamps are not supported here.
     """
 
     def __init__(self, source: SourceInfo) -> None:
@@ -49,18 +49,18 @@ class SourceRows:
         self._topic: Row = () if taken else (source.topic,)
 
     def key(self, message: Message) -> Row:
-        """Return the columns of the key, with the bounds of a window.
+        """Return the key columns and window bounds.
 
         Raises:
-            SerdeError: the bytes are no key.
+            SerdeError: the bytes are not a key.
         """
         return self._values.key_row(_bytes(message.key())) or self._no_key
 
     def row(self, message: Message, key: Row) -> Row | None:
-        """Return the row of a record with this key; None where it has no value.
+        """Return the row of a record with this key; None for a null value.
 
         Raises:
-            SerdeError: the bytes are no value, or it has no timestamp.
+            SerdeError: the bytes are not a value, or the record has no timestamp.
         """
         value = self._values.value_row(_bytes(message.value()))
         if value is None:
