@@ -1,8 +1,8 @@
 """Start a JVM while the broker, topics and checks of an application are prepared.
 
-    EarlyJvm.start ─▶ a thread opens the session of this process ─┐
-    broker, topics, checks                                        ├─▶ `Application.open` gets it at once
-                                                                  └─▶ `release`: the application owns it
+    EarlyJvm.start ─▶ a thread opens the session ─┐
+    broker, topics, checks                        ├─▶ `Application.open` gets it at once
+                                                  └─▶ `release`: the application owns it
 
 Errors are not reported here: `Application.open` tries again and reports them.
 """

@@ -6,7 +6,8 @@
     Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
                                                                                                   key, value
 
-A TIME is an INT, milliseconds of the day. Types depend on the columns only, so that a column of nulls has its type too.
+A TIME is an INT, milliseconds of the day. Types depend on the columns only, so that a column of
+nulls has its type too.
 """
 
 from collections.abc import Sequence

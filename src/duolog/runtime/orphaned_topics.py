@@ -48,7 +48,7 @@ def find_orphaned_topics(
 
 
 def ensure_runs_nowhere(application_id: str) -> None:
-    """Raise CheckpointInUse if a process of this user runs the application, with any data directory."""
+    """Raise CheckpointInUse if a process of this user runs the application, with any data dir."""
     for other in list_applications():
         if other["application_id"] == application_id:
             raise CheckpointInUse(

@@ -130,7 +130,7 @@ class KeptState:
             return {}
 
     def ensure_stopped(self) -> None:
-        """Raise CheckpointInUse if the application runs on this machine or, for a URL, on any machine."""
+        """Raise CheckpointInUse if the application runs on this machine (on any, for a URL)."""
         ensure_no_live_owner(self.directory, self.application_id, watch_s=LEASE_S)
 
     def remove(self) -> None:

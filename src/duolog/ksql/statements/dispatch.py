@@ -1,6 +1,7 @@
 """Dispatch statements that read or change the catalog, or plan a query.
 
-Each function imports its module when it is first called, so that SHOW STREAMS does not load the planner.
+Each function imports its module when it is first called, so that SHOW STREAMS does not load the
+planner.
 `duolog.ksql.session` runs the statements that change only the session.
 """
 

@@ -7,7 +7,8 @@
     class Spread:
         def initialize(self) -> Kept: ...                             state of an empty group
         def aggregate(self, kept: Kept, value: float) -> Kept: ...    add a record
-        def undo(self, kept: Kept, value: float) -> Kept: ...         subtract one (tables); optional
+        def undo(self, kept: Kept, value: float) -> Kept: ...         subtract one (tables);
+            optional
         def merge(self, one: Kept, other: Kept) -> Kept: ...          merge two sessions; optional
         def map(self, kept: Kept) -> float: ...                       result; by default the state
 

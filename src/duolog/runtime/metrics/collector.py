@@ -1,12 +1,13 @@
 """Send spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Needs no other package.
 
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces      target URL, or
-    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318                       … base URL, before /v1/traces
-    OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20x,tenant=a            headers of each request
-    OTEL_SERVICE_NAME=sales                                                 default: the application id
-    OTEL_SDK_DISABLED=true, OTEL_TRACES_EXPORTER=none                       send no spans
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces   target URL, or
+    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318                    URL before /v1/traces
+    OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20x,tenant=a         headers of each request
+    OTEL_SERVICE_NAME=sales                                              default: application id
+    OTEL_SDK_DISABLED=true, OTEL_TRACES_EXPORTER=none                    send no spans
 
-Threads: that of one query. Source: OpenTelemetry's protocol (OTLP 1.x in JSON: ids in hexadecimal, 64-bit numbers as
+Threads: that of one query. Source: OpenTelemetry's protocol (OTLP 1.x in JSON: ids in hexadecimal,
+64-bit numbers as
 strings) and its environment variables.
 """
 

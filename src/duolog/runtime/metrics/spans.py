@@ -13,7 +13,8 @@ The consumer is set by the program (`opentelemetry.trace.set_tracer_provider`), 
 (`collector`). Spark reports the durations of phases, not their start times, so they are placed one
 after the other, as Spark runs them.
 
-Threads: one per query, which reads completed epochs every two seconds. Queries do not wait for it: a collector that
+Threads: one per query, which reads completed epochs every two seconds. Queries do not wait for it:
+a collector that
 hangs does not slow them down, and delays the exit of the process by at most three seconds.
 """
 

@@ -458,7 +458,7 @@ class SqlEngine:
             ownership.close()
 
     def _lost(self) -> None:
-        """Stop the queries after the broker has missed heartbeats, and start them again once possible."""
+        """Stop the queries after missed heartbeats, and start them again once possible."""
         logger.warning("the broker has lost sight of service %s: its queries stop", self.service_id)
         self._stop_queries()
         threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()

@@ -180,7 +180,7 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
 
 
 def _bounded(state: str, of: Type, name: str) -> str:
-    """Return the state of a REDUCE, or null above the size limit: it may double with each element."""
+    """Return the state of a REDUCE, or null above the size limit: each element may double it."""
     match of:
         case Array():
             fits = f"len({name}) <= {ELEMENTS_MAX}"

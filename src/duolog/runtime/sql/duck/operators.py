@@ -76,7 +76,7 @@ def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decima
 
 
 def _has_room(sign: str, types: Sequence[Type]) -> bool:
-    """Return true if the result of DECIMALs fits into DuckDB's digits, without rounding or overflow."""
+    """Return true if a result fits into DuckDB's digits, without rounding or overflow."""
     (p1, s1), (p2, s2) = (_size(of) for of in types)
     digits = p1 + p2 + 1 if sign == "*" else max(s1, s2) + max(p1 - s1, p2 - s2) + 1
     return digits <= _HUGE_DIGITS

@@ -1,4 +1,4 @@
-"""Translate one SELECT to DuckDB: bind its clauses by ksqlDB's rules and write them in DuckDB's SQL.
+"""Translate one SELECT to DuckDB: bind its clauses by ksqlDB's rules, and write them in its SQL.
 
 Input columns have generated names (`a0.c3`), and so have output columns (`o0`, `o1`, …), because
 SQL names here differ by case and DuckDB's do not.

@@ -1,4 +1,7 @@
-"""JSON functions, as Jackson parses it: numbers keep their digits, text after a value is ignored."""
+"""JSON functions, parsing as Jackson does: numbers keep their digits.
+
+Text after a value is ignored.
+"""
 
 import base64
 import datetime as dt

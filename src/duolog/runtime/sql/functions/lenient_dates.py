@@ -113,7 +113,7 @@ def _take(text: str, at: int, part: _Part, fields: dict[str, int], *, joined: bo
 
 
 def _near(year: int) -> int:
-    """Return the year for two digits: at most 80 years before the current one, less than 20 after it."""
+    """Return the year for two digits: up to 80 years before the current one, or 19 after it."""
     first = dt.datetime.now(dt.UTC).year - _NEAR_YEARS
     return first + (year - first) % 100
 

@@ -1,4 +1,4 @@
-"""Numeric functions as in Java's Math and BigDecimal: DOUBLEs raise no errors, but give NaN or infinity."""
+"""Numeric functions as in Java's Math and BigDecimal: DOUBLEs give NaN or infinity, not errors."""
 
 import math
 import re
@@ -50,7 +50,8 @@ def of_double(compute: Callable[..., float]) -> Callable[..., float]:
 def cbrt(value: float) -> float:
     """Return the cube root with exactly the bits of Java's, which is fdlibm's.
 
-    Source: fdlibm `s_cbrt.c`: an estimate from the exponent, one step to 23 bits, and one Newton step.
+    Source: fdlibm `s_cbrt.c`: an estimate from the exponent, one step to 23 bits, and one Newton
+    step.
     """
     if value == 0 or not math.isfinite(value):
         return value
@@ -98,7 +99,7 @@ def divided(one: float, other: float) -> float:
 
 
 def logarithm(base: float, value: float | None = None) -> float:
-    """Return the logarithm to a base (NaN for base 0 or 1), or the natural one of a single argument."""
+    """Return the logarithm to a base (NaN for base 0 or 1), or the natural one of one argument."""
     if value is None:
         return _ln(base)
     return math.nan if base in {0, 1} else divided(_ln(value), _ln(base))
@@ -168,7 +169,8 @@ def variance(values: Sequence[float | None]) -> float:
 
     Results with infinity and NaN depend on the order of the values, as there.
 
-    Source: Youngs and Cramer, "Some results relevant to choice of sum and sum-of-product algorithms".
+    Source: Youngs and Cramer, "Some results relevant to choice of sum and sum-of-product
+    algorithms".
     """
     count, total, squares = 0, 0.0, 0.0
     for value in values:

@@ -53,7 +53,7 @@ def moved(fields: Fields) -> tuple[Fields, int]:
 
 
 def near(days: int) -> tuple[int, int]:
-    """Return years, and remaining days since 1970, of a day that may be outside of Python's range."""
+    """Return years, and remaining days since 1970, of a day that may be out of Python's range."""
     eras = _eras(days, _DAYS, _ERA_DAYS)
     return eras * _ERA_YEARS, days - eras * _ERA_DAYS
 

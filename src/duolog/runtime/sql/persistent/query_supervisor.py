@@ -11,7 +11,8 @@
   stops it when it has caught up. If the replacement does not start, the old query continues.
 - Several queries start concurrently: a start mostly waits for the broker and for Spark.
 
-Threads: one makes decisions and stops queries; a few start queries. Any thread may call `want` and the getters.
+Threads: one makes decisions and stops queries; a few start queries. Any thread may call `want` and
+the getters.
 """
 
 import contextlib
@@ -85,7 +86,7 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """Current state of a query, and its last error, which is kept until the query has run for a while."""
+    """Current state of a query, and its last error, kept until the query has run for a while."""
 
     id: str
     state: LiveState

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def shutdown_deadline(seconds: float, force: Callable[[], None]) -> Iterator[None]:
-    """Call `force` from another thread if the block takes longer, and at once if it is interrupted."""
+    """Call `force` from another thread after a timeout, and at once on interruption."""
     timer = threading.Timer(seconds, force)
     timer.daemon = True
     timer.start()

@@ -1,8 +1,8 @@
 """Run a push query: a SELECT with EMIT CHANGES or EMIT FINAL, which continues until stopped.
 
-    columns and conditions of one stream or table     `streaming_scan`: DuckDB over new records, no JVM
-    all others                                        `transient`: a Spark query that writes to a
-                                                      temporary topic
+    columns and conditions of one source     `streaming_scan`: DuckDB over new records, no JVM
+    all others                               `transient`: a Spark query that writes to a
+                                             temporary topic
 
 It may have the clauses of a persistent query: subqueries in FROM and WITH, UNION ALL, aggregates
 without GROUP BY. Rows that the client has not read yet wait in the topic. The query ends by LIMIT,

@@ -36,7 +36,7 @@ def answers(done: Done) -> Iterator[Answer]:
 def with_reason(
     answer: Rows, sources: Iterable[SourceInfo], queries: Callable[[], list[LiveQuery]]
 ) -> Rows:
-    """Return a result that can explain why it is empty: the query that writes its table is not running."""
+    """Return a result that can explain why it is empty: its table's query is not running."""
     made = {source.query: source.name for source in sources if source.is_table and source.query}
     if not made:
         return answer
