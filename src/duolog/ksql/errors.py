@@ -8,7 +8,7 @@ Kind = Literal["syntax", "statement"]
 
 
 class Place(NamedTuple):
-    """A position in a text: line and column, both from 1, and the characters from `start` up to `end`."""
+    """Position in a text: line and column from 1, and the characters from `start` up to `end`."""
 
     line: int
     column: int

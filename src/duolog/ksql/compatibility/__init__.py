@@ -1,1 +1,1 @@
-"""Differences from ksqlDB: the statements it does not have, and the refusals that only strict mode keeps."""
+"""Differences from ksqlDB: extensions, and the refusals that only strict mode keeps."""

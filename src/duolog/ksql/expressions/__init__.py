@@ -1,1 +1,1 @@
-"""Expressions of SQL: names, types and calls, bound to expressions of the plan. Start reading in `binder`."""
+"""Bind SQL expressions (names, types, calls) to expressions of the plan. Start with `binder`."""

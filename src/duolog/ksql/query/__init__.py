@@ -1,1 +1,1 @@
-"""Queries: from a SELECT and the catalog to a logical plan. Start reading in `planner`."""
+"""Plan queries: from a SELECT and the catalog to a logical plan. Start with `planner`."""

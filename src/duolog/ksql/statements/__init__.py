@@ -1,1 +1,4 @@
-"""Statements: one function for each kind, from a syntax tree to a change of the catalog or a result."""
+"""Run statements: a function per kind changes the catalog or returns a result.
+
+Start with `dispatch`.
+"""

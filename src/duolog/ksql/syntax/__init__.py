@@ -1,4 +1,1 @@
-"""SQL text: tokens, grammar, syntax tree, and statements written back as text.
-
-Start reading in `parser`. Nothing here knows the catalog.
-"""
+"""Tokenize, parse and format SQL. Start with `parser`. Nothing here uses the catalog."""

@@ -1,6 +1,6 @@
 """Share streams and tables between topologies and SQL, by name.
 
-    topology ─ sql_declare ─▶ CREATE … over its topics ─▶ catalog ─ sql_stream, sql_table ─▶ topology
+    topology ─ sql_declare ─▶ CREATE … over its topics ─▶ catalog ─ sql_stream, … ─▶ topology
 
 They share topics: formats, keys, windows and timestamps are those of the side that writes them.
 """

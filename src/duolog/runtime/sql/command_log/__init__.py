@@ -1,1 +1,1 @@
-"""The command topic, and the catalog and queries that its statements define. Start reading in `replayed_catalog`."""
+"""The command topic, and the catalog replayed from it. Start with `replayed_catalog`."""

@@ -1,4 +1,4 @@
-"""Parts of URLs, parsed as Java's URI does: missing parts are null, invalid URLs raise ValueError."""
+"""Parts of URLs, as Java's URI parses them; missing parts are null, invalid URLs ValueErrors."""
 
 import re
 from functools import lru_cache

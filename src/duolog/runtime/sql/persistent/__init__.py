@@ -1,1 +1,1 @@
-"""Persistent queries: which process runs them, and how they are started, restarted and stopped."""
+"""Run persistent queries: elect their process, start, restart and stop them."""

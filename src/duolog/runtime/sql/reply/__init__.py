@@ -1,1 +1,1 @@
-"""Replies to statements: pull and push queries, PRINT, SHOW, and rows that INSERT writes."""
+"""Run statements that return rows or write them: SELECT, PRINT, SHOW, INSERT and DELETE."""

@@ -1,7 +1,7 @@
 """Run a pull query: a SELECT that returns the current rows and ends.
 
-    rows of a table by key        `lookup`, from the rows in memory
-    all others                    DuckDB, over current rows of tables and retained records of streams
+    rows of a table by key       `lookup`, from the rows in memory
+    all others                   DuckDB, over current rows of tables and retained stream records
 
 The result includes all records that were in the topics when the query started.
 """
