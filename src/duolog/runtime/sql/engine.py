@@ -209,10 +209,7 @@ class SqlEngine:
         threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
 
     def give_up(self) -> None:
-        """Stop waiting for ownership or the JVM's start; call `close` next.
-
-        Any thread may call this.
-        """
+        """Abort waits for ownership and for the JVM, from any thread; call `close` next."""
         self._closed.set()
         if (supervisor := self._supervisor) is not None:
             supervisor.give_up()
@@ -228,9 +225,8 @@ class SqlEngine:
     def close(self) -> None:
         """Stop this engine's queries, and the JVM if it is not used otherwise.
 
-        Does nothing if closed.
-
-        What has not stopped within seconds, on a busy machine or without a broker, is killed.
+        Does nothing if closed. What has not stopped within seconds, on a busy machine or without a
+        broker, is killed.
         """
         self.give_up()
         if self._present is not None:
@@ -338,10 +334,7 @@ class SqlEngine:
             )
 
     def _knows_topics(self, node: exp.Expression) -> bool:
-        """Return true if a query reads only known topics.
-
-        Avoids listing all topics for each lookup.
-        """
+        """Return true if a query reads only known topics, which need not be listed again."""
         if not isinstance(node, exp.Query):
             return False
         named = (self.catalog.sources.get(table.name) for table in node.find_all(exp.Table))
@@ -381,10 +374,7 @@ class SqlEngine:
         return done
 
     def _begin_to_run(self) -> None:
-        """Run the queries here unless another engine does.
-
-        That is not checked for each statement.
-        """
+        """Run the queries here unless another engine does; checked once a minute."""
         if time.monotonic() < self._ask_again_at:
             return
         try:
@@ -424,10 +414,7 @@ class SqlEngine:
             time.sleep(0.1)
 
     def _look(self) -> None:
-        """Follow other engines.
-
-        Called by the supervisor's thread; skipped if a statement holds the lock.
-        """
+        """Follow other engines, unless a statement holds the lock; called by the supervisor."""
         if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
             blocking=False
         ):

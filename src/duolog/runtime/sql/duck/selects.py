@@ -355,10 +355,7 @@ def _nested(node: exp.Expression, around: str) -> SqlError:
 
 
 def _has_aggregate(node: exp.Expression, *, over: bool) -> bool:
-    """Return true if an expression aggregates rows.
-
-    `over` marks the call before OVER, which does not.
-    """
+    """Return true if an expression aggregates rows; `over` marks the call before OVER."""
     if isinstance(node, exp.Query | exp.Exists):
         return False
     if isinstance(node, exp.Window):
@@ -466,10 +463,7 @@ def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
 
 
 def _number(node: exp.Expression) -> int | None:
-    """Return the number of a column, also in parentheses or with a sign.
-
-    None for other expressions.
-    """
+    """Return the number of a column, possibly signed or in parentheses, or None."""
     if isinstance(node, exp.Paren):
         return _number(node.this)
     if isinstance(node, exp.Neg):
