@@ -17,6 +17,7 @@ from duolog.engine.settings import EngineConfig, Mode
 
 if TYPE_CHECKING:
     from duolog.engine.launch import Launcher
+    from duolog.engine.topic_ids import TopicWatch
     from duolog.engine.topics import TopicReader
 
 Positions = Mapping[str, Mapping[int, int]]
@@ -58,6 +59,7 @@ class PlayedLauncher:
     position: int = 0
     live: threading.Event = field(default_factory=threading.Event)
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    planned: dict[str, dict[int, int]] = field(default_factory=dict)
     bounds: list[dict[str, int]] = field(default_factory=list)
     forgotten: int = 0
     bytes_in: int = 0
@@ -104,6 +106,9 @@ class PlayedLauncher:
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
         return self.committed
+
+    def planned_positions(self) -> dict[str, dict[int, int]]:
+        return self.planned
 
     def start(
         self, trigger: str, records_max: Mapping[str, int], batch_bytes: int | None
@@ -210,6 +215,7 @@ def start(
     mode: Mode,
     topics: PlayedTopics | None = None,
     second: PlayedLauncher | None = None,
+    watch: "TopicWatch | None" = None,
 ) -> RunningQuery:
     query = RunningQuery(
         cast("Launcher", cast("Any", launcher)),
@@ -217,6 +223,7 @@ def start(
         choose_mode(mode, needed=5, free=62, slots_total=64),
         {"flights": 1},
         None if second is None else lambda: cast("Launcher", cast("Any", second)),
+        watch,
     )
     query.start()
     return query

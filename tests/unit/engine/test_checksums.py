@@ -152,3 +152,16 @@ def test_an_entry_that_leads_to_other_schemas_gets_a_checksum_of_its_own(
     ensure_readable(moved / "spark", "orders")
     flip(entry)
     assert not matches_checksum(entry)
+
+
+def test_a_damaged_entry_that_leads_to_other_schemas_gets_no_new_checksum(
+    spark_dir: Path, tmp_path: Path
+) -> None:
+    moved = (tmp_path / "orders").rename(tmp_path / "moved")
+    entry = moved / "spark/state/0/_metadata/v2/0"
+    entry.write_text(entry.read_text().replace("v2", "v3", 1))
+
+    lead_here(moved)
+
+    with pytest.raises(CheckpointDamaged, match="is damaged"):
+        ensure_readable(moved / "spark", "orders")

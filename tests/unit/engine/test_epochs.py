@@ -123,14 +123,18 @@ def test_the_prepared_entry_of_another_attempt_is_not_taken_for_the_committed_on
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=5)
     entries = [b"v2\nof the first attempt", b"v2\nof the second attempt"]
     digests = [hashlib.sha256(entry).hexdigest() for entry in entries]
+    first, second = (
+        Marker.parse({"epoch": {"query": QUERY, "epoch": 5, "prepared": digest}})
+        for digest in digests
+    )
     kept = b"duolog-prepared 1 %s\n%s" % (digests[0].encode(), entries[0])
     checkpoint.prepared(5).write_bytes(kept)
 
     for call in (finish, lambda of, marker: ensure_goes_on(of, marker, "orders-epochs")):
         with pytest.raises(CheckpointDamaged, match=r"prepared\.5") as refused:
-            call(checkpoint, Marker(QUERY, 5, prepared=digests[1]))
+            call(checkpoint, second)
     assert "another attempt" in refused.value.detail
-    assert finish(checkpoint, Marker(QUERY, 5, prepared=digests[0]))
+    assert finish(checkpoint, first)
 
 
 def test_a_copy_without_the_offsets_of_the_epoch_is_refused(tmp_path: Path) -> None:

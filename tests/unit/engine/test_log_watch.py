@@ -6,7 +6,7 @@ import pytest
 from duolog.engine.errors import LogTruncated
 from duolog.engine.log_marks import Marks, read_marks, write_marks
 from duolog.engine.log_watch import LogWatch
-from duolog.engine.record_looks import Mark
+from duolog.engine.record_looks import Mark, SeenRecord
 from duolog.engine.topics import LogEnd
 
 AT = ("orders", 0)
@@ -24,6 +24,67 @@ def broker(*begins: int) -> MagicMock:
     topics.log_begins.side_effect = lambda of: {at: next(told) for at in of}
     topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "its log was truncated")
     return topics
+
+
+def standing_at(end: LogEnd, *, last: SeenRecord | None = None) -> MagicMock:
+    """Return a broker whose logs end at `end`, with `last` as the last record before each position."""
+    topics = broker()
+    topics.log_ends.side_effect = lambda of, **_: dict.fromkeys(of, end)
+    topics.log_begins.side_effect = lambda of: dict.fromkeys(of, 0)
+    topics.looks.changed.side_effect = lambda _marks: {}
+    topics.looks.last_before.side_effect = lambda of: dict.fromkeys(of, last) if last else {}
+    return topics
+
+
+@pytest.mark.parametrize(("end", "is_whole"), [(11, True), (10, True), (9, False)])
+def test_a_log_that_lacks_one_record_is_refused(
+    tmp_path: Path, end: int, *, is_whole: bool
+) -> None:
+    watch = LogWatch(standing_at(LogEnd(end)), tmp_path)
+
+    if is_whole:
+        watch.ensure_whole(READ)
+    else:
+        with pytest.raises(LogTruncated, match='"orders" has lost records'):
+            watch.ensure_whole(READ)
+
+
+def test_a_changelog_that_loses_an_entry_ends_a_running_query(tmp_path: Path) -> None:
+    topics = standing_at(LogEnd(10, 1))
+    watch = LogWatch(topics, tmp_path, {"totals-changelog": 1})
+    watch.look({}, {}, {})
+    watch.look({}, {}, {})
+    topics.log_ends.side_effect = lambda of, **_: dict.fromkeys(of, LogEnd(9, 1))
+
+    with pytest.raises(LogTruncated, match='changelog "totals-changelog"'):
+        watch.look({}, {}, {})
+
+
+def test_a_new_leader_epoch_makes_a_running_query_compare_records(tmp_path: Path) -> None:
+    """The position has not moved, and the log has grown over it again: the epoch alone shows it."""
+    topics = standing_at(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
+    watch = LogWatch(topics, tmp_path)
+    watch.look(READ, READ, {})
+    topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "its log was truncated")
+    watch.look(READ, READ, {})
+    topics.log_ends.side_effect = lambda of, **_: dict.fromkeys(of, LogEnd(50, 2))
+
+    with pytest.raises(LogTruncated, match='"orders" has lost records'):
+        watch.look(READ, READ, {})
+
+
+@pytest.mark.parametrize(("begin", "is_compared"), [(9, True), (10, False)])
+def test_the_first_record_of_a_log_is_compared(
+    tmp_path: Path, begin: int, *, is_compared: bool
+) -> None:
+    write_marks(tmp_path, Marks({AT: MARK}, {}))
+    watch = LogWatch(broker(begin, begin), tmp_path)
+
+    if is_compared:
+        with pytest.raises(LogTruncated):
+            watch.ensure_whole(READ)
+    else:
+        watch.ensure_whole(READ)
 
 
 def test_records_that_retention_deletes_during_a_look_are_not_missed(tmp_path: Path) -> None:

@@ -31,6 +31,17 @@ def test_an_entry_is_read_as_it_was_written_also_one_of_before(tmp_path: Path) -
         assert read_prepared(written(tmp_path, content), 5, "orders") == ENTRY.decode()
 
 
+def test_an_entry_of_another_digest_than_the_marker_names_is_refused(tmp_path: Path) -> None:
+    """One without a first line names none: an earlier Duolog may have prepared the same epoch."""
+    own = hashlib.sha256(ENTRY).hexdigest()
+    assert read_prepared(written(tmp_path, kept()), 5, "orders", digest=own) == ENTRY.decode()
+
+    other = hashlib.sha256(b"other").hexdigest()
+    for content, digest in ((kept(), other), (ENTRY, own)):
+        with pytest.raises(CheckpointDamaged, match=r"prepared\.5"):
+            read_prepared(written(tmp_path, content), 5, "orders", digest=digest)
+
+
 def test_a_flipped_bit_is_refused_wherever_it_is(tmp_path: Path) -> None:
     whole = kept()
     version = whole.index(b"1 ")

@@ -242,6 +242,46 @@ def test_a_source_topic_that_stays_away_ends_the_query_with_what_to_do(
     assert failed.value.hint == "Create it."
 
 
+def test_a_source_topic_that_no_start_finds_is_not_waited_for_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A start that fails is no start: counted as one, it began the time for the topic anew."""
+    monkeypatch.setattr(restarts, "MISSING_S", 0.1)
+    missing = SourceTopicMissing('source topic "flights" does not exist')
+    launcher, topics = PlayedLauncher(), PlayedTopics()
+    query = start(launcher, "micro-batch", topics)
+    topics.in_the_way = [missing] * 100_000
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed, match="does not exist"):
+        query.wait(WAIT_S)
+
+
+def test_a_jvm_that_does_not_start_again_is_waited_for_once() -> None:
+    """With a window of its own for each failure the query would be restarting for ever."""
+    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=100))
+    query = start(launcher, "micro-batch")
+    query.renewed = MagicMock(side_effect=JvmNotStarted("the JVM ended while Spark started in it"))
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed):
+        query.wait(WAIT_S)
+
+    assert query.state == "failed"
+
+
+def test_trouble_is_borne_for_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MagicMock(side_effect=restarts.Restarts)
+    monkeypatch.setattr("duolog.engine.query.Restarts", made)
+
+    start(PlayedLauncher(), "micro-batch").stop()
+
+    made.assert_called_once_with(300.0)
+
+
 def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:
     launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "micro-batch")
