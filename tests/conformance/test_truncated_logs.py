@@ -174,6 +174,24 @@ def test_a_record_is_found_before_more_aborted_ones_than_the_first_look_reads(lo
     assert not looks.changed({at: Mark(end, -1, found.offset, found.leader_epoch, found.digest)})
 
 
+def test_the_last_record_before_a_position_is_none_at_the_position(logs: Logs) -> None:
+    """A mark of the record after it would be about a record that was not read."""
+    servers = logs.cluster.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "one"})
+    producer.init_transactions(DEADLINE_S)
+    producer.begin_transaction()
+    producer.produce("in", "committed", partition=0)
+    producer.commit_transaction(DEADLINE_S)
+    after_the_marker = logs.positions["in"][0]
+    plain = Producer({"bootstrap.servers": servers})
+    plain.produce("in", "later", partition=0)
+    assert plain.flush(DEADLINE_S) == 0
+
+    [found] = RecordLooks(servers, {}).last_before({("in", 0): after_the_marker}).values()
+
+    assert found.offset == after_the_marker - 2
+
+
 def test_a_log_of_aborted_records_alone_is_read_through_once(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +252,18 @@ def test_a_changelog_that_has_lost_entries_is_refused(logs: Logs) -> None:
     )
     assert "Write it anew." in refused.value.hint
     logs.watch().ensure_whole({})
+
+
+def test_a_changelog_that_has_grown_over_its_position_again_is_refused(logs: Logs) -> None:
+    """Its marks have no record: the leader epoch alone shows it."""
+    logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
+    logs.restore(starts=3)
+    logs.write(READ, of="later order")
+
+    with pytest.raises(LogTruncated, match='changelog "totals-changelog"') as refused:
+        logs.watch(("totals-changelog",)).ensure_whole({})
+
+    assert f"its log was truncated below offset {READ}" in refused.value.detail
 
 
 def test_positions_with_a_flipped_bit_are_named(logs: Logs) -> None:

@@ -19,6 +19,7 @@ AT_LIMIT: Final[dict[str, object]] = {
     f"LEN(RPAD('a', {_LONG}, 'bc'))": _LONG,
     f"LEN({_bytes(_LONG)})": _LONG,
     f"LEN(REPLACE({_text(_MANY)}, 'a', {_text(16)}))": _LONG,
+    f"LEN(REPLACE({_text(_MANY)}, '', {_text(14)}))": 15 * _MANY + 14,
     f"LEN(ARRAY_JOIN(ARRAY[{_text(_LONG - 2)}, 'b'], ','))": _LONG,
     f"LEN(REGEXP_REPLACE({_text(4096)}, 'a', {_text(4096)}))": _LONG,
     f"REGEXP_EXTRACT({_text(10_000)}, 'b')": None,
@@ -40,6 +41,7 @@ ABOVE_LIMIT: Final = (
     f"RPAD('a', {_LONG + 1}, 'bc')",
     _bytes(_LONG + 1),
     f"REPLACE({_text(_MANY)}, 'a', {_text(17)})",
+    f"REPLACE({_text(_MANY)}, '', {_text(16)})",
     f"ARRAY_JOIN(ARRAY[{_text(_LONG - 1)}, 'b'], ',')",
     f"REGEXP_REPLACE({_text(4096)}, 'a', {_text(4097)})",
     f"REGEXP_REPLACE(CONCAT('b', {_text(_LONG)}), 'b', 'cc')",
@@ -52,6 +54,7 @@ ABOVE_LIMIT: Final = (
     f"TRANSFORM(GENERATE_SERIES(1, 17), x => {_bytes(_MANY)})",
     f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => k, (k, v) => {_text(_LONG)})",
     f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => CONCAT(k, {_text(_LONG - 1)}), (k, v) => v)",
+    "REDUCE(GENERATE_SERIES(1, 25), TO_BYTES('a', 'utf8'), (s, x) => CONCAT(s, s))",
     "REDUCE(GENERATE_SERIES(1, 21), ARRAY[1], (s, x) => ARRAY_CONCAT(s, s))",
 )
 """Calls that would make more, so they are null."""

@@ -15,6 +15,26 @@ pytestmark = pytest.mark.spark
 _DECLARED = "CREATE STREAM s (id INT) WITH (kafka_topic='s', value_format='JSON');"
 
 
+_DECLARED_ARRAY = (
+    "CREATE STREAM s (id INT, ns ARRAY<INT>) WITH (kafka_topic='s', value_format='JSON');"
+)
+
+
+def _cube_rows(columns: int) -> tuple[int, int]:
+    """Return how many rows CUBE_EXPLODE makes of so many columns, and how many records it fails."""
+    session = SqlSession()
+    list(session.run(_DECLARED_ARRAY))
+    (made,) = session.run("CREATE STREAM r AS SELECT id, CUBE_EXPLODE(ns) AS x FROM s;")
+    assert made.query is not None
+    evaluator = KernelEvaluator(made.query.planned.plan, tasks=1, cache_bytes_max=0, passes_over=True)  # fmt: skip
+    try:
+        value = json.dumps({"ID": 1, "NS": list(range(columns))}).encode()
+        rows = len(evaluator.run([SourceRecord("s", 0, 0, 0, None, value)]))
+        return rows, evaluator.failed
+    finally:
+        evaluator.close()
+
+
 def _computed(calls: list[str]) -> dict[str, object]:
     session = SqlSession()
     list(session.run(_DECLARED))
@@ -40,3 +60,11 @@ def test_a_call_that_would_make_more_is_null(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _computed([*ABOVE_LIMIT, ENDLESS]) == dict.fromkeys((*ABOVE_LIMIT, ENDLESS))
+
+
+def test_a_cube_has_as_many_elements_as_a_call_may_make(spark: SparkSession) -> None:
+    """Of 16 columns it has 65,536 rows of 16 elements, which is the limit; of 17 it fails the record."""
+    assert spark is not None, "the kernel is in the JVM of this run"
+
+    assert _cube_rows(16) == (2**16, 0)
+    assert _cube_rows(17) == (0, 1)

@@ -8,7 +8,7 @@ compared by the last record of each key. A table that is joined with itself is c
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
@@ -29,6 +29,7 @@ from conformance.streams.planted_lines import InKernel
 from conformance.streams.test_kafka_streams import Court
 from duolog import Topology, coalesce, col, concat, count, sum_
 from duolog.dsl.streams import Table
+from duolog.testing import TopologyDriver
 from topologies import KEY, VALUE, RawRecord
 
 pytestmark = pytest.mark.spark
@@ -201,6 +202,50 @@ def test_kafka_streams_ends_with_the_same_rows(court: Court, tasks: int) -> None
     for batch, mine, others in zip(batches, by_key(ours), by_key(theirs), strict=True):
         last = {key: records[-1] for key, records in mine.items()}
         assert last == {key: records[-1] for key, records in others.items()}, batch
+
+
+ALIKE: Final = (476465, 1604711)
+"""Two foreign keys whose hashes begin with the same 43 bits (`SubscriptionsNode.bucket`)."""
+
+
+def bucket(spark: SparkSession, key: int) -> int:
+    """Return where the kernel keeps subscriptions to a key of one BIGINT."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM
+    row = bytes(8) + key.to_bytes(8, "little")
+    begin = java.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
+    hashed = java.org.apache.spark.sql.catalyst.expressions.XXH64.hashUnsafeBytes
+    return int(hashed(bytearray(row), begin, len(row), 42)) % 2**64 >> 64 - 43
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_rows_whose_foreign_keys_have_the_same_hash_are_kept_apart(
+    spark: SparkSession, tasks: int
+) -> None:
+    assert len({bucket(spark, key) for key in ALIKE}) == 1
+    topology = Topology("alike")
+    orders = topology.table("orders", key="id STRING", value="customer BIGINT")
+    customers = topology.table("customers", key="id BIGINT", value="name STRING")
+    orders.left_join(customers, on="customer").to("named")
+
+    with TopologyDriver(topology, engine="kernel", tasks=tasks) as driver:
+        for name, customer in zip("ab", ALIKE, strict=True):
+            driver.input_topic("orders").pipe_input(name, {"customer": customer}, 1)
+        named = driver.output_topic("named")
+        assert named.read_table() == {
+            name: {"customer": customer, "name": None}
+            for name, customer in zip("ab", ALIKE, strict=True)
+        }
+        driver.input_topic("customers").pipe_input(ALIKE[0], {"name": "Ada"}, 2)
+        driver.input_topic("customers").pipe_input(ALIKE[1], {"name": "Bo"}, 3)
+        driver.input_topic("orders").pipe_input("a", None, 4)
+        driver.input_topic("customers").pipe_input(ALIKE[1], None, 5)
+
+        assert named.read_key_values() == [
+            ("a", {"customer": ALIKE[0], "name": "Ada"}),
+            ("b", {"customer": ALIKE[1], "name": "Bo"}),
+            ("a", None),
+            ("b", {"customer": ALIKE[1], "name": None}),
+        ]
 
 
 @cache

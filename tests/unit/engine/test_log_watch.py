@@ -73,6 +73,34 @@ def test_a_new_leader_epoch_makes_a_running_query_compare_records(tmp_path: Path
         watch.look(READ, READ, {})
 
 
+def test_records_are_compared_at_a_start_whatever_the_leader_epoch(tmp_path: Path) -> None:
+    """A broker that was restored from a backup uses epochs again."""
+    write_marks(tmp_path, Marks({AT: MARK}, {}))
+    topics = standing_at(LogEnd(50, MARK.leader_epoch))
+    topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "it is another one")
+
+    with pytest.raises(LogTruncated, match='"orders" has lost records'):
+        LogWatch(topics, tmp_path).ensure_whole(READ)
+
+
+def test_records_are_compared_while_a_query_reads_on(tmp_path: Path) -> None:
+    topics = standing_at(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
+    watch = LogWatch(topics, tmp_path)
+    watch.look(READ, READ, {})
+    topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "it is another one")
+
+    with pytest.raises(LogTruncated, match='"orders" has lost records'):
+        watch.look({"orders": {0: 20}}, READ, {})
+
+
+def test_a_changelog_is_compared_at_a_start(tmp_path: Path) -> None:
+    write_marks(tmp_path, Marks({("totals-changelog", 0): Mark(10)}, {}))
+    watch = LogWatch(standing_at(LogEnd(9)), tmp_path, {"totals-changelog": 1})
+
+    with pytest.raises(LogTruncated, match='changelog "totals-changelog"'):
+        watch.ensure_whole({})
+
+
 @pytest.mark.parametrize(("begin", "is_compared"), [(9, True), (10, False)])
 def test_the_first_record_of_a_log_is_compared(
     tmp_path: Path, begin: int, *, is_compared: bool
