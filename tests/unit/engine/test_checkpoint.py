@@ -207,6 +207,8 @@ def test_a_damaged_file_is_named_with_what_is_lost_and_what_to_do(
 
     with pytest.raises(CheckpointDamaged) as caught:
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    with pytest.raises(CheckpointDamaged, match=name):  # As an upgrade looks at it.
+        checkpoint.ensure_same_topics("flights", TOPICS)
 
     assert str(tmp_path / name) in caught.value.message
     assert lost in caught.value.detail

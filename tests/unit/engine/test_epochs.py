@@ -94,7 +94,7 @@ def test_a_checkpoint_that_does_not_know_of_results_is_refused(
     assert '"orders-epochs"' in refused.value.hint
 
 
-@pytest.mark.parametrize("left", [Marker(), Marker(QUERY, 3)])
+@pytest.mark.parametrize("left", [Marker(), Marker(QUERY, 3), Marker(QUERY, 4)])
 def test_a_marker_topic_that_has_lost_its_last_records_is_refused(
     tmp_path: Path, left: Marker
 ) -> None:

@@ -20,6 +20,7 @@ def passes(going_live: GoingLive, *left_ms: int | None) -> list[bool]:
         ((1001, 1000), [False, True]),
         ((300_000, 40_000, 6_000, 2_500, 2_400), [False, False, False, False, True]),
         ((4_000, 2_001), [False, True]),
+        ((4_000, 2_000), [False, False]),
         ((4_000, 8_000), [False, True]),
     ],
 )
@@ -40,4 +41,5 @@ def test_more_records_than_may_be_left_are_never_few() -> None:
     assert not going_live.is_near(LAG, asked)
     assert not going_live.is_near({}, asked)
     assert going_live.is_near({"flights": 0}, asked)
+    assert GoingLive(1000, 500).is_near(LAG, lambda: 10)
     assert GoingLive(1000, None).is_near(LAG, lambda: 10)

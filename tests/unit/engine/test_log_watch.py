@@ -3,8 +3,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from duolog.engine.errors import LogTruncated
-from duolog.engine.log_marks import Marks, read_marks, write_marks
+from duolog.engine.errors import CheckpointDamaged, LogTruncated
+from duolog.engine.log_marks import MARKS_FILE, Marks, read_marks, write_marks
 from duolog.engine.log_watch import LogWatch
 from duolog.engine.record_looks import Mark, SeenRecord
 from duolog.engine.topics import LogEnd
@@ -123,6 +123,16 @@ def test_records_that_retention_deletes_during_a_look_are_not_missed(tmp_path: P
 
     with pytest.raises(LogTruncated, match='"orders" has lost records'):
         LogWatch(broker(0, 0), tmp_path).ensure_whole(READ)
+
+
+def test_marks_with_a_flipped_bit_are_refused(tmp_path: Path) -> None:
+    write_marks(tmp_path, Marks({AT: MARK}, {"orders": "first"}))
+    assert read_marks(tmp_path) == Marks({AT: MARK}, {"orders": "first"})
+    path = tmp_path / MARKS_FILE
+    path.write_text(path.read_text().replace("10,", "11,", 1))
+
+    with pytest.raises(CheckpointDamaged, match=MARKS_FILE):
+        read_marks(tmp_path)
 
 
 def test_a_changelog_that_is_gone_is_no_missing_source(tmp_path: Path) -> None:

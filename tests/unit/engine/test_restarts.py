@@ -48,6 +48,17 @@ def test_a_query_that_ran_for_a_minute_has_overcome_its_trouble() -> None:
     assert restarts.pause_s(AWAY) == 1
 
 
+def test_a_query_that_ran_for_less_has_the_same_trouble() -> None:
+    clock = Clock()
+    restarts = Restarts(timeout_s=100, clock=clock)
+    restarts.pause_s(AWAY)
+    clock.now = 2
+    restarts.started()
+    clock.now = 62
+
+    assert restarts.pause_s(AWAY) == 2
+
+
 def test_a_start_that_fails_does_not_end_the_trouble() -> None:
     clock = Clock()
     restarts = Restarts(timeout_s=200, clock=clock)

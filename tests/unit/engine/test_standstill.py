@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from duolog.engine import standstill
+from duolog.engine.progress import Counters
 from duolog.engine.settings import EngineConfig
 from duolog.engine.standstill import Standstill
 from duolog.testing.clock import FakeClock
@@ -32,6 +33,14 @@ class Watched:
     def _count(self) -> int | None:
         self.asked += 1
         return self.waiting
+
+
+class Reading(PlayedLauncher):
+    """A query that reads on and commits nothing."""
+
+    def counters(self) -> Counters:
+        self.position += 1
+        return super().counters()
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -129,7 +138,7 @@ def test_a_running_query_looks_at_what_it_has_committed(
     monkeypatch.setattr(standstill, "LOOKS_EVERY_S", 0.0)
     monkeypatch.setattr(standstill, "_PATIENCE_S", 0.0)
     config = EngineConfig("", Path(), epoch_ms=0)
-    launcher = PlayedLauncher(config=config)
+    launcher = Reading(config=config)
     query = start(launcher, "real-time", PlayedTopics(end=60_000))
     assert launcher.live.wait(60)
     launcher.queries[-1].report(1, 59_000)

@@ -1,5 +1,7 @@
 """A log with holes: every way to look for an offset, and what happens beside a swap."""
 
+import pytest
+
 from duolog.log.compaction.policy import Cleanable
 from duolog.log.compaction_run import CompactionRun
 from duolog.log.leader_epochs import EpochEnd
@@ -175,12 +177,15 @@ def test_a_duplicate_is_known_after_its_batch_was_emptied_and_all_is_read_anew()
     assert again.base_offset == 0
 
 
-def test_a_deleted_key_stays_deleted_when_a_run_does_not_get_to_the_end() -> None:
-    """A run that claimed more than its map held let the tombstone go before the older record."""
+@pytest.mark.parametrize("roll", [True, False], ids=["segment by segment", "in one segment"])
+def test_a_deleted_key_stays_deleted_when_a_run_does_not_get_to_the_end(*, roll: bool) -> None:
+    """A run that claimed more than its map held let the tombstone go before the older record.
+
+    In one segment the tombstone gets its horizon from a run that does not get to it.
+    """
     log = CleanedLog()
-    log.write([one(b"a")])
-    for key in (b"b", b"c", b"d", b"e"):
-        log.write([one(key)])
+    for key in (b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i"):
+        log.write([one(key)], roll=roll)
     log.write([one(b"a", None)])
 
     ends = []

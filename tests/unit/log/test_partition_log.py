@@ -348,6 +348,15 @@ def test_retention_never_takes_what_is_above_the_high_watermark(log: PartitionLo
     assert log.log_start_offset == 3
 
 
+def test_a_record_of_just_the_retention_time_stays(manager: LogManager) -> None:
+    manager.create_topic("aged", 1, {"retention.ms": "1000"})
+    log = manager.log("aged", 0)
+    append_all(log, batch_of(timestamp_ms=1))
+
+    assert log.delete_old_segments(now_ms=1001) == 0
+    assert log.delete_old_segments(now_ms=1002) == 1
+
+
 def test_retention_by_size_leaves_at_least_that_size(manager: LogManager) -> None:
     manager.create_topic("sized", 1, {"retention.bytes": "4000", "retention.ms": "-1"})
     log = manager.log("sized", 0)
