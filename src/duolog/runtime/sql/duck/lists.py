@@ -61,21 +61,27 @@ def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 
 def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
-    """The last value of a duplicate key counts, so earlier entries are removed."""
+    """The last value of a duplicate key counts: entries are sorted by key and place, and the last of each key stays.
+
+    A lambda over a list of one element names a value that is used several times. A subquery cannot be part of a lambda.
+    """
     keys, values = args
     if types[0] == Array(STRING):
         # Java's maps may have a null key, written as 'null'; DuckDB's may not.
         keys = f"list_transform({keys}, lambda k: coalesce(k, 'null'))"
-    count = f"least(len({keys}), len({values}))"
-    entries = (
-        f"list_transform(range(1, {count} + 1), lambda i: "
-        f"struct_pack(key := list_extract({keys}, i), value := list_extract({values}, i)))"
+    places = "range(1, least(len(given.ks), len(given.vs)) + 1)"
+    place = "struct_pack(key := list_extract(given.ks, i), place := i)"
+    by_key = f"list_sort(list_transform({places}, lambda i: {place}))"
+    is_last = "coalesce(list_extract(sorted, i + 1).key <> e.key, true)"
+    last = f"list_filter(sorted, lambda e, i: {is_last})"
+    by_place = (
+        f"list_sort(list_transform({last}, lambda e: struct_pack(place := e.place, key := e.key)))"
     )
-    last = (
-        "list_filter(entries, lambda e, i: "
-        "NOT list_contains(list_transform(entries[i + 1:], lambda f: f.key), e.key))"
-    )
-    made = f"(SELECT map_from_entries({last}) FROM (SELECT {entries} AS entries))"  # noqa: S608
+    entry = "struct_pack(key := e.key, value := list_extract(given.vs, e.place))"
+    made = f"map_from_entries(list_transform({by_place}, lambda e: {entry}))"
+    made = f"list_extract(list_transform([{by_key}], lambda sorted: {made}), 1)"
+    pair = f"struct_pack(ks := {keys}, vs := {values})"
+    made = f"list_extract(list_transform([{pair}], lambda given: {made}), 1)"
     return f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN {made} END"
 
 
