@@ -289,6 +289,18 @@ def test_a_record_is_found_by_its_time(log: PartitionLog) -> None:
     assert log.offset_for_timestamp(1592) is None
 
 
+def test_a_record_before_the_log_start_is_not_found_by_its_time(log: PartitionLog) -> None:
+    """Its batch is still there, with records after the log start."""
+    append_all(log, batch_of(4, timestamp_ms=1000))
+    log.high_watermark = 4
+    log.advance_log_start(2)
+
+    found = log.offset_for_timestamp(0)
+
+    assert found is not None
+    assert (found.offset, found.timestamp_ms) == (2, 1002)
+
+
 def test_times_out_of_order_give_the_first_record_that_is_late_enough(log: PartitionLog) -> None:
     append_all(log, *[batch_of(timestamp_ms=t) for t in (50, 10, 70, 20, 70, 90, 30)])
 

@@ -73,6 +73,22 @@ def test_an_offset_outside_the_log_is_out_of_range_and_its_end_is_not(harness: A
     assert answers[0].records == b""
 
 
+def test_records_that_are_not_on_the_disk_yet_are_not_shown(harness: Any) -> None:
+    """A crash could take them back after a consumer has read them."""
+    harness.topic("orders")
+    client = harness.client()
+    client.produce("orders", harness.batch(b"a"))
+    log = harness.broker.log("orders", 0)
+    log.append(memoryview(bytearray(harness.batch(b"b"))))
+    log.write_staged()
+    assert (log.high_watermark, log.log_end_offset) == (1, 2)
+
+    first, second = (client.fetch("orders", offset) for offset in (0, 1))
+
+    assert values_of(first.records) == [b"a"]
+    assert (second.error_code, second.high_watermark, second.records) == (0, 1, b"")
+
+
 def test_another_leader_epoch_is_told_apart(open_harness: Any) -> None:
     first = open_harness()
     first.topic("orders")
