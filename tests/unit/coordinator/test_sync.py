@@ -51,6 +51,25 @@ def test_an_assignment_that_a_new_rebalance_overtook_reaches_nobody(desk: Desk) 
     assert desk.inbox["a"].error_code == REBALANCE_IN_PROGRESS
 
 
+def test_an_assignment_of_the_generation_before_reaches_nobody(desk: Desk) -> None:
+    """It lands in the log while the next generation waits for its own."""
+    first = desk.join("a")
+    desk.durable = False
+    desk.sync("a", first.member_id, 1, {first.member_id: b"all"})
+    desk.join("b")
+    desk.join("a", first.member_id)
+    b = desk.inbox["b"].member_id
+    assert desk.sync("b", b, 2) is None
+
+    desk.flush()
+    between = desk.state()
+    desk.durable = True
+    leader = desk.sync("a", first.member_id, 2, {first.member_id: b"1", b: b"2"})
+
+    assert between == "CompletingRebalance"
+    assert (leader.assignment, desk.inbox["b"].assignment) == (b"1", b"2")
+
+
 def test_an_assignment_that_cannot_be_stored_is_refused_and_joined_anew(desk: Desk) -> None:
     first = desk.join("a")
     desk.durable = False

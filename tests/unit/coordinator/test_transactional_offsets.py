@@ -8,7 +8,7 @@ from duolog.coordinator.errors import (
     IllegalGeneration,
     UnknownMemberId,
 )
-from duolog.coordinator.messages import CommittedOffset
+from duolog.coordinator.messages import CommittedOffset, LeavingMember
 from duolog.coordinator.offset_store import OffsetStore
 from duolog.coordinator.records import OffsetChange, OffsetRecord
 from duolog.core.ids import TopicPartition
@@ -177,6 +177,24 @@ def test_offsets_of_an_open_transaction_do_not_expire(desk: Desk) -> None:
 
     assert amid == (1, True)
     assert desk.offset() is None
+    assert desk.state() == "Dead"
+
+
+def test_the_record_of_a_group_stays_while_a_transaction_has_offsets_of_it(desk: Desk) -> None:
+    """After a restart the group was one of nobody, whose offsets expire by other rules."""
+    member = desk.stable()
+    desk.leave(LeavingMember(member.member_id))
+    desk.commit_in_transaction(P, 5)
+    before = desk.coordinator.describe("g")
+    desk.advance(8 * DAY_MS)
+
+    desk.expire_offsets()
+    desk.restart()
+    amid = desk.coordinator.describe("g")
+    desk.end_transaction(P, commit=False)
+    desk.expire_offsets()
+
+    assert amid == before is not None
     assert desk.state() == "Dead"
 
 

@@ -25,6 +25,15 @@ def test_an_epoch_in_which_nothing_was_written_gives_way() -> None:
     assert epochs_of((1, 0), (2, 10), (3, 10)).end_of(2, 20) == EpochEnd(1, 10)
 
 
+def test_an_epoch_that_began_at_the_end_of_a_log_goes_with_what_was_cut() -> None:
+    epochs = epochs_of((1, 0), (2, 10), (3, 20))
+
+    epochs.cut(10)
+
+    assert epochs.latest == 1
+    assert epochs.end_of(1, 10) == EpochEnd(1, 10)
+
+
 def test_epochs_below_the_log_start_are_forgotten() -> None:
     """A reader at an old epoch is told the log start, as Kafka does."""
     epochs = epochs_of((1, 0), (3, 50), (4, 80))
