@@ -155,7 +155,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/broker/network/test_request_order.py": Allowed(
         Counts(sleep=1), "a handler that takes long; a slow machine only makes it longer"
     ),
-    "unit/cli/test_reach.py": Allowed(
+    "unit/cli/kafka/test_connection.py": Allowed(
         Counts(elapsed=1), "one refused connection is told from a client's own retry of 15 s"
     ),
     "unit/cli/test_signals.py": Allowed(

@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from duolog import Topology
+from duolog.cli.applications.following import Begins
+from duolog.cli.applications.fresh_start import FreshStart
 from duolog.cli.commands.run import run
-from duolog.cli.following import Begins
-from duolog.cli.fresh import FreshStart
 from duolog.engine import engine, owner
 from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.errors import (

@@ -1,5 +1,7 @@
-"""The command `duolog`: what a person types, and what the terminal shows.
+"""The command `duolog`: options, commands and their output on the terminal.
 
-May import everything but `testing`. A command is loaded when it is called, so that each starts
-quickly; standard output is data, standard error is chatter. Start with `main`.
+    main ─▶ commands ─▶ demo, dump_log, sql, top ─▶ records ─▶ applications ─▶ kafka ─▶ terminal ─▶ text
+
+Start with `main`. A command is imported when it is called, so that every command starts quickly. Standard output
+carries data, standard error carries messages.
 """

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from duolog.cli.lines import say, says_json
+from duolog.cli.terminal.logging_setup import say, says_json
 from duolog.core.errors import (
     ConfigError,
     DuologError,

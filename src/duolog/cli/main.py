@@ -9,9 +9,9 @@ from typing import Final
 import click
 
 from duolog.cli.errors import exit_status, report
-from duolog.cli.lazy import LazyGroup
-from duolog.cli.lines import heed
-from duolog.cli.utf8 import ensure_utf8
+from duolog.cli.lazy_group import LazyGroup
+from duolog.cli.terminal.logging_setup import heed
+from duolog.cli.text.utf8 import ensure_utf8
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from duolog.cli.again import remember
-from duolog.cli.lines import say
+from duolog.cli.terminal.command_again import remember
+from duolog.cli.terminal.logging_setup import say
 from duolog.core.errors import ConfigError
 from duolog.runtime.data_dirs import is_url
 

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from duolog.cli.errors import Terminated
-from duolog.cli.lines import say
+from duolog.cli.terminal.logging_setup import say
 from duolog.core.errors import DuologError
 
 

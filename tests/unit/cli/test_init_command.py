@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from duolog.cli.applications.topology_file import load_topology
 from duolog.cli.commands.init import init
 from duolog.cli.errors import DirectoryNotEmpty
-from duolog.cli.topology_file import load_topology
 
 
 def duolog_init(directory: Path) -> Result:

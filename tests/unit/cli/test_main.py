@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.main import COMMANDS, cli, main
-from duolog.cli.servers import read_servers
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -7,14 +7,14 @@ from typing import Any
 import click
 import pytest
 
-from duolog.cli import output
 from duolog.cli.commands.consume import RecordWriter
 from duolog.cli.errors import report
-from duolog.cli.lines import say
-from duolog.cli.output import Column
-from duolog.cli.records import TextRecord, parse_format
-from duolog.cli.sql.forms import FORMS, write
-from duolog.cli.sql.telling import tell
+from duolog.cli.records.text_record import TextRecord, parse_format
+from duolog.cli.sql.answer_formats import FORMS, write
+from duolog.cli.sql.error_report import tell
+from duolog.cli.terminal import output
+from duolog.cli.terminal.logging_setup import say
+from duolog.cli.terminal.output import Column
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
 from duolog.engine.printing import write_printed

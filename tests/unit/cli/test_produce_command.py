@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from duolog.cli.commands.produce import LineRules, lines_of, produce, read_lines
-from duolog.cli.records import TextRecord
+from duolog.cli.records.text_record import TextRecord
 from duolog.core.errors import SerdeError
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from duolog.cli.applications.topology_file import load_topology
 from duolog.cli.commands.run import run
-from duolog.cli.topology_file import load_topology
 from duolog.core.errors import StatementError
 from duolog.engine.checkpoint import Checkpoint
 from unit.engine.shapes import shape_of_topology

@@ -12,9 +12,9 @@ from rich.console import Console
 from duolog.cli.commands import top as command
 from duolog.cli.errors import NotServed
 from duolog.cli.main import main
-from duolog.cli.top import looks
-from duolog.cli.top.looks import application_row, node_rows, partition_rows, store_rows
+from duolog.cli.top import snapshots
 from duolog.cli.top.screen import Inside, screen
+from duolog.cli.top.snapshots import application_row, node_rows, partition_rows, store_rows
 from duolog.engine.metrics import Metrics
 from unit.engine.metrics_samples import whole
 
@@ -45,7 +45,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> None:
         del addresses
         return {("77", "sums"): next(seen)}
 
-    monkeypatch.setattr(looks, "look", look)
+    monkeypatch.setattr(snapshots, "look", look)
     monkeypatch.setattr(command, "_FIRST_S", 0)
 
 
@@ -188,7 +188,7 @@ def ends_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(looks, "look", look)
+    monkeypatch.setattr(snapshots, "look", look)
     monkeypatch.setattr(command, "_FIRST_S", 0)
 
 
@@ -206,16 +206,16 @@ def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
 ) -> None:
     newer = {**whole().to_json(), "pid": 13, "more": 1}
     told = [older, {**whole().to_json(), "pid": 14}, newer]
-    monkeypatch.setattr(looks, "list_applications", lambda: told)
+    monkeypatch.setattr(snapshots, "list_applications", lambda: told)
 
     # What a newer one tells beside what is known here is not missed.
-    assert [where for where, _ in looks.look()] == ["14", "13"]
+    assert [where for where, _ in snapshots.look()] == ["14", "13"]
 
 
 def test_an_address_where_another_version_serves_is_named(
     monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(looks, "_ask", lambda _: [older])
+    monkeypatch.setattr(snapshots, "_ask", lambda _: [older])
 
     with pytest.raises(NotServed, match='another version of Duolog serves metrics at "h:1"'):
-        looks.look(["h:1"])
+        snapshots.look(["h:1"])

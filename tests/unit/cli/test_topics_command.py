@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
 
-from duolog.cli.cluster import Cluster
+from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.main import main
 
 STORAGE_ERROR = 56

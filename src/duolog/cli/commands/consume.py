@@ -7,16 +7,23 @@ from typing import BinaryIO, Final
 
 import click
 
-from duolog.cli import output
-from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.field_forms import Forms, problem_of
-from duolog.cli.form_options import FormOptions, form_options
-from duolog.cli.names import complete_groups, complete_topics, no_topic_option
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.name_completion import complete_groups, complete_topics, no_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.output import Column
-from duolog.cli.records import TEXT, Format, TextRecord, parse_format, record_object, render
+from duolog.cli.records.field_forms import Forms, problem_of
+from duolog.cli.records.form_options import FormOptions, form_options
+from duolog.cli.records.text_record import (
+    TEXT,
+    Format,
+    TextRecord,
+    parse_format,
+    record_object,
+    render,
+)
+from duolog.cli.records.topic_reader import Start, TopicReader, read_start
 from duolog.cli.signals import end_in_order_on_signals
-from duolog.cli.topic_reader import Start, TopicReader, read_start
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column
 from duolog.core.printable import bytes_for, for_stream
 
 COLUMNS: Final = (

@@ -9,7 +9,7 @@ import click
 from duolog.cli.dump_log.files import file_rows, files_of, nothing_in
 from duolog.cli.dump_log.row import Row
 from duolog.cli.dump_log.segment import DECODERS
-from duolog.cli.output import json_line
+from duolog.cli.terminal.output import json_line
 
 
 @click.command("dump-log")

@@ -9,20 +9,16 @@ import click
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from duolog.cli import output
-from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.group_tools import (
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.groups import (
     commit_offsets,
     committed_offsets,
     ensure_idle,
     partitions_of_topics,
     read_groups,
 )
-from duolog.cli.names import complete_groups
-from duolog.cli.options import OFFSET
-from duolog.cli.output import Column, Row
-from duolog.cli.times import read_duration, read_time
-from duolog.cli.topic_tools import (
+from duolog.cli.kafka.name_completion import complete_groups
+from duolog.cli.kafka.topics import (
     EARLIEST,
     LATEST,
     Offsets,
@@ -31,6 +27,10 @@ from duolog.cli.topic_tools import (
     read_offsets,
     show_equivalent,
 )
+from duolog.cli.options import OFFSET
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
+from duolog.cli.text.times import read_duration, read_time
 from duolog.core.errors import KafkaError
 
 COLUMNS: Final = (

@@ -6,19 +6,19 @@ import click
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import ConsumerGroupDescription, MemberDescription
 
-from duolog.cli import output
-from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.commands.group_reset import reset
-from duolog.cli.group_tools import (
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.groups import (
     committed_offsets,
     describe_group,
     ensure_idle,
     partitions_of_topics,
     read_groups,
 )
-from duolog.cli.names import complete_groups
-from duolog.cli.output import Column, Row
-from duolog.cli.topic_tools import LATEST, Offsets, Place, confirm, read_offsets, show_equivalent
+from duolog.cli.kafka.name_completion import complete_groups
+from duolog.cli.kafka.topics import LATEST, Offsets, Place, confirm, read_offsets, show_equivalent
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
 
 LIST_COLUMNS: Final = (
     Column("group", "string", "name of the group"),

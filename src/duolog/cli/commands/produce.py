@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 import click
 from confluent_kafka import KafkaException
 
-from duolog.cli import clients
-from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.field_forms import FieldForm, Forms, read_field
-from duolog.cli.form_options import FormOptions, form_options
-from duolog.cli.names import complete_topics, no_topic_option
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.name_completion import complete_topics, no_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.records import TEXT, TextRecord, read_record_object
-from duolog.cli.times import read_time
+from duolog.cli.records.field_forms import FieldForm, Forms, read_field
+from duolog.cli.records.form_options import FormOptions, form_options
+from duolog.cli.records.text_record import TEXT, TextRecord, read_record_object
+from duolog.cli.text.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.options import data_option
 from duolog.cli.signals import end_in_order_on_signals
-from duolog.cli.topology_file import TopologyFile
 from duolog.runtime.data_dirs import default_data_dir
 
 

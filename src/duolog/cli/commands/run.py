@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duolog.cli.again import command_again, sentences
+from duolog.cli.applications.following import Begins, FileRunner, follow, load_when_right
+from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
-from duolog.cli.following import Begins, FileRunner, follow, load_when_right
-from duolog.cli.lines import engine_settings, log_format_option, say
+from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import (
     data_option,
     engine_options,
@@ -19,16 +19,16 @@ from duolog.cli.options import (
     mode_option,
     read_assignments,
 )
-from duolog.cli.servers import read_servers
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
-from duolog.cli.topology_file import TopologyFile
+from duolog.cli.terminal.command_again import command_again, sentences
+from duolog.cli.terminal.logging_setup import engine_settings, log_format_option, say
 from duolog.core.errors import DuologError
 from duolog.engine.errors import StoresNotKept, TopologyChanged
 from duolog.runtime.data_dirs import default_data_dir, is_url
 from duolog.runtime.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
-    from duolog.cli.fresh import FreshStart
+    from duolog.cli.applications.fresh_start import FreshStart
     from duolog.dsl.topology import Topology
     from duolog.engine.upgrades.upgrade import How
     from duolog.runtime.application import Application, Mode
@@ -233,7 +233,7 @@ def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None)
 
 
 def _fresh_start(directory: Path, bootstrap_servers: str) -> "FreshStart":
-    from duolog.cli.fresh import FreshStart  # noqa: PLC0415 - `--help` needs none of it
+    from duolog.cli.applications.fresh_start import FreshStart  # noqa: PLC0415 - `--help` needs none of it
 
     return FreshStart(directory, bootstrap_servers)
 

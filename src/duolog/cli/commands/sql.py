@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from duolog.cli.lazy import LazyGroup
-from duolog.cli.lines import engine_settings, log_format_option, say, says_json
+from duolog.cli.kafka.server_option import read_servers
+from duolog.cli.lazy_group import LazyGroup
 from duolog.cli.options import (
     data_option,
     functions_option,
@@ -16,12 +16,12 @@ from duolog.cli.options import (
     read_assignments,
     set_option,
 )
-from duolog.cli.servers import read_servers
+from duolog.cli.terminal.logging_setup import engine_settings, log_format_option, say, says_json
 from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
-    from duolog.cli.sql.opening import Opening
+    from duolog.cli.sql.engine_opening import Opening
     from duolog.cli.sql.shell import Shell
     from duolog.runtime.sql.engine import SqlEngine
 
@@ -119,11 +119,11 @@ def sql(
         raise click.UsageError("-e runs statements and ends, -f goes on: give one of them.")
     _ensure_readable(path, texts)
     # Imported here: `duolog sql fmt` needs none of it.
-    from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
+    from duolog.cli.kafka.connection import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
+    from duolog.cli.sql.engine_opening import Opening  # noqa: PLC0415
     from duolog.cli.sql.function_modules import modules_named  # noqa: PLC0415
-    from duolog.cli.sql.opening import Opening  # noqa: PLC0415
-    from duolog.cli.sql.running import Running, View  # noqa: PLC0415
+    from duolog.cli.sql.script_runner import Running, View  # noqa: PLC0415
     from duolog.cli.sql.shell import Shell  # noqa: PLC0415
     from duolog.cli.sql.statements import taken  # noqa: PLC0415
 
@@ -198,9 +198,9 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
 def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
     """Run the queries of a file until Ctrl-C, which is an end in order; a second one is in a hurry."""
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
-    from duolog.cli.progress_lines import counted_streams  # noqa: PLC0415
     from duolog.cli.signals import end_by_event, say_stopping  # noqa: PLC0415
-    from duolog.cli.sql.running import Failed  # noqa: PLC0415
+    from duolog.cli.sql.script_runner import Failed  # noqa: PLC0415
+    from duolog.cli.terminal.progress_lines import counted_streams  # noqa: PLC0415
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
 
     try:
@@ -219,7 +219,7 @@ def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
 
 def _run(engine: "SqlEngine", path: Path, stop: Event) -> None:
     """Run a script, with lines about its queries in the form that was asked for."""
-    from duolog.cli.progress_lines import ProgressLines  # noqa: PLC0415 - as above
+    from duolog.cli.terminal.progress_lines import ProgressLines  # noqa: PLC0415 - as above
     from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
 
     lines = ProgressLines(sys.stdout)

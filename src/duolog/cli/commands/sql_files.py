@@ -68,7 +68,7 @@ def lint(*, paths: tuple[Path, ...], functions: tuple[str, ...]) -> int:
       duolog sql lint app.sql
     """
     from duolog.cli.sql.function_modules import catalog_of, modules_named  # noqa: PLC0415 - as above
-    from duolog.cli.sql.linting import findings_of  # noqa: PLC0415
+    from duolog.cli.sql.lint import findings_of  # noqa: PLC0415
 
     catalog = catalog_of(modules_named(functions, *paths))
     count = 0
@@ -168,7 +168,7 @@ def _sql_error() -> type[Exception]:
 
 def _tell(error: Exception, text: str, path: Path) -> int:
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
-    from duolog.cli.sql.telling import tell  # noqa: PLC0415
+    from duolog.cli.sql.error_report import tell  # noqa: PLC0415
 
     tell(error, text, file=str(path))
     return exit_status(error) or 1

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from duolog.cli import output
+from duolog.cli.applications.following import tell_restored
+from duolog.cli.applications.states import below, find_state, kept_below
+from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.commands.state_reset import reset
 from duolog.cli.errors import CONFLICT, StateMissing
-from duolog.cli.following import tell_restored
+from duolog.cli.kafka.server_option import read_servers
+from duolog.cli.kafka.topics import confirm
 from duolog.cli.options import data_option, read_assignments, set_option
-from duolog.cli.output import Column, Row
-from duolog.cli.servers import read_servers
 from duolog.cli.sql.values import json_of
-from duolog.cli.state_tools import below, find_state, kept_below
-from duolog.cli.topic_tools import confirm
-from duolog.cli.topology_file import TopologyFile
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:

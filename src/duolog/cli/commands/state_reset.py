@@ -9,13 +9,13 @@ import click
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from duolog.cli import output
-from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.applications.states import below, maybe_find_state, no_state, state_to_be
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.topics import EARLIEST, LATEST, confirm, read_metadata, read_offsets
 from duolog.cli.options import data_option
-from duolog.cli.output import Column, Row
-from duolog.cli.state_tools import below, maybe_find_state, no_state, state_to_be
-from duolog.cli.times import read_duration, read_time
-from duolog.cli.topic_tools import EARLIEST, LATEST, confirm, read_metadata, read_offsets
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
+from duolog.cli.text.times import read_duration, read_time
 
 if TYPE_CHECKING:
     from duolog.runtime.states import KeptState

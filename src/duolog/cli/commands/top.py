@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from duolog.cli.output import Column, help_text, output_option, write_rows
+from duolog.cli.terminal.output import Column, help_text, output_option, write_rows
 from duolog.core.errors import QueryError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _show_once(application: str | None, addresses: tuple[str, ...], form: str) -
     # Loaded here: `duolog top --help` needs none of it.
     from rich.console import Console  # noqa: PLC0415
 
-    from duolog.cli.top.looks import application_row, look  # noqa: PLC0415
+    from duolog.cli.top.snapshots import application_row, look  # noqa: PLC0415
 
     before = look(addresses)
     time.sleep(_FIRST_S if before else 0)
@@ -118,7 +118,7 @@ def _watch(
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.live import Live  # noqa: PLC0415
 
-    from duolog.cli.top.looks import look  # noqa: PLC0415
+    from duolog.cli.top.snapshots import look  # noqa: PLC0415
 
     console = console or Console()
     before: dict[tuple[str, str], Metrics] = {}
@@ -139,18 +139,18 @@ def _screen(
     before: "dict[tuple[str, str], Metrics]",
     application: str | None,
 ) -> "RenderableType":
-    from duolog.cli.top import looks  # noqa: PLC0415 - as above
+    from duolog.cli.top import snapshots  # noqa: PLC0415 - as above
     from duolog.cli.top.screen import Inside, screen  # noqa: PLC0415
 
-    rows = [looks.application_row(key[0], one, before.get(key)) for key, one in now.items()]
+    rows = [snapshots.application_row(key[0], one, before.get(key)) for key, one in now.items()]
     if application is None:
         return screen(rows)
     insides = [
         Inside(
             f"{key[1]} at {key[0]}",
-            looks.node_rows(one, before.get(key)),
-            looks.store_rows(one),
-            looks.partition_rows(one),
+            snapshots.node_rows(one, before.get(key)),
+            snapshots.store_rows(one),
+            snapshots.partition_rows(one),
         )
         for key, one in now.items()
     ]

@@ -14,12 +14,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from duolog.cli import clients, output
-from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.names import complete_topics
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.name_completion import complete_topics
+from duolog.cli.kafka.topics import confirm, read_assignment, read_metadata, show_equivalent
 from duolog.cli.options import OFFSET, PARTITION, PARTITIONS
-from duolog.cli.output import Column
-from duolog.cli.topic_tools import confirm, read_assignment, read_metadata, show_equivalent
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column
 
 CONFIG_COLUMNS: Final = (
     Column("config", "string", "name of the setting"),

@@ -11,13 +11,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from duolog.cli import output
-from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.commands.topic_changes import alter, delete_records, show_configs
-from duolog.cli.names import complete_topics
-from duolog.cli.options import PARTITIONS, REPLICATION_FACTOR
-from duolog.cli.output import Column
-from duolog.cli.topic_tools import (
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.name_completion import complete_topics
+from duolog.cli.kafka.topics import (
     EARLIEST,
     LATEST,
     confirm,
@@ -28,6 +25,9 @@ from duolog.cli.topic_tools import (
     read_topic_id,
     show_equivalent,
 )
+from duolog.cli.options import PARTITIONS, REPLICATION_FACTOR
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column
 from duolog.core.errors import KafkaError
 
 LIST_COLUMNS = (

@@ -15,8 +15,8 @@ import click
 
 from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
+from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import data_option, engine_options, mode_option, read_assignments
-from duolog.cli.servers import read_servers
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.runtime.data_dirs import default_data_dir
 

@@ -23,9 +23,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from duolog.cli import clients
 from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight, Interrupted
 from duolog.cli.demo.topics import FLIGHTS, TABLES, DemoTopics
+from duolog.cli.kafka import clients
 from duolog.core.errors import DuologError, KafkaError
 from duolog.plan.partitioner import partition_of
 

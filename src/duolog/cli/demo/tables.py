@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from duolog.cli import clients
-from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
 from duolog.cli.demo.latency import Latencies
 from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, RESULTS
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S, kafka_errors
 
 _RECORDS_PER_POLL: Final = 5_000
 _RATE_WINDOW_S: Final = 5.0

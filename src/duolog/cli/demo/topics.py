@@ -10,8 +10,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from duolog.cli import clients
-from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S, kafka_errors
 from duolog.core.errors import KafkaError
 
 FLIGHTS: Final = "flights"

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from enum import Enum
 
-from duolog.cli.json_bytes import to_json_text
+from duolog.cli.text.json_bytes import to_json_text
 
 Row = dict[str, object]
 

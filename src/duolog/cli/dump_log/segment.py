@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from duolog.cli.dump_log.row import Row, damaged, plain
-from duolog.cli.json_bytes import to_json_text
+from duolog.cli.text.json_bytes import to_json_text
 from duolog.coordinator import decoding
 from duolog.coordinator.transactions import records as transaction_records
 from duolog.core.errors import DuologError

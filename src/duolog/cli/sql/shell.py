@@ -12,9 +12,9 @@ from typing import Final
 import click
 
 from duolog.cli.errors import exit_status
-from duolog.cli.sql.forms import FORMS
-from duolog.cli.sql.running import Failed, Running
-from duolog.cli.sql.telling import tell
+from duolog.cli.sql.answer_formats import FORMS
+from duolog.cli.sql.error_report import tell
+from duolog.cli.sql.script_runner import Failed, Running
 
 HELP: Final = r"""Statements end with ; and may have several lines.
   CREATE STREAM s (id INT KEY, name STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);

@@ -8,8 +8,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from duolog.cli.cells import cells, fitting
 from duolog.cli.sql.values import is_number, text_of
+from duolog.cli.terminal.display_width import cells, fitting
 
 NARROWEST: Final = 6
 """Characters below which a column cannot be read: then rows are better written one below the other."""

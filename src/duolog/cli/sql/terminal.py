@@ -9,8 +9,8 @@ from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from duolog.cli.sql.completing import SqlCompleter
-from duolog.cli.sql.opening import Known
+from duolog.cli.sql.completion import SqlCompleter
+from duolog.cli.sql.engine_opening import Known
 from duolog.cli.sql.statements import is_blank, is_whole
 
 PROMPT: Final = "sql> "

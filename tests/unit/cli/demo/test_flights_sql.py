@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION
 from duolog.cli.demo.topology import flights_topology
 from duolog.cli.sql.layout import laid_out
-from duolog.cli.sql.linting import findings_of
+from duolog.cli.sql.lint import findings_of
 from duolog.ksql.session import SqlSession
 from duolog.testing import TopologyDriver
 from duolog.testing.sql.mesh import Mesh

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from duolog.cli.main import cli
 from duolog.cli.sql.lineage import as_json, as_text, relations_of
-from duolog.cli.sql.linting import findings_of
+from duolog.cli.sql.lint import findings_of
 from duolog.cli.sql.picture import as_svg
 
 FLIGHTS = """\

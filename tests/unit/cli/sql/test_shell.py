@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from duolog.cli.sql import forms
-from duolog.cli.sql.running import Running, View
+from duolog.cli.sql import answer_formats
+from duolog.cli.sql.script_runner import Running, View
 from duolog.cli.sql.shell import Shell
 from unit.cli.sql.fakes import FakeEngine
 
@@ -146,7 +146,7 @@ def test_the_screen_is_cleared(shells: Shells, monkeypatch: pytest.MonkeyPatch, 
 def test_wide_values_are_folded_unless_ksqldbs_word_turns_that_off(
     shells: Shells, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], off: str
 ) -> None:
-    monkeypatch.setattr(forms, "_width", lambda: 18)
+    monkeypatch.setattr(answer_formats, "_width", lambda: 18)
     shell, engine = shells("table")
 
     shell.talk(iter(["SHOW;", off, "WIDE;", "SET CLI WRAP ON;", "WIDE;"]))

@@ -3,9 +3,9 @@ from decimal import Decimal
 
 import pytest
 
-from duolog.cli.cells import cells
 from duolog.cli.sql.table import Table, fitted, folds
 from duolog.cli.sql.values import csv_of, json_of, text_of
+from duolog.cli.terminal.display_width import cells
 
 COLUMNS = (("ID", "BIGINT"), ("NOTE", "STRING"))
 

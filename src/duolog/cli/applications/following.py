@@ -1,0 +1,350 @@
+"""Starts applications and tells how they get on: one for good, or a new one at each change of its file.
+
+The JVM of the last application that ran stays for the next one, which so starts within seconds.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from duolog.cli.errors import report
+from duolog.cli.signals import end_in_order_on_signals
+from duolog.cli.terminal.logging_setup import say, says_json, speak_of
+from duolog.cli.terminal.progress_lines import ProgressLines, counted_streams
+from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
+from duolog.engine.errors import TopologyChanged
+from duolog.runtime.broker_watch import BrokerWatch
+
+if TYPE_CHECKING:
+    from duolog.cli.applications.fresh_start import FreshStart
+    from duolog.cli.applications.topology_file import TopologyFile
+    from duolog.dsl.topology import Topology
+    from duolog.engine.progress import Progress
+    from duolog.engine.query import RunningQuery
+    from duolog.engine.restore import Restored
+    from duolog.runtime.application import Application
+
+_PROGRESS_EVERY_S: Final = 5.0
+_LOOK_EVERY_S: Final = 0.3
+_LOOK_AT_BROKER_EVERY_S: Final = 1.0
+_MEANWHILE: Final = "the application waits for it"
+_KEY_OF_ANOTHER_FORM: Final = re.compile(
+    r"its key is no KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
+)
+"""As `engine.lowering.topics` says it."""
+# What another form of the file may mend. The others, a setting or a broker, end the command.
+_OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
+
+
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """How applications are started."""
+
+    create_topics: bool = False
+    """Whether source topics that are missing are created."""
+    fresh: "FreshStart | None" = None
+    """Makes room for a start from nothing if the state does not fit; None refuses such a start."""
+    offer: Callable[[DuologError], None] = lambda _error: None
+    """Adds to an error the commands that go on."""
+
+    def begin(self, application: "Application") -> "RunningQuery":
+        """Start an application, having reported what stands in its way before the JVM is started.
+
+        Raises:
+            DuologError: as `Application.start`.
+        """
+        try:
+            return self._begun(application)
+        except DuologError as error:
+            self.offer(error)
+            raise
+
+    def _begun(self, application: "Application") -> "RunningQuery":
+        speak_of(application.application_id)
+        for topic in application.create_source_topics() if self.create_topics else ():
+            say(f'created source topic "{topic}", which was missing')
+        _check(application, self.fresh)
+        application.reserve()
+        say(f'application "{application.application_id}" starts its engine …')
+        application.open()
+        end_in_order_on_signals()
+        application.on_restore = tell_restored
+        query = application.start()
+        say(f'application "{application.application_id}" runs')
+        return query
+
+
+def _check(application: "Application", fresh: "FreshStart | None") -> None:
+    try:
+        application.check()
+    except TopologyChanged as error:
+        if fresh is None:
+            raise
+        say(f"{error.message}: it starts from nothing")
+        for topic in fresh.clear(application):
+            say(f'deleted topic "{topic}"')
+        application.check()
+    if fresh is not None:
+        fresh.note(application)
+
+
+def tell_restored(restored: "Restored") -> None:
+    """Say how far the stores of an application have come back from their changelogs."""
+    verb = "restored" if restored.done else "restores"
+    say(f'application "{restored.application_id}" {verb} its stores: {restored}')
+
+
+def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> None:
+    """Stay until the query ends, with a line about progress every few seconds.
+
+    Raises:
+        QueryError: the query failed.
+    """
+    with counted_streams():
+        teller = ProgressTeller(query, quiet=quiet)
+        watcher = Watcher(teller, BrokerWatch(bootstrap_servers, _MEANWHILE))
+        try:
+            while not query.wait(_LOOK_AT_BROKER_EVERY_S):
+                watcher.look()
+        finally:
+            teller.tell_skipped()
+
+
+class Watcher:
+    """Tells how a query gets on every few seconds, and of its broker as soon as it goes away or is back."""
+
+    def __init__(
+        self,
+        teller: "ProgressTeller",
+        broker: BrokerWatch,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._teller = teller
+        self._broker = broker
+        self._clock = clock
+        self._tell_at = clock() + _PROGRESS_EVERY_S
+        self._look_at = clock()
+
+    def look(self) -> None:
+        """Tell what there is to tell by now; called about every second, or more often."""
+        if self._clock() >= self._look_at:
+            lines = self._broker.look()
+            self._look_at = self._clock() + _LOOK_AT_BROKER_EVERY_S
+            for line in lines:
+                say(line, level=logging.INFO if self._broker.answers else logging.WARNING)
+            if lines:
+                self._tell_at = self._clock()
+        if self._clock() >= self._tell_at:
+            self._teller.tell(broker_answers=self._broker.answers)
+            self._tell_at = self._clock() + _PROGRESS_EVERY_S
+
+
+class ProgressTeller:
+    """Tells how a query gets on, and each reason for which records are passed over once."""
+
+    def __init__(self, query: "RunningQuery", *, quiet: bool) -> None:
+        self._query = query
+        self._quiet = quiet
+        self._told: set[object] = set()
+        self._lines = ProgressLines()
+
+    def tell(self, *, broker_answers: bool = True) -> None:
+        """Write a line, and one more for each new reason, unless it is to be quiet."""
+        if self._quiet:
+            return
+        now = self._query.progress()
+        lag = now.lag_records_total if broker_answers else None
+        text = (
+            f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
+            f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
+            + (f"; waits for its next start: {now.trouble}" if now.trouble else "")
+        )
+        if says_json():
+            self._say_as_json(text, now, lag)
+        else:
+            self._lines.show([text])
+        self.tell_skipped()
+
+    def _say_as_json(self, text: str, now: "Progress", lag: int | None) -> None:
+        if not self._lines.changed([text]):
+            return
+        say(
+            text,
+            state=now.state,
+            mode=now.mode,
+            records_in=now.records_in,
+            records_out=now.records_out,
+            lag_records=lag,
+            records_skipped=now.records_skipped,
+            records_late=sum(now.late.values()),
+            state_rows=now.state_rows,
+        )
+
+    def tell_skipped(self) -> None:
+        for skipped in () if self._quiet else self._query.skipped():
+            if skipped.kind not in self._told:
+                self._told.add(skipped.kind)
+                say(f"  passed over: {skipped}", level=logging.WARNING)
+                if hint := _hint(skipped.reason, skipped.topic):
+                    say(f"  hint: {hint}", level=logging.WARNING)
+
+
+def load_when_right(file: "TopologyFile") -> "Topology":
+    """Return the topology of a file, once it has one; what is wrong until then is told."""
+    while True:
+        try:
+            return file.load()
+        except StatementError as error:
+            report(error)
+            _wait_for(file)
+        while not file.has_changed():
+            time.sleep(_LOOK_EVERY_S)
+        file.wait_until_still()
+
+
+class FileRunner:
+    """Runs the topology of a file, and starts anew when the file changes.
+
+    Args:
+        file: loaded once.
+        make: gives the application of a topology.
+        begins: how each application is started.
+        quiet: no lines about progress.
+    """
+
+    def __init__(
+        self,
+        file: "TopologyFile",
+        make: Callable[["Topology"], "Application"],
+        begins: Begins,
+        *,
+        quiet: bool,
+    ) -> None:
+        self._file = file
+        self._make = make
+        self._begins = begins
+        self._quiet = quiet
+        self._application: Application | None = None
+        """The last one that was started: its JVM is there for the next one."""
+        self._query: RunningQuery | None = None
+
+    def run(self, topology: "Topology") -> None:
+        """Run `topology`, and what becomes of it, until the process is told to end.
+
+        Raises:
+            ConfigError, BrokerUnavailable: what no change of the file can mend.
+        """
+        try:
+            with counted_streams():
+                while True:
+                    self._start(topology)
+                    topology = self._changed_topology()
+        finally:
+            say("stopping …")
+            if self._application is not None:
+                self._application.close()
+
+    def _start(self, topology: "Topology") -> None:
+        before, self._query = self._application, None
+        if before is not None:
+            before.stop()
+        application = self._make(topology)
+        try:
+            self._query = self._begins.begin(application)
+        except _OF_THE_FILE as error:
+            application.close()
+            report(error)
+            _wait_for(self._file)
+            return
+        except BaseException:
+            application.close()
+            raise
+        self._application = application
+        if before is not None:
+            before.close()
+
+    def _changed_topology(self) -> "Topology":
+        while True:
+            self._await_change()
+            say(f"{self._file.path} has changed")
+            try:
+                return self._file.load()
+            except StatementError as error:
+                report(error)
+                _wait_for(self._file, runs=self._query is not None)
+
+    def _await_change(self) -> None:
+        watcher = self._watcher()
+        while not self._file.has_changed():
+            if self._query is None:
+                time.sleep(_LOOK_EVERY_S)
+                continue
+            try:
+                ended = self._query.wait(_LOOK_EVERY_S)
+            except QueryError as error:
+                report(error)
+                _wait_for(self._file)
+                ended = True
+            if ended:
+                self._query = None
+            elif watcher:
+                watcher.look()
+        self._file.wait_until_still()
+
+    def _watcher(self) -> Watcher | None:
+        if self._query is None or self._application is None:
+            return None
+        broker = BrokerWatch(self._application.bootstrap_servers, _MEANWHILE)
+        return Watcher(ProgressTeller(self._query, quiet=self._quiet), broker)
+
+
+def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
+    kept = "; what ran before runs on" if runs else ""
+    say(f"waiting for a change of {file.path}{kept}")
+
+
+def _hint(reason: str, topic: str | None) -> str:
+    """Return how to write records whose key cannot be read, if that is why they are passed over.
+
+    Example:
+        >>> _hint("its key is no KAFKA of (id BIGINT)", "orders")
+        "write such keys with `duolog produce orders --key-type bigint`, and read them with `duolog consume orders --key 'id BIGINT'`"
+        >>> _hint("its value is no JSON of (n INT)", "orders"), _hint("its key is no KAFKA of (name STRING)", "orders")
+        ('', '')
+    """
+    found = _KEY_OF_ANOTHER_FORM.fullmatch(reason)
+    if found is None or topic is None:
+        return ""
+    written = f"`duolog produce {topic} --key-type {found['type'].lower()}`"
+    read = f"`duolog consume {topic} --key '{found['column']}'`"
+    return f"write such keys with {written}, and read them with {read}"
+
+
+def _late(late: Mapping[str, int]) -> str:
+    """Return what a line about progress says of records that came too late for a window.
+
+    Example:
+        >>> _late({"aggregate-3": 1200}), _late({})
+        (', late 1,200', '')
+    """
+    return f", late {sum(late.values()):,}" if late else ""
+
+
+def _kept(rows: int | None) -> str:
+    return "" if rows is None else f", {rows:,} rows kept"
+
+
+def _skipped(skipped: Mapping[str, int]) -> str:
+    """Return the end of a line about progress.
+
+    Example:
+        >>> _skipped({"deserialization": 1200, "processing": 1}), _skipped({})
+        (', skipped 1,201 (deserialization 1,200, processing 1)', '')
+    """
+    if not skipped:
+        return ""
+    parts = ", ".join(f"{stage} {count:,}" for stage, count in sorted(skipped.items()))
+    return f", skipped {sum(skipped.values()):,} ({parts})"

@@ -1,0 +1,75 @@
+"""`duolog run --watch --fresh`: an application starts from nothing after a change that its state does not fit.
+
+    its checkpoint and internal topics     deleted, as by `duolog state reset`
+    its result topics                      deleted; the start creates them again
+    the topics that it reads               kept
+
+Only on the broker that the command starts: on another cluster others may read the results.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duolog.cli.kafka import clients
+
+if TYPE_CHECKING:
+    from duolog.plan.nodes.plan import Plan
+    from duolog.runtime.application import Application
+
+_TIMEOUT_S = 30.0
+
+
+class FreshStart:
+    """Deletes what applications of one data directory have kept and written."""
+
+    def __init__(self, directory: Path, bootstrap_servers: str) -> None:
+        self._directory = directory
+        self._bootstrap_servers = bootstrap_servers
+        self._results: dict[str, set[str]] = {}
+        """By application: the result topics of each plan that has run in this process."""
+
+    def note(self, application: "Application") -> None:
+        """Remember which topics an application writes, as a later version may write others."""
+        self._results.setdefault(application.application_id, set()).update(
+            results_of(application.plan)
+        )
+
+    def clear(self, application: "Application") -> list[str]:
+        """Delete the state and the results of an application that does not run; return the deleted topics.
+
+        Raises:
+            CheckpointInUse: it runs in another process.
+            KafkaError: a topic cannot be deleted.
+        """
+        # Imported here: `duolog run --help` needs none of it.
+        from duolog.engine.settings import EngineConfig  # noqa: PLC0415
+        from duolog.runtime.orphaned_topics import find_orphaned_topics  # noqa: PLC0415
+        from duolog.runtime.states import KeptState  # noqa: PLC0415
+
+        self.note(application)
+        kept = KeptState(application.checkpoint_dir)
+        kept.ensure_stopped()
+        admin = clients.admin(self._bootstrap_servers, {})
+        with clients.kafka_errors("list its topics", self._bootstrap_servers):
+            there = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
+        config = EngineConfig(self._bootstrap_servers, self._directory / "checkpoints")
+        left = find_orphaned_topics(config, application.application_id, there)
+        results = self._results[application.application_id]
+        read = {topic for topic in results if is_read(application.plan, topic)}
+        wanted = {*kept.internal_topics, *left.internal_topics, *(results - read)}
+        topics = sorted(wanted & there)
+        with clients.kafka_errors("delete its topics", self._bootstrap_servers):
+            for future in admin.delete_topics(topics).values() if topics else ():
+                future.result(_TIMEOUT_S)
+        kept.remove()
+        return topics
+
+
+def results_of(plan: "Plan") -> set[str]:
+    """Return the topics that a plan writes and does not read."""
+    topics = {topic for sink in plan.sinks for topic in sink.topics}
+    return {topic for topic in topics if not is_read(plan, topic)}
+
+
+def is_read(plan: "Plan", topic: str) -> bool:
+    return any(source.reads_topic(topic) for source in plan.sources)

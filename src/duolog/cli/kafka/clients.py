@@ -1,0 +1,158 @@
+"""Kafka clients for commands: how they are set up, and their errors as Duolog's.
+
+The clients are librdkafka's, through confluent-kafka.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import click
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from duolog.cli.kafka.server_option import read_servers
+from duolog.core.errors import ConfigError, KafkaError
+
+DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
+REQUEST_TIMEOUT_S: Final = 10.0
+
+# Kafka's own partitioner; librdkafka would take CRC32 and put a key elsewhere than Java clients do.
+PARTITIONER: Final = "murmur2_random"
+
+_INVALID_ARG: Final = -186
+_MSG_TIMED_OUT: Final = -192
+_NO_BROKER: Final = frozenset({-195, -193, -187, -185})
+_HINTS: Final = {
+    -188: "`duolog topics list` shows what is there; a new name has letters, digits, dots, underscores and "
+    "hyphens, 249 at most.",
+    -190: "`duolog topics describe TOPIC` shows its partitions.",
+}
+"""What to do about a topic or a partition that the broker does not know."""
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def bootstrap_option(command: Command) -> Command:
+    """Add `--bootstrap-servers` to a command."""
+    return click.option(
+        "-b",
+        "--bootstrap-servers",
+        "--bootstrap-server",
+        "bootstrap_servers",
+        callback=read_servers,
+        envvar="DUOLOG_BOOTSTRAP_SERVERS",
+        default=DEFAULT_BOOTSTRAP_SERVERS,
+        show_default=True,
+        show_envvar=True,
+        metavar="HOST:PORT,…",
+        help="Brokers to start from.",
+    )(command)
+
+
+def properties_option(command: Command) -> Command:
+    """Add `-X NAME=VALUE` to a command: a property of the client as librdkafka names it."""
+    return click.option(
+        "-X",
+        "--property",
+        "properties",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_read_properties,
+        help="A property of the Kafka client, as librdkafka names it.",
+    )(command)
+
+
+def admin(bootstrap_servers: str, properties: Mapping[str, str]) -> AdminClient:
+    with _client_errors():
+        return AdminClient(_config(bootstrap_servers, properties))
+
+
+def producer(bootstrap_servers: str, properties: Mapping[str, str], **defaults: Any) -> Producer:
+    settings = {"partitioner": PARTITIONER, "enable.idempotence": "true", **defaults}
+    with _client_errors():
+        return Producer(_config(bootstrap_servers, settings | dict(properties)))
+
+
+def consumer(bootstrap_servers: str, properties: Mapping[str, str], **defaults: Any) -> Consumer:
+    with _client_errors():
+        return Consumer(_config(bootstrap_servers, {**defaults, **properties}))
+
+
+@contextmanager
+def _client_errors() -> Iterator[None]:
+    """Say in words what a client does not take of its properties.
+
+    Raises:
+        ConfigError: a property is unknown, or its value is not allowed.
+    """
+    try:
+        yield
+    except (KafkaException, TypeError, ValueError) as error:
+        told = error.args[0]
+        raise ConfigError(
+            "the Kafka client refuses a property",
+            detail=told.str() if isinstance(error, KafkaException) else str(told),
+            hint="-X takes librdkafka's names and values, which differ from Java's in places: "
+            "https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md",
+        ) from error
+
+
+@contextmanager
+def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
+    """Turn the client's errors into `KafkaError`, with what was being done.
+
+    Raises:
+        KafkaError: the broker or the client refused; the code is Kafka's or librdkafka's.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        raise as_kafka_error(error.args[0], doing, bootstrap_servers) from error
+    except ValueError as error:
+        # The client looks at some arguments itself, before it asks a broker.
+        raise KafkaError(f"could not {doing}", code=_INVALID_ARG, detail=str(error)) from error
+
+
+def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError:
+    """Return Duolog's form of confluent-kafka's error object."""
+    code = int(error.code())
+    if code == _MSG_TIMED_OUT:
+        hint = (
+            f"Either no broker is there, at {bootstrap_servers}, or it does not write: its log says "
+            "why (a full disk, a damaged partition)."
+        )
+    elif code in _NO_BROKER:
+        hint = f"Is a broker there, at {bootstrap_servers}? `duolog broker` starts one."
+    else:
+        hint = _HINTS.get(code, "")
+    return KafkaError(
+        f"could not {doing}",
+        code=code,
+        retriable=bool(error.retriable()),
+        detail=f"{error.name()}: {error.str()}",
+        hint=hint,
+    )
+
+
+def _config(
+    bootstrap_servers: str, properties: Mapping[str, str | float]
+) -> dict[str, str | float]:
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "client.id": "duolog",
+        # Errors come back from the calls; librdkafka's own lines would repeat them.
+        "log_level": 7 if os.environ.get("DUOLOG_DEBUG") or "debug" in properties else 0,
+        "broker.address.family": "v4" if bootstrap_servers.startswith("127.") else "any",
+        **properties,
+    }
+
+
+def _read_properties(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if wrong := [name for name, equals, _ in pairs if not (name and equals)]:
+        raise click.BadParameter(f'"{wrong[0]}" is not NAME=VALUE')
+    return {name: value for name, _, value in pairs}

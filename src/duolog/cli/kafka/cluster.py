@@ -1,0 +1,117 @@
+"""The Kafka cluster that a command talks to, and waiting for its answers.
+
+Each command looks first whether a broker can be reached at all (`reach`). An answer that does not come
+is told after two seconds, and given up after ten.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import click
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.connection import Connection, ensure_reachable
+from duolog.core.addresses import whole_servers
+from duolog.core.errors import KafkaError
+
+_ASK_S: Final = 1.8
+_TIMED_OUT: Final = -185
+_NO_ANSWER: Final = frozenset({-195, _TIMED_OUT})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a cluster is, and how its clients are set up."""
+
+    bootstrap_servers: str
+    properties: dict[str, str]
+
+    def admin(self) -> AdminClient:
+        """Return a client for topics, configs and groups.
+
+        Raises:
+            KafkaError: no broker can be reached.
+            ConfigError: a property is unknown, or its value is not allowed.
+        """
+        ensure_reachable(self.bootstrap_servers)
+        return clients.admin(self.bootstrap_servers, self.properties)
+
+    def producer(self, connection: Connection, **defaults: Any) -> Producer:
+        """Return a producer that tells `connection` of its errors; raises as `admin`."""
+        ensure_reachable(self.bootstrap_servers)
+        defaults |= {"error_cb": connection.suspect}
+        return clients.producer(self.bootstrap_servers, self.properties, **defaults)
+
+    def consumer(self, connection: Connection, **defaults: Any) -> Consumer:
+        """Return a consumer that tells `connection` of its errors; raises as `admin`."""
+        ensure_reachable(self.bootstrap_servers)
+        defaults |= {"error_cb": connection.suspect}
+        return clients.consumer(self.bootstrap_servers, self.properties, **defaults)
+
+    def connection(self) -> Connection:
+        protocol = self.properties.get("security.protocol", "").lower()
+        return Connection(self.bootstrap_servers, speaks=not protocol.endswith("ssl"))
+
+    def errors(self, doing: str) -> AbstractContextManager[None]:
+        """Turn the client's errors into `KafkaError`, with what was being done."""
+        return clients.kafka_errors(doing, self.bootstrap_servers)
+
+    def ask(self, call: Callable[[float], T]) -> T:
+        """Return what `call(timeout_s)` returns, called again while no answer comes.
+
+        Raises:
+            KafkaError: no broker can be reached any more, or none answers.
+            KafkaException: the client's error for anything else.
+        """
+        deadline = time.monotonic() + clients.REQUEST_TIMEOUT_S
+        told = False
+        while True:
+            try:
+                return call(_ASK_S)
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_ANSWER:
+                    raise
+            except TimeoutError:
+                pass
+            ensure_reachable(self.bootstrap_servers)
+            if time.monotonic() >= deadline:
+                raise self._no_answer()
+            if not told:
+                click.echo(f"waiting for an answer from {self.bootstrap_servers} …", err=True)
+                told = True
+
+    def first_result(self, futures: Iterable[Future[T]]) -> T:
+        """Return what the first future brings; raises as `ask`."""
+        return self.ask(next(iter(futures)).result)
+
+    def _no_answer(self) -> KafkaError:
+        return KafkaError(
+            f"the broker at {self.bootstrap_servers} takes connections and does not answer",
+            code=_TIMED_OUT,
+            retriable=True,
+            hint="Is it a Kafka broker, without TLS? Its log may say more.",
+        )
+
+
+def cluster_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--bootstrap-servers` and `-X` to a command, which gets them as `cluster`."""
+
+    @clients.bootstrap_option
+    @clients.properties_option
+    @wraps(command)
+    def with_cluster(
+        *args: object, bootstrap_servers: str, properties: dict[str, str], **options: object
+    ) -> object:
+        servers = whole_servers(properties.pop("bootstrap.servers", bootstrap_servers))
+        return command(*args, cluster=Cluster(servers, properties), **options)
+
+    return with_cluster

@@ -1,0 +1,63 @@
+"""Names of topics and groups as arguments: completed from what is there, and where they stand."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import click
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.connection import ensure_reachable
+from duolog.core.errors import DuologError
+
+_WAIT_S: Final = 1.0
+
+Command = TypeVar("Command", bound=Callable[..., object])
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def no_topic_option(command: Command) -> Command:
+    """Tell who gives --topic, as to Kafka's console tools, how it is written here."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+        del parameter
+        if value is not None:
+            raise click.UsageError(
+                f"A topic stands by itself: {context.command_path} {value}", ctx=context
+            )
+
+    return click.option(
+        "--topic", "given_topic", hidden=True, expose_value=False, is_eager=True, callback=refuse
+    )(command)
+
+
+def _topics(client: AdminClient) -> list[str]:
+    return list(client.list_topics(timeout=_WAIT_S).topics)
+
+
+def _groups(client: AdminClient) -> list[str]:
+    listed = client.list_consumer_groups().result(_WAIT_S).valid
+    return [group.group_id for group in listed or ()]
+
+
+def _completing(read: Callable[[AdminClient], list[str]]) -> Complete:
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        del parameter
+        servers = context.params.get("bootstrap_servers") or clients.DEFAULT_BOOTSTRAP_SERVERS
+        try:
+            ensure_reachable(servers)
+            names = read(clients.admin(servers, context.params.get("properties") or {}))
+        except (DuologError, KafkaException, TimeoutError):
+            return []
+        return sorted(
+            name
+            for name in names
+            if name.startswith(incomplete) and (incomplete or not name.startswith("__"))
+        )
+
+    return complete
+
+
+complete_topics: Final = _completing(_topics)
+complete_groups: Final = _completing(_groups)

@@ -1,0 +1,1 @@
+"""Records as text: how `duolog produce` reads keys and values, and how `duolog consume` shows them."""

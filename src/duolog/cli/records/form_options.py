@@ -1,0 +1,184 @@
+"""Options that say which byte forms the keys and values of a topic have."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import click
+
+from duolog.cli.records.field_forms import (
+    PLAIN,
+    TYPES,
+    FieldForm,
+    Forms,
+    WindowForm,
+    form_of_columns,
+    form_of_pack,
+    form_of_type,
+)
+from duolog.cli.text.times import read_duration
+from duolog.core.errors import StatementError
+from duolog.core.types import Column, parse_columns, parse_type
+
+SESSION: Final = "session"
+_PARTS: Final = ("key", "value")
+
+
+class FormOptions(NamedTuple):
+    """What the options of a command say about forms."""
+
+    key_type: str | None
+    value_type: str | None
+    packs: tuple[str, ...]
+    like: Path | None
+    key_schema: str | None = None
+    key_window: str | None = None
+
+    def forms_of(self, topic: str) -> Forms:
+        """Return the forms that the options give the topic.
+
+        Raises:
+            click.UsageError: two of them give the same form.
+            click.BadParameter: one cannot be read.
+            StatementError: the file of `--like` has no topology, or one without this topic.
+        """
+        found = self._given()
+        for part, forms in found.items():
+            if len(forms) > 1 or (forms and self.like):
+                raise click.UsageError(
+                    f"several options say what the {part}s are: leave all but one out"
+                )
+        if self.like is not None:
+            if self.key_window is not None:
+                raise click.UsageError(
+                    "--like says whether keys have windows: leave --key-window out"
+                )
+            from duolog.cli.records.topology_forms import forms_like  # noqa: PLC0415 - the DSL, only for --like
+
+            return forms_like(self.like, topic)
+        key, value = (forms[0] if forms else PLAIN for forms in found.values())
+        if self.key_window is not None:
+            key = WindowForm(key, _size_ms(self.key_window))
+        return Forms(key, value)
+
+    def _given(self) -> dict[str, list[FieldForm]]:
+        found: dict[str, list[FieldForm]] = {part: [] for part in _PARTS}
+        for part, type_name in (("key", self.key_type), ("value", self.value_type)):
+            if type_name is not None:
+                found[part].append(form_of_type(type_name))
+        if self.key_schema is not None:
+            found["key"].append(form_of_schema(self.key_schema))
+        for text in self.packs:
+            for part, form in _of_pack(text):
+                found[part].append(form)
+        return found
+
+
+def form_options(*, schema: bool) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Return a decorator that adds `--key-type`, `--value-type`, kcat's `-s` and `--like` to a command.
+
+    The command gets them as `options`. With `schema` also `--key` and `--key-window`, which say what keys are as a
+    topology does.
+    """
+
+    def decorate(command: Callable[..., object]) -> Callable[..., object]:
+        @wraps(command)
+        def with_forms(
+            *,
+            key_type: str | None,
+            value_type: str | None,
+            packs: tuple[str, ...],
+            like: Path | None,
+            key_schema: str | None = None,
+            key_window: str | None = None,
+            **rest: object,
+        ) -> object:
+            options = FormOptions(key_type, value_type, packs, like, key_schema, key_window)
+            return command(options=options, **rest)
+
+        for add in (*_TYPE_OPTIONS, *(_SCHEMA_OPTIONS if schema else ())):
+            add(with_forms)
+        return with_forms
+
+    return decorate
+
+
+_TYPE_OPTIONS: Final = (
+    click.option(
+        "--like",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Take the forms from the topology in this Python file, which reads or writes the topic.",
+    ),
+    click.option(
+        "-s",
+        "packs",
+        multiple=True,
+        metavar="[key=|value=]PACK",
+        help="kcat's pack string: q is a BIGINT, i an INT; < and > give the byte order; s is the rest as text.",
+    ),
+    click.option(
+        "--value-type",
+        type=click.Choice(TYPES, case_sensitive=False),
+        help="Type of the values, as for --key-type.",
+    ),
+    click.option(
+        "--key-type",
+        type=click.Choice(TYPES, case_sensitive=False),
+        help="Type of the keys, in the bytes of Kafka's own serializers.  [default: string]",
+    ),
+)
+_SCHEMA_OPTIONS: Final = (
+    click.option(
+        "--key-window",
+        metavar=f"SIZE|{SESSION}",
+        help="Keys end with a window of this size, such as 1h, or of a session; they are shown as "
+        "(key, start, end).",
+    ),
+    click.option(
+        "--key",
+        "key_schema",
+        metavar="SCHEMA",
+        help="Columns of the key as a topology declares them: 'id BIGINT'.",
+    ),
+)
+
+
+def form_of_schema(text: str) -> FieldForm:
+    """Return the form of a key with these columns: `id BIGINT`, or only `BIGINT`.
+
+    Raises:
+        click.BadParameter: the text declares no columns.
+    """
+    try:
+        columns = (
+            (Column("key", parse_type(text)),) if len(text.split()) == 1 else parse_columns(text)
+        )
+    except StatementError as error:
+        raise click.BadParameter(f'--key "{text}": {error.message}. {error.detail}'.strip()) from None  # fmt: skip
+    if not columns:
+        raise click.BadParameter("--key is empty: write --key 'id BIGINT'")
+    return form_of_columns(columns)
+
+
+def _of_pack(text: str) -> list[tuple[str, FieldForm]]:
+    part, equals, pack = text.partition("=")
+    if not equals:
+        part, pack = "", text
+    elif part not in _PARTS:
+        raise click.BadParameter(f'-s {text}: "{part}" is neither key nor value')
+    try:
+        form = form_of_pack(pack)
+    except ValueError as error:
+        raise click.BadParameter(f"-s {text}: {error}") from None
+    return [(name, form) for name in ([part] if part else _PARTS)]
+
+
+def _size_ms(text: str) -> int | None:
+    if text == SESSION:
+        return None
+    try:
+        return read_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(f"--key-window: {error}, or {SESSION}") from None

@@ -1,0 +1,185 @@
+"""What is wrong in a file of statements, or probably not meant.
+
+error      what the statements cannot do: they are run over a catalog of their own, without a broker
+warning    what they can do, and mostly nobody wants; `-- lint: ignore RULE` on its line says that it is wanted
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlglot import exp
+
+from duolog.cli.sql.error_report import lines_of
+from duolog.ksql.catalog.catalog import Catalog
+from duolog.ksql.errors import SqlError
+from duolog.ksql.query.windowing import is_final, windows_of
+from duolog.ksql.session import SqlSession
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.script import is_blank, parse, pieces, substituted, uses_variables
+
+_DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_IGNORED: Final = re.compile(r"--\s*lint:\s*ignore\b([\w ,-]*)")
+_MISSING: Final = re.compile(r"'?`?([\w-]+)`?'? (?:does not exist|in the Metastore)")
+_OLD: Final = {
+    "DATETOSTRING": "FORMAT_DATE",
+    "STRINGTODATE": "PARSE_DATE",
+    "TIMESTAMPTOSTRING": "FORMAT_TIMESTAMP",
+    "STRINGTOTIMESTAMP": "PARSE_TIMESTAMP",
+}
+
+Told = tuple[exp.Expression, str]
+"""Where a rule has found something, and what to say."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that is wrong, or probably not meant, and where."""
+
+    line: int
+    column: int
+    level: Literal["error", "warning"]
+    rule: str
+    text: str
+
+    def render(self, file: str) -> str:
+        """Return it as a line for people, which editors can jump to."""
+        return f"{file}:{self.line}:{self.column}: {self.level}: {self.text} [{self.rule}]"
+
+
+def findings_of(text: str, catalog: Catalog | None = None) -> list[Finding]:
+    """Return what is found in a text, in the order of its lines; `catalog` is what is there before its first statement."""
+    found = [*_variables(text), *_statements(text, catalog)]
+    ignored = {
+        number: set(re.findall(r"[\w-]+", comment[1]))
+        for number, line in enumerate(text.splitlines(), 1)
+        if (comment := _IGNORED.search(line))
+    }
+    return sorted(
+        one
+        for one in set(found)
+        if one.level == "error"
+        or one.line not in ignored
+        or (ignored[one.line] and one.rule not in ignored[one.line])
+    )
+
+
+def _statements(text: str, catalog: Catalog | None) -> Iterator[Finding]:
+    session = SqlSession(catalog)
+    failed: set[str] = set()
+    for piece in pieces(text):
+        if is_blank(piece):
+            continue
+        written = substituted(piece, session.state.variables)
+        if uses_variables(written):
+            continue  # It is told of the variable.
+        try:
+            found = parse(written)
+        except SqlError as error:
+            yield _of_error(error, written)
+            continue
+        for node in found:
+            for place, rule, told in _told_of(node):
+                yield Finding(*place, "warning", rule, told)
+            try:
+                session.execute(node, written.strip())
+            except SqlError as error:
+                missing = _MISSING.search(error.message)
+                if missing is None or missing[1] not in failed:
+                    yield _of_error(error, written)
+                if isinstance(node, nodes.CreateSource):
+                    failed.add(node.this.name)
+
+
+def _of_error(error: SqlError, text: str) -> Finding:
+    at = error.at
+    line, column = (at.line, at.column) if at else _begin(text)
+    plain = lines_of(error, text, caret=False)
+    told = re.sub(r"^line \d+:\d+: ", "", "; ".join(plain))
+    return Finding(line, column, "error", error.kind, told)
+
+
+def _begin(text: str) -> tuple[int, int]:
+    """Return where the first statement of a text begins."""
+    before = text[: len(text) - len(text.lstrip())]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _told_of(node: exp.Expression) -> Iterator[tuple[tuple[int, int], str, str]]:
+    for rule, find in _RULES.items():
+        for part, told in find(node):
+            place = place_of(part) or place_of(node)
+            if place is not None:
+                yield (place.line, place.column), rule, told
+
+
+def _variables(text: str) -> Iterator[Finding]:
+    """Yield variables that stand for nothing, and those that nothing uses."""
+    defined = {found[1].upper(): found for found in _DEFINE.finditer(text)}
+    used = {found[1].upper(): found for found in reversed(list(_VARIABLE.finditer(text)))}
+    for name in used.keys() - defined.keys():
+        told = f"${{{used[name][1]}}} is not defined here"
+        yield Finding(*_place(text, used[name].start()), "warning", "undefined-variable", told)
+    for name in defined.keys() - used.keys():
+        told = f"nothing uses {defined[name][1]}"
+        yield Finding(*_place(text, defined[name].start(1)), "warning", "unused-variable", told)
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def _old_functions(node: exp.Expression) -> Iterator[Told]:
+    for part in node.find_all(exp.Anonymous):
+        name = str(part.this).upper()
+        if name in _OLD:
+            yield part, f"{name} is deprecated: {_OLD[name]} takes its place"
+        elif name == "STDDEV_SAMP":
+            yield part, "STDDEV_SAMP gives the variance: STDDEV_SAMPLE gives the deviation"
+
+
+def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
+    for part in node.find_all(nodes.StreamWindow):
+        if part.args.get("grace") is None:
+            yield part, _without_grace(part)
+
+
+def _without_grace(window: nodes.StreamWindow) -> str:
+    """Say what becomes of late records: they are taken for a day from the start of a window, unless it is longer."""
+    try:
+        taken = windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
+    except SqlError:  # The statement is told of it.
+        taken = True
+    if taken:
+        return "without GRACE PERIOD late records are taken for 24 hours, and windows kept so long"
+    return "without GRACE PERIOD what comes when a window has ended is left out of it"
+
+
+def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:
+    for part in node.find_all(exp.Join):
+        within = part.args.get("within")
+        outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
+        if within is not None and outer and within.args.get("grace") is None:
+            told = (
+                "without GRACE PERIOD a row without a partner is told at once, and again with its "
+                "partner if that still comes"
+            )
+            yield within, told
+
+
+def _plain_patterns(node: exp.Expression) -> Iterator[Told]:
+    for part in node.find_all(exp.Like):
+        pattern = part.expression
+        if isinstance(pattern, exp.Literal) and not set(pattern.name) & {"%", "_"}:
+            yield part, f"LIKE '{pattern.name}' has no % and no _: = says the same"
+
+
+_RULES: Final[dict[str, Callable[[exp.Expression], Iterator[Told]]]] = {
+    "deprecated-function": _old_functions,
+    "window-without-grace": _windows_without_grace,
+    "join-without-grace": _joins_without_grace,
+    "like-without-wildcard": _plain_patterns,
+}

@@ -1,0 +1,119 @@
+"""Texts of statements, run and answered: what the shell, a pipe, `-e` and RUN SCRIPT share."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+import click
+
+from duolog.cli.signals import end_in_order_on_signals
+from duolog.cli.sql.answer_formats import write
+from duolog.cli.sql.statements import ends_of
+from duolog.core.errors import DuologError, EncodingError, StatementError
+from duolog.core.text_files import read_text_file
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.answers import Answer
+
+_RUN_SCRIPT: Final = re.compile(r"\s*RUN\s+SCRIPT\s+'((?:[^']|'')*)'\s*;", re.IGNORECASE)
+_DEPTH_MAX: Final = 16
+
+
+class Executes(Protocol):
+    """What runs statements: an engine."""
+
+    def execute(self, text: str) -> Iterator["Answer"]:
+        """Run statements, and yield what they answer."""
+
+
+class Failed(Exception):
+    """A text has failed: with what, and where it stands, so that the place can be shown."""
+
+    def __init__(self, error: DuologError, text: str, file: str) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.text = text
+        self.file = file
+
+
+@dataclass(slots=True)
+class View:
+    """How answers are shown."""
+
+    form: str = "table"
+    timing: bool = False
+    folds: bool = True
+    """Whether a table folds values that are wider than the terminal has room for."""
+
+
+class Running:
+    """Runs texts on an engine, which is asked for when the first one is run."""
+
+    def __init__(self, engine: Callable[[], Executes], view: View) -> None:
+        self._engine = engine
+        self.view = view
+
+    def run(self, text: str, *, file: str = "", depth: int = 0) -> None:
+        """Run the statements of a text, and write what they answer.
+
+        Raises:
+            Failed: one cannot be read, or cannot run.
+            OSError: a script cannot be read.
+        """
+        for script, part in _parts(text):
+            if script is None:
+                self._run(part, file)
+            elif depth == _DEPTH_MAX:
+                raise Failed(
+                    StatementError(f'script "{script}" is run by scripts that it runs itself'),
+                    text,
+                    file,
+                )
+            else:
+                # Beside the script that runs it, as a shell's own is beside where it stands.
+                path = Path(file).parent / script
+                self.run(_script(path, text, file), file=str(path), depth=depth + 1)
+
+    def _run(self, text: str, file: str) -> None:
+        started = time.monotonic()
+        try:
+            for answer in self._engine().execute(text):
+                # Whatever the statement has started may have put in handlers of its own.
+                end_in_order_on_signals()
+                write(answer, self.view.form, titled=True, folds=self.view.folds)
+        except DuologError as error:
+            raise Failed(error, text, file) from error
+        except RecursionError as error:
+            deep = StatementError(
+                "an answer is nested too deeply to be written",
+                hint="Select parts of it, or read the topic with `duolog consume`.",
+            )
+            raise Failed(deep, text, file) from error
+        if self.view.timing:
+            click.echo(f"Time: {(time.monotonic() - started) * 1000:.1f} ms", err=True)
+
+
+def _script(path: Path, text: str, file: str) -> str:
+    """Return the statements of a script that `text`, in `file`, runs."""
+    try:
+        return read_text_file(path)
+    except EncodingError as error:
+        raise Failed(error, text, file) from error
+
+
+def _parts(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the scripts that a text runs, and between them its statements, each on the lines where it stands."""
+    start = begin = 0
+    for end in ends_of(text):
+        found = _RUN_SCRIPT.match(text, begin, end)
+        if found:
+            if text[start:begin].strip():
+                yield None, "\n" * text.count("\n", 0, start) + text[start:begin]
+            yield found[1].replace("''", "'"), ""
+            start = end
+        begin = end
+    if text[start:].strip():
+        yield None, "\n" * text.count("\n", 0, start) + text[start:]

@@ -1,0 +1,1 @@
+"""Terminal output of the commands: log lines, tables, JSON and progress."""

@@ -1,0 +1,1 @@
+"""Text formats that the commands read and write: times, JSON and encodings."""

@@ -1,0 +1,56 @@
+"""Bytes of keys, values and headers as JSON holds them: text, null, or `{"base64": "…"}`."""
+
+import base64
+import binascii
+import json
+
+from duolog.cli.text.json_text import compact, members_of
+
+JsonText = str | dict[str, str] | None
+
+
+def to_json_text(data: bytes | None) -> JsonText:
+    """Return bytes as JSON holds them.
+
+    Example:
+        >>> to_json_text(b"bob"), to_json_text(b"\\xff"), to_json_text(None)
+        ('bob', {'base64': '/w=='}, None)
+    """
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return in_base64(data)
+
+
+def in_base64(data: bytes) -> dict[str, str]:
+    """Return the object that stands for bytes in JSON."""
+    return {"base64": base64.b64encode(data).decode()}
+
+
+def from_json_text(text: str) -> bytes | None:
+    """Return the bytes of which `to_json_text` made what `text` is the JSON of; other JSON stays as it is written.
+
+    Example:
+        >>> from_json_text('"bob"'), from_json_text('{"base64": "/w=="}'), from_json_text('{"n": 1.10}')
+        (b'bob', b'\\xff', b'{"n":1.10}')
+    """
+    match text[:1]:
+        case "n":
+            return None
+        case '"':
+            value: str = json.loads(text)
+            return value.encode()
+        case "{":
+            match members_of(text):
+                case [("base64", encoded)] if encoded[0] == '"':
+                    return _from_base64(json.loads(encoded))
+    return compact(text).encode()
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f'"{text}" is not base64') from error

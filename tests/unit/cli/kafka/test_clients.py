@@ -1,0 +1,20 @@
+import pytest
+from confluent_kafka import KafkaError
+
+from duolog.cli.kafka.clients import as_kafka_error
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (KafkaError._MSG_TIMED_OUT, "its log says why (a full disk"),  # noqa: SLF001
+        (KafkaError._TRANSPORT, "Is a broker there, at b:1?"),  # noqa: SLF001
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, ""),
+    ],
+)
+def test_what_helps_is_told_by_what_the_client_met(code: int, told: str) -> None:
+    """A broker that was there, with a full disk, was looked for."""
+    error = as_kafka_error(KafkaError(code), 'write to topic "t"', "b:1")
+
+    assert told in error.hint
+    assert bool(told) == bool(error.hint)

@@ -1,0 +1,166 @@
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
+from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.kafka.connection import LOST_S, Connection, ensure_reachable
+from duolog.core.addresses import split_address
+from duolog.core.errors import ConfigError, KafkaError
+from unit.runtime.played_broker import serving
+
+
+class ClientError:
+    """librdkafka's error for a broker that went away, as its callback brings it."""
+
+    def code(self) -> int:
+        return -195
+
+
+class Now:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.s = 0.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server
+
+
+def address(server: socket.socket) -> str:
+    return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def free_address() -> str:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return address(server)
+
+
+def test_one_server_that_answers_is_enough(listening: socket.socket) -> None:
+    ensure_reachable(f"{free_address()},{address(listening)}")
+
+
+def test_nobody_there_is_told_at_once_with_the_reason_of_each() -> None:
+    first, second = free_address(), free_address()
+    began = time.monotonic()
+
+    with pytest.raises(KafkaError) as caught:
+        ensure_reachable(f"{first},{second}")
+
+    assert time.monotonic() - began < 14
+    assert caught.value.code == -195
+    assert f"{first}: connection refused; {second}: connection refused" in caught.value.detail
+
+
+@pytest.mark.parametrize("text", ["host:port", ":9092", "host:70000", "a:b:c"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no address of a broker"):
+        ensure_reachable(text)
+
+
+def test_a_port_may_be_left_out() -> None:
+    assert split_address("kafka") == ("kafka", 9092)
+    assert split_address("[::1]") == ("::1", 9092)
+
+
+def test_a_lost_connection_is_told_once_and_its_return_too(
+    listening: socket.socket, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = Now()
+    server = address(listening)
+    listening.close()
+    connection = Connection(server, now)
+
+    connection.suspect(ClientError())
+    for now.s in (0.0, 1.0, 2.0):
+        connection.look()
+    with serving(int(server.rpartition(":")[2])):
+        now.s = 3.0
+        connection.look()
+        now.s = 4.0
+        connection.look()
+
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert "lost the connection" in told[0]
+    assert "answers again" in told[1]
+
+
+def test_a_connection_that_stays_lost_ends_the_command() -> None:
+    now = Now()
+    connection = Connection(free_address(), now)
+    connection.suspect(ClientError())
+    connection.look()
+
+    now.s = LOST_S
+
+    with pytest.raises(KafkaError, match="no broker answers"):
+        connection.look()
+
+
+def test_an_idle_connection_that_was_closed_is_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as broker:
+        connection = Connection(broker.address)
+
+        connection.suspect(ClientError())
+        connection.look()
+
+    assert capsys.readouterr().err == ""
+
+
+def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
+    listening: socket.socket, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`consume` waited without a word."""
+    connection = Connection(address(listening), answer_s=0.1)
+
+    connection.suspect(ClientError())
+    connection.look()
+
+    assert "lost the connection" in (told := capsys.readouterr().err)
+    assert "takes connections and does not answer" in told
+
+
+@pytest.mark.parametrize("protocol", ["ssl", "SASL_SSL"])
+def test_a_broker_with_tls_is_not_lost(
+    protocol: str, listening: socket.socket, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It closes connections with requests that are not encrypted; the client was ended 30 s after one idle connection."""
+    with closing_at_requests(listening):
+        connection = Cluster(address(listening), {"security.protocol": protocol}).connection()
+
+        connection.suspect(ClientError())
+        connection.look()
+
+    assert capsys.readouterr().err == ""
+
+
+@contextmanager
+def closing_at_requests(server: socket.socket) -> Iterator[None]:
+    """Answer the first connection as a broker with TLS answers one without it."""
+
+    server.settimeout(60)
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1024)
+
+    thread = Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
