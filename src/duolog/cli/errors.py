@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from duolog.cli.terminal.logging_setup import say, says_json
+from duolog.cli.terminal.logging_setup import emit, emits_json
 from duolog.core.errors import (
     ConfigError,
     DuologError,
@@ -223,25 +223,25 @@ def _is_in_use(error: LogError) -> bool:
 def report(error: BaseException) -> None:
     """Write `error` to standard error for a person; nothing for a signal or a closed pipe."""
     match error:
-        case click.ClickException() if says_json():
+        case click.ClickException() if emits_json():
             usage = (
                 error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
             )
             told = {"hint": usage} if usage else {}
-            say(error.format_message(), level=logging.ERROR, **told)
+            emit(error.format_message(), level=logging.ERROR, **told)
         case click.ClickException():
             error.show()
-        case DuologError() if says_json():
+        case DuologError() if emits_json():
             hints = {"detail": error.detail, "hint": error.hint}
             told = {name: text for name, text in hints.items() if text}
-            say(error.message, level=logging.ERROR, **told)
+            emit(error.message, level=logging.ERROR, **told)
         case DuologError():
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
             click.echo(for_stream(error.render(), sys.stderr), err=True)
         case OSError() if not isinstance(error, BrokenPipeError):
             what = f'{error.strerror or error} "{error.filename}"' if error.filename else str(error)
-            if says_json():
-                say(what, level=logging.ERROR)
+            if emits_json():
+                emit(what, level=logging.ERROR)
                 return
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
             click.echo(for_stream(what, sys.stderr), err=True)

@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from duolog.cli.errors import OutputClosed
-from duolog.cli.terminal.logging_setup import says_json
+from duolog.cli.terminal.logging_setup import emits_json
 
 
 class LazyGroup(click.Group):
@@ -68,6 +68,6 @@ class LazyGroup(click.Group):
             raise OutputClosed from error
         except KeyboardInterrupt as error:
             # click would write an empty line, which is no object.
-            if says_json():
+            if emits_json():
                 raise click.Abort from error
             raise

@@ -10,7 +10,7 @@ import click
 
 from duolog.cli.errors import exit_status, report
 from duolog.cli.lazy_group import LazyGroup
-from duolog.cli.terminal.logging_setup import heed
+from duolog.cli.terminal.logging_setup import configure
 from duolog.cli.text.utf8 import ensure_utf8
 
 COMMANDS: Final = {
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     _open_what_is_closed()
     words = sys.argv[1:] if argv is None else argv
-    heed(words)
+    configure(words)
     try:
         ensure_utf8(words, os.environ)
         status = cli.main(args=argv, prog_name="duolog", standalone_mode=False)

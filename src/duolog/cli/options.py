@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from duolog.cli.terminal.command_again import remember
-from duolog.cli.terminal.logging_setup import say
+from duolog.cli.terminal.logging_setup import emit
 from duolog.core.errors import ConfigError
 from duolog.runtime.data_dirs import is_url
 
@@ -181,4 +181,4 @@ def _serve_metrics(context: click.Context, param: click.Parameter, address: str 
 
     endpoint = serve_metrics(address)
     context.call_on_close(endpoint.close)
-    say(f"metrics on http://{endpoint.address}/metrics")
+    emit(f"metrics on http://{endpoint.address}/metrics")

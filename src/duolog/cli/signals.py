@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from duolog.cli.errors import Terminated
-from duolog.cli.terminal.logging_setup import say
+from duolog.cli.terminal.logging_setup import emit
 from duolog.core.errors import DuologError
 
 
@@ -66,9 +66,9 @@ def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.
         raise Terminated if first[0] == signal.SIGTERM else KeyboardInterrupt
 
 
-def say_stopping() -> None:
+def announce_stopping() -> None:
     """Tell that an end has begun."""
-    say("stopping …")
+    emit("stopping …")
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:

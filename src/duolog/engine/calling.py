@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JError
 
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.engine.errors import QueryFailed
 from duolog.engine.forks import forks_ended
 from duolog.plan.nodes import ForEach
@@ -149,7 +149,7 @@ class Caller:
                 with forks_ended():
                     call.function(call.record(key, value, ts, *beside))
             except (Exception, SystemExit) as error:  # a user's function may raise anything
-                told = raised(error)
+                told = describe_exception(error)
                 if not self._passes_over:
                     place = f'the record of topic "{topic}", partition {partition}, offset {offset}'
                     self._fail(name, f"cannot process {place} at {name}: {told}", error)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JError
 
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.engine.forks import forks_ended
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
@@ -80,5 +80,5 @@ class Answerer:
             with forks_ended():
                 return [number, function.partition(serde.deserialize(key.encode())), None]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
-            told = raised(error)
+            told = describe_exception(error)
             return [number, None, f"{function.called}: {told}"]

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from pyspark import cloudpickle
 
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.functions.of_keys import OfKey
 from duolog.plan.errors import InvalidPlan
@@ -169,7 +169,7 @@ def _pickled(function: Called) -> bytes:
         except Exception as error:
             raise InvalidPlan(
                 f"{function.called} cannot be sent to the process that is to call it",
-                detail=f"{raised(error)}.",
+                detail=f"{describe_exception(error)}.",
                 hint="Make what it uses, a connection say, inside of it: at its first call.",
             ) from error
     return pickled

@@ -16,7 +16,7 @@ from decimal import Decimal as PythonDecimal
 from typing import Any
 
 from duolog.core.errors import DuologError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.functions import values, vectors
 from duolog.functions.places import place_in
 from duolog.functions.threads import Threads
@@ -250,7 +250,7 @@ class Called:
         if isinstance(error, FunctionFailed):
             # The error has the function and line already.
             return NullFor(str(error)) if self._is_null else CallError(str(error))
-        what = raised(error)
+        what = describe_exception(error)
         if isinstance(error, DuologError):
             what = error.one_line()
         if isinstance(error, values.WrongType):

@@ -31,7 +31,7 @@ from types import FrameType
 from typing import BinaryIO, Final
 
 from duolog.core.errors import StatementError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.functions.called import Called
 from duolog.functions.processors.serving import Processors
 from duolog.functions.side_by_side import SideBySide
@@ -209,7 +209,7 @@ def _defined(
         else:
             functions[number] = Called(defined)
     except Exception as error:  # noqa: BLE001 - a user's module may raise anything
-        return f"-{raised(error)}".encode(errors="replace")
+        return f"-{describe_exception(error)}".encode(errors="replace")
     return b"+"
 
 

@@ -13,7 +13,7 @@ from duolog.cli.records.text_record import TextRecord, parse_format
 from duolog.cli.sql.answer_formats import FORMS, write
 from duolog.cli.sql.error_report import tell
 from duolog.cli.terminal import output
-from duolog.cli.terminal.logging_setup import say
+from duolog.cli.terminal.logging_setup import emit
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
@@ -115,7 +115,7 @@ def test_what_a_topology_prints_has_escapes(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "told",
     [
-        lambda: say(TEXT),
+        lambda: emit(TEXT),
         lambda: report(SerdeError(TEXT, detail=TEXT, hint=TEXT)),
         lambda: report(FileNotFoundError(2, "No such file", TEXT)),
         lambda: tell(SerdeError(TEXT), ""),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.cli.errors import report
 from duolog.cli.signals import end_in_order_on_signals
-from duolog.cli.terminal.logging_setup import say, says_json, speak_of
+from duolog.cli.terminal.logging_setup import emit, emits_json, set_application
 from duolog.cli.terminal.progress_lines import ProgressLines, counted_streams
 from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
 from duolog.engine.errors import TopologyChanged
@@ -40,7 +40,7 @@ _OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
 
 
 @dataclass(frozen=True, slots=True)
-class Begins:
+class StartOptions:
     """How applications are started."""
 
     create_topics: bool = False
@@ -63,17 +63,17 @@ class Begins:
             raise
 
     def _begun(self, application: "Application") -> "RunningQuery":
-        speak_of(application.application_id)
+        set_application(application.application_id)
         for topic in application.create_source_topics() if self.create_topics else ():
-            say(f'created source topic "{topic}", which was missing')
+            emit(f'created source topic "{topic}", which was missing')
         _check(application, self.fresh)
         application.reserve()
-        say(f'application "{application.application_id}" starts its engine …')
+        emit(f'application "{application.application_id}" starts its engine …')
         application.open()
         end_in_order_on_signals()
-        application.on_restore = tell_restored
+        application.on_restore = report_restored
         query = application.start()
-        say(f'application "{application.application_id}" runs')
+        emit(f'application "{application.application_id}" runs')
         return query
 
 
@@ -83,18 +83,18 @@ def _check(application: "Application", fresh: "FreshStart | None") -> None:
     except TopologyChanged as error:
         if fresh is None:
             raise
-        say(f"{error.message}: it starts from nothing")
+        emit(f"{error.message}: it starts from nothing")
         for topic in fresh.clear(application):
-            say(f'deleted topic "{topic}"')
+            emit(f'deleted topic "{topic}"')
         application.check()
     if fresh is not None:
         fresh.note(application)
 
 
-def tell_restored(restored: "Restored") -> None:
+def report_restored(restored: "Restored") -> None:
     """Say how far the stores of an application have come back from their changelogs."""
     verb = "restored" if restored.done else "restores"
-    say(f'application "{restored.application_id}" {verb} its stores: {restored}')
+    emit(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
 def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> None:
@@ -104,7 +104,7 @@ def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> Non
         QueryError: the query failed.
     """
     with counted_streams():
-        teller = ProgressTeller(query, quiet=quiet)
+        teller = ProgressReporter(query, quiet=quiet)
         watcher = Watcher(teller, BrokerWatch(bootstrap_servers, _MEANWHILE))
         try:
             while not query.wait(_LOOK_AT_BROKER_EVERY_S):
@@ -118,7 +118,7 @@ class Watcher:
 
     def __init__(
         self,
-        teller: "ProgressTeller",
+        teller: "ProgressReporter",
         broker: BrokerWatch,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -134,7 +134,7 @@ class Watcher:
             lines = self._broker.look()
             self._look_at = self._clock() + _LOOK_AT_BROKER_EVERY_S
             for line in lines:
-                say(line, level=logging.INFO if self._broker.answers else logging.WARNING)
+                emit(line, level=logging.INFO if self._broker.answers else logging.WARNING)
             if lines:
                 self._tell_at = self._clock()
         if self._clock() >= self._tell_at:
@@ -142,7 +142,7 @@ class Watcher:
             self._tell_at = self._clock() + _PROGRESS_EVERY_S
 
 
-class ProgressTeller:
+class ProgressReporter:
     """Tells how a query gets on, and each reason for which records are passed over once."""
 
     def __init__(self, query: "RunningQuery", *, quiet: bool) -> None:
@@ -162,7 +162,7 @@ class ProgressTeller:
             f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
             + (f"; waits for its next start: {now.trouble}" if now.trouble else "")
         )
-        if says_json():
+        if emits_json():
             self._say_as_json(text, now, lag)
         else:
             self._lines.show([text])
@@ -171,7 +171,7 @@ class ProgressTeller:
     def _say_as_json(self, text: str, now: "Progress", lag: int | None) -> None:
         if not self._lines.changed([text]):
             return
-        say(
+        emit(
             text,
             state=now.state,
             mode=now.mode,
@@ -187,12 +187,12 @@ class ProgressTeller:
         for skipped in () if self._quiet else self._query.skipped():
             if skipped.kind not in self._told:
                 self._told.add(skipped.kind)
-                say(f"  passed over: {skipped}", level=logging.WARNING)
+                emit(f"  passed over: {skipped}", level=logging.WARNING)
                 if hint := _hint(skipped.reason, skipped.topic):
-                    say(f"  hint: {hint}", level=logging.WARNING)
+                    emit(f"  hint: {hint}", level=logging.WARNING)
 
 
-def load_when_right(file: "TopologyFile") -> "Topology":
+def load_until_valid(file: "TopologyFile") -> "Topology":
     """Return the topology of a file, once it has one; what is wrong until then is told."""
     while True:
         try:
@@ -219,7 +219,7 @@ class FileRunner:
         self,
         file: "TopologyFile",
         make: Callable[["Topology"], "Application"],
-        begins: Begins,
+        begins: StartOptions,
         *,
         quiet: bool,
     ) -> None:
@@ -243,7 +243,7 @@ class FileRunner:
                     self._start(topology)
                     topology = self._changed_topology()
         finally:
-            say("stopping …")
+            emit("stopping …")
             if self._application is not None:
                 self._application.close()
 
@@ -269,7 +269,7 @@ class FileRunner:
     def _changed_topology(self) -> "Topology":
         while True:
             self._await_change()
-            say(f"{self._file.path} has changed")
+            emit(f"{self._file.path} has changed")
             try:
                 return self._file.load()
             except StatementError as error:
@@ -298,12 +298,12 @@ class FileRunner:
         if self._query is None or self._application is None:
             return None
         broker = BrokerWatch(self._application.bootstrap_servers, _MEANWHILE)
-        return Watcher(ProgressTeller(self._query, quiet=self._quiet), broker)
+        return Watcher(ProgressReporter(self._query, quiet=self._quiet), broker)
 
 
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
     kept = "; what ran before runs on" if runs else ""
-    say(f"waiting for a change of {file.path}{kept}")
+    emit(f"waiting for a change of {file.path}{kept}")
 
 
 def _hint(reason: str, topic: str | None) -> str:

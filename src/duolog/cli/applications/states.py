@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duolog.runtime.states import KeptState
 
 
-def kept_below(data_dir: Path | None) -> "list[KeptState]":
+def states_below(data_dir: Path | None) -> "list[KeptState]":
     """Return what stands below a data directory, or below all default ones, by name."""
     from duolog.runtime.states import kept_states  # noqa: PLC0415 - `--help` needs none of it
 
@@ -42,7 +42,7 @@ def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | No
     Raises:
         StateMissing: there are several.
     """
-    found = [of for of in kept_below(data_dir) if of.application_id == application]
+    found = [of for of in states_below(data_dir) if of.application_id == application]
     if len(found) > 1:
         raise StateMissing(
             f'application "{application}" has several checkpoints',
@@ -52,7 +52,7 @@ def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | No
     return found[0] if found else None
 
 
-def state_to_be(application: str, data_dir: Path | None) -> "KeptState":
+def future_state(application: str, data_dir: Path | None) -> "KeptState":
     """Return where the checkpoint of an application will be that has none.
 
     Raises:
@@ -67,7 +67,7 @@ def state_to_be(application: str, data_dir: Path | None) -> "KeptState":
 
 def no_state(application: str, data_dir: Path | None, *, nor: str = "") -> StateMissing:
     """Return the error for an application that keeps nothing; `nor` says where else nothing was found."""
-    known = [of.application_id for of in kept_below(data_dir)]
+    known = [of.application_id for of in states_below(data_dir)]
     near = get_close_matches(application, known, n=1)
     return StateMissing(
         f'application "{application}" has no checkpoint {below(data_dir)}{nor}',

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import duolog
 from duolog.cli.errors import Terminated
 from duolog.core.errors import DuologError, StatementError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -139,7 +139,7 @@ class TopologyFile:
         shown = self.path.parent / path.relative_to(self._directory)
         at = f", line {line}" if line else ""
         return StatementError(
-            f'file "{shown}"{at} cannot be run: {raised(error)}',
+            f'file "{shown}"{at} cannot be run: {describe_exception(error)}',
             hint=f"{_nearest(error)}`python {self.path}` shows the whole trace.",
         )
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.kafka.name_completion import complete_groups, complete_topics, no_topic_option
+from duolog.cli.kafka.name_completion import complete_groups, complete_topics, reject_topic_option
 from duolog.cli.options import PARTITION
 from duolog.cli.records.field_forms import Forms, problem_of
 from duolog.cli.records.form_options import FormOptions, form_options
@@ -40,7 +40,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
-@no_topic_option
+@reject_topic_option
 @click.option("--from-beginning", is_flag=True, help="From the first record that is kept.")
 @click.option(
     "--offset",

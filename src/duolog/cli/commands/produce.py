@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 
 from duolog.cli.kafka import clients
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.kafka.name_completion import complete_topics, no_topic_option
+from duolog.cli.kafka.name_completion import complete_topics, reject_topic_option
 from duolog.cli.options import PARTITION
 from duolog.cli.records.field_forms import FieldForm, Forms, read_field
 from duolog.cli.records.form_options import FormOptions, form_options
@@ -47,7 +47,7 @@ class LineRules(NamedTuple):
 
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
-@no_topic_option
+@reject_topic_option
 @click.option("-K", "--key-separator", "separator", help="What parts key and value of a line.")
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duolog.cli.applications.following import Begins, FileRunner, follow, load_when_right
+from duolog.cli.applications.following import FileRunner, StartOptions, follow, load_until_valid
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
 from duolog.cli.kafka.server_option import read_servers
@@ -19,9 +19,9 @@ from duolog.cli.options import (
     mode_option,
     read_assignments,
 )
-from duolog.cli.signals import end_in_order_on_signals, say_stopping
+from duolog.cli.signals import announce_stopping, end_in_order_on_signals
 from duolog.cli.terminal.command_again import command_again, sentences
-from duolog.cli.terminal.logging_setup import engine_settings, log_format_option, say
+from duolog.cli.terminal.logging_setup import emit, engine_settings, log_format_option
 from duolog.core.errors import DuologError
 from duolog.engine.errors import StoresNotKept, TopologyChanged
 from duolog.runtime.data_dirs import default_data_dir, is_url
@@ -130,7 +130,7 @@ def run(
     _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, servers=bootstrap_servers)
     file = TopologyFile(path)
     end_in_order_on_signals()
-    topology = load_when_right(file) if watch else file.load()
+    topology = load_until_valid(file) if watch else file.load()
     settings = engine_settings() | read_assignments(assignments)
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
@@ -146,7 +146,7 @@ def run(
             return _tell_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
-        begins = Begins(
+        begins = StartOptions(
             create_topics=create_topics,
             fresh=_fresh_start(directory, servers) if fresh else None,
             offer=offer_of(click.get_current_context(), topology.name, data_dir),
@@ -155,7 +155,7 @@ def run(
             return FileRunner(file, application_of, begins, quiet=quiet).run(topology)
         application = running.enter_context(application_of(topology))
         query = begins.begin(application)
-        running.callback(say_stopping)
+        running.callback(announce_stopping)
         return follow(query, application.bootstrap_servers, quiet=quiet)
 
 
@@ -208,7 +208,7 @@ def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     except BrokerUnavailable as error:
         error.hint += f" Where a broker runs already, -b uses it: -b {listen}."
         raise
-    say(f"broker on {broker.bootstrap_servers}")
+    emit(f"broker on {broker.bootstrap_servers}")
     return broker.bootstrap_servers
 
 

@@ -16,12 +16,12 @@ from duolog.cli.options import (
     read_assignments,
     set_option,
 )
-from duolog.cli.terminal.logging_setup import engine_settings, log_format_option, say, says_json
+from duolog.cli.terminal.logging_setup import emit, emits_json, engine_settings, log_format_option
 from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
-    from duolog.cli.sql.engine_opening import Opening
+    from duolog.cli.sql.engine_opening import EngineOpening
     from duolog.cli.sql.shell import Shell
     from duolog.runtime.sql.engine import SqlEngine
 
@@ -121,9 +121,9 @@ def sql(
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.kafka.connection import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
-    from duolog.cli.sql.engine_opening import Opening  # noqa: PLC0415
+    from duolog.cli.sql.engine_opening import EngineOpening  # noqa: PLC0415
     from duolog.cli.sql.function_modules import modules_named  # noqa: PLC0415
-    from duolog.cli.sql.script_runner import Running, View  # noqa: PLC0415
+    from duolog.cli.sql.script_runner import ScriptRunner, View  # noqa: PLC0415
     from duolog.cli.sql.shell import Shell  # noqa: PLC0415
     from duolog.cli.sql.statements import taken  # noqa: PLC0415
 
@@ -145,8 +145,8 @@ def sql(
 
     modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
-    with Opening(opened) as opening:
-        shell = Shell(Running(opening.engine, View(form)), opening.names)
+    with EngineOpening(opened) as opening:
+        shell = Shell(ScriptRunner(opening.engine, View(form)), opening.names)
         if path is not None:
             return shell.obey(first) or _go_on(opening, path, shell)
         if texts:
@@ -178,13 +178,13 @@ def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
     try:
         for module in modules:
             for answer in define_functions(engine, module):
-                say(getattr(answer, "text", ""))
+                emit(getattr(answer, "text", ""))
     except BaseException:
         engine.close()
         raise
 
 
-def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
+def _talk(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
     """Run what is typed, until whoever types leaves."""
     from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - 100 ms, which a pipe need not wait
 
@@ -195,10 +195,10 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
     return status
 
 
-def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
+def _go_on(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
     """Run the queries of a file until Ctrl-C, which is an end in order; a second one is in a hurry."""
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
-    from duolog.cli.signals import end_by_event, say_stopping  # noqa: PLC0415
+    from duolog.cli.signals import announce_stopping, end_by_event  # noqa: PLC0415
     from duolog.cli.sql.script_runner import Failed  # noqa: PLC0415
     from duolog.cli.terminal.progress_lines import counted_streams  # noqa: PLC0415
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
@@ -209,7 +209,7 @@ def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
                 _run(opening.engine(), path, stop)
             finally:
                 if stop.is_set():
-                    say_stopping()
+                    announce_stopping()
                 opening.close()
     except SqlError as error:
         shell.tell(Failed(error, read_text_file(path), str(path)))
@@ -226,10 +226,10 @@ def _run(engine: "SqlEngine", path: Path, stop: Event) -> None:
 
     def say_changed(block: list[str]) -> None:
         for line in lines.changed(block):
-            say(line)
+            emit(line)
 
-    if says_json():
-        run_script(engine, path, say, stop=stop, tell_progress=say_changed)
+    if emits_json():
+        run_script(engine, path, emit, stop=stop, tell_progress=say_changed)
     else:
         run_script(engine, path, click.echo, stop=stop, tell_progress=lines.show)
 

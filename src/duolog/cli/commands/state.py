@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from duolog.cli.applications.following import tell_restored
-from duolog.cli.applications.states import below, find_state, kept_below
+from duolog.cli.applications.following import report_restored
+from duolog.cli.applications.states import below, find_state, states_below
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.commands.state_reset import reset
 from duolog.cli.errors import CONFLICT, StateMissing
@@ -105,7 +105,7 @@ def list_states(*, data_dir: Path | None, form: str) -> None:
     """List applications that have a checkpoint on this disk. Needs no broker."""
     if form == "help":
         return click.echo(output.help_text(LIST_COLUMNS), nl=False)
-    rows = [_state_row(of) for of in kept_below(data_dir)]
+    rows = [_state_row(of) for of in states_below(data_dir)]
     if data_dir is not None and not data_dir.is_dir():
         raise StateMissing(
             f'directory "{data_dir}" does not exist',
@@ -228,7 +228,7 @@ def restore(
             return
         if asks:
             confirm(f'The checkpoint of "{name}" is whole. Put it aside, and restore?')
-        application.on_restore = tell_restored
+        application.on_restore = report_restored
         application.restore()
 
 

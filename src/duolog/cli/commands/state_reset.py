@@ -9,7 +9,7 @@ import click
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from duolog.cli.applications.states import below, maybe_find_state, no_state, state_to_be
+from duolog.cli.applications.states import below, future_state, maybe_find_state, no_state
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.topics import EARLIEST, LATEST, confirm, read_metadata, read_offsets
 from duolog.cli.options import data_option
@@ -81,7 +81,7 @@ def reset(
         raise click.UsageError("Give one of --to-earliest, --to-latest, --to-time, --by-duration.")
     spec = EARLIEST if to_earliest else LATEST if to_latest else _at_time(to_time, by_duration)
     on_disk = maybe_find_state(application, data_dir)
-    found = on_disk or state_to_be(application, data_dir)
+    found = on_disk or future_state(application, data_dir)
     found.ensure_stopped()
     client = cluster.admin()
     topics, sources = _topics_of(application, on_disk, data_dir, cluster, client)

@@ -17,7 +17,7 @@ from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import data_option, engine_options, mode_option, read_assignments
-from duolog.cli.signals import end_in_order_on_signals, say_stopping
+from duolog.cli.signals import announce_stopping, end_in_order_on_signals
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
             click.echo(run.how_to_go_on(fresh=fresh), err=True)
             raise
         finally:
-            say_stopping()
+            announce_stopping()
 
 
 def forget(data_dir: Path) -> None:

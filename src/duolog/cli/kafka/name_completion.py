@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def no_topic_option(command: Command) -> Command:
+def reject_topic_option(command: Command) -> Command:
     """Tell who gives --topic, as to Kafka's console tools, how it is written here."""
 
     def refuse(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

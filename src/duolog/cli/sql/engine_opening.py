@@ -22,7 +22,7 @@ class Known(NamedTuple):
 NOTHING: Final = Known({}, ())
 
 
-class Opening:
+class EngineOpening:
     """An engine that is opened once, and closed at the end.
 
     `begin` opens it on a thread of its own, so that a prompt need not wait. Nobody else touches it until `engine`

@@ -49,7 +49,7 @@ class View:
     """Whether a table folds values that are wider than the terminal has room for."""
 
 
-class Running:
+class ScriptRunner:
     """Runs texts on an engine, which is asked for when the first one is run."""
 
     def __init__(self, engine: Callable[[], Executes], view: View) -> None:

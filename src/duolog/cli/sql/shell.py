@@ -14,7 +14,7 @@ import click
 from duolog.cli.errors import exit_status
 from duolog.cli.sql.answer_formats import FORMS
 from duolog.cli.sql.error_report import tell
-from duolog.cli.sql.script_runner import Failed, Running
+from duolog.cli.sql.script_runner import Failed, ScriptRunner
 
 HELP: Final = r"""Statements end with ; and may have several lines.
   CREATE STREAM s (id INT KEY, name STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);
@@ -53,7 +53,7 @@ class Shell:
         names: gives the names that there are, for hints.
     """
 
-    def __init__(self, running: Running, names: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, running: ScriptRunner, names: Callable[[], Iterable[str]]) -> None:
         self._running = running
         self._names = names
 

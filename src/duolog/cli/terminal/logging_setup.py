@@ -44,28 +44,28 @@ def log_format_option(command: Command) -> Command:
     )(command)
 
 
-def heed(argv: Sequence[str]) -> None:
+def configure(argv: Sequence[str]) -> None:
     """Say already what is wrong with the words of a command in the form that they ask for."""
     global _asked  # noqa: PLW0603 - as below
     pairs = zip(argv, [*argv[1:], ""], strict=False)
     _asked = any(_ASKS in {f"{one}={other}", one} for one, other in pairs)
 
 
-def says_json() -> bool:
+def emits_json() -> bool:
     """Tell whether lines are objects."""
     return _asked or _handler is not None
 
 
 def engine_settings() -> dict[str, str]:
     """Return what the engine is to be told of the form."""
-    return {"logging.format": "json"} if says_json() else {}
+    return {"logging.format": "json"} if emits_json() else {}
 
 
-def say(message: str, *, level: int = logging.INFO, **fields: object) -> None:
+def emit(message: str, *, level: int = logging.INFO, **fields: object) -> None:
     """Write a line; its fields are for who reads JSON, and people find in it what they tell."""
     if _handler is not None:
         _logger.log(level, "%s", message.strip(), extra=fields)
-    elif says_json():
+    elif emits_json():
         place = (_logger.name, level, "", 0, message.strip(), (), None)
         record = _logger.makeRecord(*place, extra=fields)
         click.echo(json_safe(JsonFormatter().format(record)), err=True)
@@ -73,7 +73,7 @@ def say(message: str, *, level: int = logging.INFO, **fields: object) -> None:
         click.echo(for_stream(message, sys.stderr), err=True)
 
 
-def speak_of(application: str) -> None:
+def set_application(application: str) -> None:
     """Lines are of this application from here on."""
     global _application  # noqa: PLW0603 - as the form, one for the process
     _application = application
@@ -112,7 +112,7 @@ def _pass_on_notes(context: click.Context) -> None:
 
 
 def _said(record: logging.LogRecord) -> bool:
-    say(record.getMessage())
+    emit(record.getMessage())
     return False
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from duolog.core.errors import DuologError, StatementError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.functions.places import place_in
 from duolog.functions.processors.codecs import Codec, ColumnsCodec
 from duolog.functions.processors.records import (
@@ -196,7 +196,7 @@ class Hosted:
         own = _file_of(self._instance if self._instance is not None else self._definition.make)
         at = place_in(error, own)
         place = f" ({at})" if at else ""
-        why = raised(error)
+        why = describe_exception(error)
         if isinstance(error, DuologError):
             why = error.one_line()
         return " ".join(f"{self._definition.called}.{what}{place}: {why}".split())

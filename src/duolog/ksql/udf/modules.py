@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from duolog.core.errors import DuologError, StatementError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.ksql.udf.decorators import DEFINED, Definition, define
 from duolog.plan.sql.signatures import Signature, signature
 from duolog.plan.sql.user_functions import Code, Kind, Overload, UserFunction
@@ -201,7 +201,7 @@ def _failed(name: str, error: BaseException) -> StatementError:
     """Return the error of a module, with the line that raised it."""
     at = next(_places(error), "")
     return StatementError(
-        f'module "{name}" cannot be imported: {raised(error)}',
+        f'module "{name}" cannot be imported: {describe_exception(error)}',
         detail=f"It is raised at {at}." if at else "",
         hint=f'python -c "import {name}" shows the whole trace.',
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from duolog.core.errors import StatementError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.plan.sql.signatures import Signature, SqlFunction, Types
 from duolog.plan.sql.user_values import from_python, to_python
 from duolog.plan.types import Type
@@ -293,7 +293,7 @@ class Bound:
     def _told(self, error: Exception) -> str:
         line = _line_in(error, self._body.called) or self._body.place
         at = f" ({line})" if line else ""
-        return f"{self._routine.name}{at}: {raised(error)}"
+        return f"{self._routine.name}{at}: {describe_exception(error)}"
 
 
 def missing_function(function: UserFunction) -> StatementError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.plan.nodes import ForEach
 from duolog.serde.called_record import CalledRecord
 from duolog.testing.reference.entries import Entry, Run, Stores, is_null
@@ -29,7 +29,7 @@ def called(node: ForEach) -> Run:
         try:
             node.function(record)
         except (Exception, SystemExit) as error:  # a user's function may raise anything
-            told = raised(error)
+            told = describe_exception(error)
             raise RecordError(f"at {node}: {told}") from error
         return []
 

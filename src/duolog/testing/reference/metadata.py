@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
@@ -114,7 +114,7 @@ def _of_key(function: KeyFunction, entry: Entry) -> int | None:
     try:
         return function.partition(entry.key)
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        told = raised(error)
+        told = describe_exception(error)
         raise RecordError(f"{function.called}: {told}") from error
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from duolog.cli.applications import following
 from duolog.cli.applications.following import (
-    Begins,
     FileRunner,
-    ProgressTeller,
+    ProgressReporter,
+    StartOptions,
     Watcher,
-    load_when_right,
+    load_until_valid,
 )
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
@@ -115,7 +115,7 @@ class Desk:
             return cast("Application", fake)
 
         cleared = cast("FreshStart", FakeFreshStart(self.log)) if fresh else None
-        begins = Begins(create_topics=True, fresh=cleared, offer=offer)
+        begins = StartOptions(create_topics=True, fresh=cleared, offer=offer)
         FileRunner(file, make, begins, quiet=True).run(file.load())
 
 
@@ -222,7 +222,7 @@ def test_a_file_that_is_wrong_at_first_is_waited_for(
     writes = threading.Timer(0.05, lambda: path.write_text(TEXT.format(name="mended")))
     writes.start()
 
-    topology = load_when_right(TopologyFile(path))
+    topology = load_until_valid(TopologyFile(path))
     writes.join()
 
     assert topology.name == "mended"
@@ -249,7 +249,7 @@ class _Skipping:
 def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_of_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    teller = ProgressTeller(cast("RunningQuery", _Skipping()), quiet=False)
+    teller = ProgressReporter(cast("RunningQuery", _Skipping()), quiet=False)
 
     teller.tell()
     teller.tell()
@@ -276,7 +276,7 @@ def test_a_key_of_another_form_is_told_with_the_commands_that_write_and_read_it(
     skipped = Skipped("deserialization", reason[0], "", 1, "orders", 0, 17, "1001", None)
     query = SimpleNamespace(skipped=lambda: (skipped,))
 
-    ProgressTeller(cast("RunningQuery", query), quiet=False).tell_skipped()
+    ProgressReporter(cast("RunningQuery", query), quiet=False).tell_skipped()
 
     told = capsys.readouterr().err
     assert "hint: write such keys with `duolog produce orders --key-type bigint`" in told
@@ -301,7 +301,7 @@ def test_on_a_pipe_a_line_about_progress_is_repeated_only_when_something_changes
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     query = Moving()
-    teller = ProgressTeller(cast("RunningQuery", query), quiet=False)
+    teller = ProgressReporter(cast("RunningQuery", query), quiet=False)
 
     for records_in in (0, 0, 5, 5, 5):
         query.records_in = records_in
@@ -319,7 +319,7 @@ def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
     now = 0.0
     problems = ""
     broker = BrokerWatch("b:1", "it waits", lambda _: Looked(problems))
-    teller = ProgressTeller(cast("RunningQuery", Moving()), quiet=False)
+    teller = ProgressReporter(cast("RunningQuery", Moving()), quiet=False)
     watcher = Watcher(teller, broker, lambda: now)
 
     def told_after(seconds: int) -> list[str]:

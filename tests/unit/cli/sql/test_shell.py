@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from duolog.cli.sql import answer_formats
-from duolog.cli.sql.script_runner import Running, View
+from duolog.cli.sql.script_runner import ScriptRunner, View
 from duolog.cli.sql.shell import Shell
 from unit.cli.sql.fakes import FakeEngine
 
@@ -15,7 +15,7 @@ Shells = Callable[[str], tuple[Shell, FakeEngine]]
 def shells() -> Shells:
     def made(form: str) -> tuple[Shell, FakeEngine]:
         engine = FakeEngine()
-        return Shell(Running(lambda: engine, View(form)), lambda: ["FLIGHTS"]), engine
+        return Shell(ScriptRunner(lambda: engine, View(form)), lambda: ["FLIGHTS"]), engine
 
     return made
 

@@ -27,7 +27,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_for_people_a_line_is_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    logging_setup.say("running: 3 records in", records_in=3)
+    logging_setup.emit("running: 3 records in", records_in=3)
 
     assert capsys.readouterr().err == "running: 3 records in\n"
     assert logging_setup.engine_settings() == {}
@@ -41,7 +41,7 @@ def test_as_json_a_line_has_time_level_application_message_and_fields(
     monkeypatch.setattr(logging_setup, "_handler", handler)
     monkeypatch.setattr(logging_setup, "_application", "sales")
     try:
-        logging_setup.say('running: "3" in', records_in=3)
+        logging_setup.emit('running: "3" in', records_in=3)
         logging.getLogger("duolog.engine").warning("away", extra={"at": "b:1"})
     finally:
         logging.getLogger("duolog").removeHandler(handler)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
-from duolog.core.raised import raised
+from duolog.core.exception_text import describe_exception
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class QuerySupervisor:
         except DuologError as error:
             self._note(life, error)
         except Exception as error:  # noqa: BLE001 - an error of another library is this query's error too
-            self._note(life, DuologError(raised(error)))
+            self._note(life, DuologError(describe_exception(error)))
         if before is not None and (before.has_ended or before is not life.running):
             # The replacement has stopped it, or was about to.
             before.stop()
