@@ -41,7 +41,7 @@ _UNWANTED: Final = re.compile(
 """Lines on standard error of a command that ended well: of librdkafka, of Python. A program may write none at all."""
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
-    re.compile(r"duolog run (?!.*--explain)"): '" runs',
+    re.compile(r"duolog run (?!.*--explain)"): '" is running',
     re.compile(r"duolog sql -f "): "  RUNNING  ",
 }
 """What does not end by itself, and what it says when it is there."""

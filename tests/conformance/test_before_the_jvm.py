@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from duolog import Topology
-from duolog.cli.applications.following import Begins
+from duolog.cli.applications.following import StartOptions
 from duolog.cli.applications.fresh_start import FreshStart
 from duolog.cli.commands.run import run
 from duolog.engine import engine, owner
@@ -291,7 +291,7 @@ def test_a_fresh_start_deletes_state_internal_topics_and_results(
         application(tmp_path, own_cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        Begins(create_topics=True, fresh=fresh).begin(starting)
+        StartOptions(create_topics=True, fresh=fresh).begin(starting)
 
     assert topics_at_jvm_start == [{"visits"}], "the results are gone, and made after the JVM"
     assert client.read("visits"), "what is read stays"
@@ -310,7 +310,7 @@ def test_a_fresh_start_keeps_state_that_fits(
         application(tmp_path, cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        Begins(create_topics=True, fresh=fresh).begin(starting)
+        StartOptions(create_topics=True, fresh=fresh).begin(starting)
 
     assert (checkpoint.directory / "application.json").read_text() == before
 
@@ -330,7 +330,7 @@ def test_a_run_alone_makes_its_topics_on_its_own_broker(
     told = duolog_run(tmp_path, "--listen", "127.0.0.1:0")
 
     assert isinstance(told.exception, JvmStarted), told.output
-    assert 'created source topic "orders", which was missing' in told.output
+    assert 'created missing source topic "orders"' in told.output
     # The rows of a table are kept; records of a stream go when they are old, as everywhere.
     assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
 

@@ -45,7 +45,7 @@ def test_a_topic_is_created_listed_described_and_deleted(
     assert "retention.ms=-1" in described.stderr
     assert rows[0]["configs"]["retention.ms"] == "-1"
     folder = f"topics/{UUID(bytes=base64.urlsafe_b64decode(rows[0]['topic_id'] + '=='))}"
-    assert f"topic id {rows[0]['topic_id']}: in {folder} of a Duolog broker" in described.stderr
+    assert f"topic id {rows[0]['topic_id']}; directory on a Duolog broker: {folder}" in described.stderr
     assert Path(folder).name in folders
     assert deleted.returncode == 0
     assert "life" not in duolog("topics", "list").stdout
@@ -81,7 +81,7 @@ def test_the_oldest_records_of_a_topic_are_deleted(duolog: Duolog) -> None:
     neither = duolog("topics", "delete-records", "worn")
 
     assert "would delete all records" in dry.stderr
-    assert "starts at offset 2 now" in cut.stderr
+    assert "now starts at offset 2" in cut.stderr
     assert "OFFSET_OUT_OF_RANGE" in beyond.stderr
     assert neither.returncode == 2
     (row,) = json.loads(duolog("topics", "describe", "worn", "-o", "json").stdout)
@@ -226,7 +226,7 @@ def test_json_lines_with_a_field_that_no_record_has_end_there(duolog: Duolog) ->
 
     assert done.returncode == 1
     assert 'produced 1 record(s) to topic "fields"' in done.stderr
-    assert "line 2 is not a record, and nothing from there on is written" in done.stderr
+    assert "line 2 is not a record; it and the following lines are not written" in done.stderr
     assert 'unknown field "name"' in done.stderr
     assert [r.key for r in Client(duolog.bootstrap_servers).read("fields")] == [b"a"]
 
@@ -241,7 +241,7 @@ def test_a_group_reads_up_to_the_end_and_goes_on_from_there(duolog: Duolog) -> N
 
     assert (first.stdout, second.stdout, third.stdout) == ("1\n", "2\n3\n", "")
     assert (first.returncode, second.returncode, third.returncode) == (0, 0, 0)
-    assert "goes on from its committed offsets" in second.stderr
+    assert "resumes at its committed offsets" in second.stderr
 
 
 def test_what_a_group_did_not_get_to_write_is_read_again(duolog: Duolog) -> None:
@@ -276,7 +276,7 @@ def test_a_reader_at_the_end_says_that_it_waits(duolog: Duolog, words: tuple[str
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
 
-    assert 'at the end of topic "quiet": waiting for records' in told
+    assert 'reached the end of topic "quiet"; waiting for records' in told
 
 
 def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
@@ -286,7 +286,7 @@ def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
     beyond = duolog("consume", "tail", "--offset", "9", "-e", "-f", r"%v\n")
 
     assert done.stdout == "2\n3\n"
-    assert "partition 0 has offsets 0 to 3, and not 9" in beyond.stderr
+    assert "offset 9 is out of range: partition 0 has 0 to 3" in beyond.stderr
 
 
 @pytest.mark.parametrize("outcome", ["commit", "abort", "open"])
@@ -450,7 +450,7 @@ def test_lines_before_one_that_is_too_large_are_written(duolog: Duolog) -> None:
 
     assert done.returncode == 1
     assert 'produced 1 record(s) to topic "wide"' in done.stderr
-    assert "record 2 is too large, and nothing from there on is written" in done.stderr
+    assert "record 2 is too large; it and the following lines are not written" in done.stderr
     assert "2000000 bytes" in done.stderr
     assert written == "before\n"
 

@@ -46,7 +46,7 @@ def member(duolog: Duolog, name: str, *words: str) -> Iterator[None]:
         [*command, "-b", duolog.bootstrap_servers], stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "at the end of topic" in process.stderr.readline()
+        assert "reached the end of topic" in process.stderr.readline()
         yield
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
@@ -143,13 +143,13 @@ def test_a_deleted_group_is_gone(duolog: Duolog, readers: str) -> None:
     ("words", "status", "message"),
     [
         (("describe", "nobody"), 3, 'group "nobody" does not exist'),
-        (("reset", "g", "--all-topics"), 2, "Give one of --to-earliest"),
-        (("reset", "g", "--to-latest"), 2, "Give either --topic or --all-topics"),
+        (("reset", "g", "--all-topics"), 2, "Use one of --to-earliest"),
+        (("reset", "g", "--to-latest"), 2, "Use either --topic or --all-topics"),
         (("reset", "g", "--to-latest", "--to-earliest", "--all-topics"), 2, "Give one of"),
         (("reset", "g", "--by-duration", "long", "--all-topics"), 2, "is not a duration"),
         (("reset", "g", "--to-time", "later", "--all-topics"), 2, "is not a time"),
         (("reset", "g", "--to-latest", "--topic", "nothing"), 3, '"nothing" does not exist'),
-        (("reset", "g", "--to-latest", "--all-topics"), 0, "has committed nothing"),
+        (("reset", "g", "--to-latest", "--all-topics"), 0, "has no committed offsets"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -57,10 +57,10 @@ def test_the_project_runs_and_runs_anew_when_it_is_changed(newcomer: Reader) -> 
     text = app.read_text().replace('"revenue-by-city"', '"revenue"')
     app.write_text(text.replace("orders=", "oders=("))
     newcomer.wait_for("cannot be run: SyntaxError")
-    newcomer.wait_for("waiting for a change of app.py; what ran before runs on\n")
+    newcomer.wait_for("waiting for app.py to change; the previous version keeps running\n")
 
     app.write_text(text)
-    newcomer.wait_for('application "shop" runs', times=2)
+    newcomer.wait_for('application "shop" is running', times=2)
     newcomer.type("""echo 'o6:{"customer":"cem","amount":1}' | duolog produce orders -K :""")
     consume_until(
         newcomer, "duolog consume revenue --from-beginning", '{"orders":4,"revenue":61.0}'
@@ -68,7 +68,7 @@ def test_the_project_runs_and_runs_anew_when_it_is_changed(newcomer: Reader) -> 
 
     app.write_text(text.replace('group_by("city")', 'group_by("customer")'))
     newcomer.wait_for("has changed since its checkpoint was written")
-    newcomer.wait_for("waiting for a change of app.py\n")
+    newcomer.wait_for("waiting for app.py to change\n")
 
     newcomer.stop()
     assert newcomer.jvms_started() == 1, "a start behind a change is warm"

@@ -50,7 +50,7 @@ def test_the_others_are_read_and_it_is_named(cluster: EmbeddedCluster, options: 
     done = consume(cluster, *options)
 
     assert done.returncode == 0, done.stderr
-    assert f"{NAMED}: others are read" in done.stderr
+    assert f"{NAMED}; reading the others" in done.stderr
     assert 0 < len(done.stdout.splitlines()) < 30
 
 

@@ -14,31 +14,31 @@ from duolog.cli.terminal.logging_setup import configure
 from duolog.cli.text.utf8 import ensure_utf8
 
 COMMANDS: Final = {
-    "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),
+    "broker": ("duolog.cli.commands.broker:broker", "Run a Kafka-compatible broker."),
     "completion": (
         "duolog.cli.commands.completion:completion",
-        "Print what a shell needs to complete commands.",
+        "Print a shell completion script.",
     ),
     "consume": ("duolog.cli.commands.consume:consume", "Read records from a topic."),
-    "demo": ("duolog.cli.demo.command:demo", "Watch a year of flights become two live tables."),
+    "demo": ("duolog.cli.demo.command:demo", "Run the demo: flights joined and counted live."),
     "dump-log": (
         "duolog.cli.commands.dump_log:dump_log",
-        "Show what stands in the files of a log.",
+        "Print the contents of log files and report damage.",
     ),
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
-    "init": ("duolog.cli.commands.init:init", "Make a small project that runs."),
-    "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
+    "init": ("duolog.cli.commands.init:init", "Create a small runnable project."),
+    "produce": ("duolog.cli.commands.produce:produce", "Write lines to a topic as records."),
     "repartition": (
         "duolog.cli.commands.repartition:repartition",
-        "Give a topology's state to another number of tasks.",
+        "Change the number of tasks of a topology.",
     ),
-    "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
-    "sql": ("duolog.cli.commands.sql:sql", "Stream in SQL, typed or from files."),
+    "run": ("duolog.cli.commands.run:run", "Run the topology defined in a Python file."),
+    "sql": ("duolog.cli.commands.sql:sql", "Run SQL statements interactively or from files."),
     "state": (
         "duolog.cli.commands.state:state",
-        "Look at, restore and reset what applications keep.",
+        "Inspect, restore and reset application state.",
     ),
-    "top": ("duolog.cli.commands.top:top", "Watch the applications that run here."),
+    "top": ("duolog.cli.commands.top:top", "Monitor the applications running on this machine."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),
 }
 
@@ -50,7 +50,7 @@ COMMANDS: Final = {
 )
 @click.version_option(package_name="duolog", prog_name="duolog")
 def cli() -> None:
-    """Streams and tables over one log.
+    """Kafka-compatible stream processing for Python, on Spark.
 
     \b
     Examples:
@@ -64,8 +64,9 @@ def cli() -> None:
 
     \b
     Exit status:
-      0 done · 1 failed · 2 wrong usage · 3 not found · 4 not allowed · 5 unavailable or too late
-      6 in conflict with what is there · 130 Ctrl-C · 141 reader went away · 143 SIGTERM
+      0 success · 1 failure · 2 usage error · 3 not found · 4 not allowed
+      5 unavailable or timed out · 6 conflicts with existing state
+      130 Ctrl-C · 141 output closed by its reader · 143 SIGTERM
     """
 
 

@@ -42,7 +42,7 @@ class Directory(click.Path):
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
         if value == "":
-            self.fail("it is empty: is a variable of the shell not set?", param, ctx)
+            self.fail("it is empty; check that the shell variable is set", param, ctx)
         if is_url(str(value)):
             return self._at(str(value), param, ctx)
         return super().convert(value, param, ctx)
@@ -50,7 +50,7 @@ class Directory(click.Path):
     def _at(self, url: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if not self._urls:
             self.fail(
-                f'"{url}" is a URL: what this command keeps needs a directory of this machine',
+                f'"{url}" is a URL; this command needs a local directory',
                 param,
                 ctx,
             )
@@ -66,8 +66,8 @@ def mode_option(command: Command) -> Command:
         type=click.Choice(MODES),
         default="auto",
         show_default=True,
-        help="auto catches up in micro-batches, then goes live in real time; real-time reads only "
-        "what the start finds before it does.",
+        help="auto: catch up in micro-batches, then switch to real time. real-time: use micro-batches only "
+        "for the records that exist at the start.",
     )(command)
 
 
@@ -80,7 +80,7 @@ def functions_option(command: Command) -> Command:
         envvar="DUOLOG_FUNCTIONS",
         show_envvar=True,
         metavar="MODULE",
-        help="A Python module, or its file, whose functions (@duolog.udf, udaf, udtf) SQL may call; may be given several times.",
+        help="A Python module or file with functions (@duolog.udf, udaf, udtf) for SQL. Repeatable.",
     )(command)
 
 
@@ -118,7 +118,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         short = (f"master={master}",) if master is not None else ()
         for text in spark_conf:
             if not text.startswith("spark."):
-                raise click.UsageError(f'--spark-conf {text}: a name begins with "spark."')
+                raise click.UsageError(f'--spark-conf {text}: the name must start with "spark."')
         return command(assignments=(*assignments, *short, *spark_conf), **rest)
 
     for decorate in (
@@ -126,16 +126,16 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--spark-conf",
             multiple=True,
             metavar="spark.NAME=VALUE",
-            help="A setting of Spark's own; may be given several times.",
+            help="A Spark setting. Repeatable.",
         ),
         click.option(
             "--master",
             metavar="URL",
             # No `envvar`: the engine reads it where nothing is given, as `--set master=…` is.
-            help="The Spark cluster to run on: spark://HOST:PORT, yarn, k8s://…  [env var: DUOLOG_MASTER; "
+            help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env var: DUOLOG_MASTER; "
             "default: this process]",
         ),
-        set_option("An engine setting; may be given several times."),
+        set_option("An engine setting. Repeatable."),
     ):
         decorate(with_all)
     return with_all
@@ -169,7 +169,7 @@ def metrics_option(command: Command) -> Command:
         metavar="HOST:PORT",
         expose_value=False,
         callback=_serve_metrics,
-        help="Serve /metrics for Prometheus, /health and /ready there, on this machine only.",
+        help="Serve /metrics (Prometheus), /health and /ready on this loopback address.",
     )(command)
 
 

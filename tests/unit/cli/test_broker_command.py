@@ -35,7 +35,7 @@ def test_an_empty_data_directory_is_not_the_one_we_stand_in(command: click.Comma
     result = CliRunner().invoke(command, [*arguments, "--data", ""])
 
     assert result.exit_code == 2
-    assert "is a variable of the shell not set?" in result.output
+    assert "check that the shell variable is set" in result.output
 
 
 @pytest.mark.parametrize("option", ["-p", "-r"])

@@ -77,7 +77,7 @@ def test_who_gives_a_topic_as_to_kafkas_tools_is_told_where_it_stands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["consume", "--topic", "orders"]) == 2
-    assert "A topic stands by itself: duolog consume orders" in capsys.readouterr().err
+    assert "--topic is not an option here. Write: duolog consume orders" in capsys.readouterr().err
 
 
 def test_every_command_reads_servers_alike_and_before_it_begins() -> None:

@@ -54,7 +54,7 @@ def test_a_json_line_in_latin_1_is_refused_by_its_number_and_byte() -> None:
     with pytest.raises(SerdeError, match="line 2 is not a record") as caught:
         list(read_lines(lines, LineRules(form="jsonl")))
 
-    assert caught.value.detail == "it is not UTF-8: it has the byte 0xfc"
+    assert caught.value.detail == "it is not UTF-8: it contains the byte 0xfc"
 
 
 def test_lines_are_read_while_something_else_is_looked_after() -> None:
@@ -93,8 +93,8 @@ def test_a_line_may_come_in_many_pieces() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-i", "jsonl", "-k", "a"], "are for -i text"),
-        (["-i", "jsonl", "-Z"], "are for -i text"),
+        (["-i", "jsonl", "-k", "a"], "apply to -i text only"),
+        (["-i", "jsonl", "-Z"], "apply to -i text only"),
         (["-K", ":", "-k", "a"], "leave one out"),
         (["-K", ""], "-K is empty"),
         (["-p", "-3"], "-p"),

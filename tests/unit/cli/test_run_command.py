@@ -53,7 +53,7 @@ def test_a_topology_of_another_name_is_told(tmp_path: Path) -> None:
     with pytest.raises(StatementError, match="defines no topology") as caught:
         load_topology(written(tmp_path, f"{BODY}\nshop = make()\n"))
 
-    assert caught.value.detail == "It calls one `shop`, and `topology` is looked for."
+    assert caught.value.detail == "It defines a topology named `shop`; the name must be `topology`."
 
 
 def test_a_method_by_the_name_of_pandas_is_told_the_nearest_one(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "app.txt"
     path.write_text("")
 
-    with pytest.raises(StatementError, match="is not Python"):
+    with pytest.raises(StatementError, match="is not a Python file"):
         load_topology(path)
 
 

@@ -126,11 +126,11 @@ def test_a_directory_that_does_not_exist_is_told_and_one_without_checkpoints_too
     assert f'directory "{nowhere}" does not exist' in capsys.readouterr().err
     assert main(["state", "describe", "shop", "--data", str(nowhere)]) == 3
     told = capsys.readouterr().err
-    assert f'"shop" has no checkpoint below {nowhere}, which does not exist' in told
+    assert f'"shop" has no checkpoint in {nowhere}, which does not exist' in told
     assert main(["state", "list", "--data", str(tmp_path), "-o", "json"]) == 0
     listed = capsys.readouterr()
     assert json.loads(listed.out) == []
-    assert f"no application has a checkpoint below {tmp_path}" in listed.err
+    assert f"no application has a checkpoint in {tmp_path}" in listed.err
 
 
 def test_what_was_looked_through_by_default_is_named(
@@ -139,7 +139,7 @@ def test_what_was_looked_through_by_default_is_named(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
     assert main(["state", "describe", "shop"]) == 3
-    assert f"has no checkpoint below {tmp_path / 'duolog'}" in capsys.readouterr().err
+    assert f"has no checkpoint in {tmp_path / 'duolog'}" in capsys.readouterr().err
 
 
 def test_whether_one_that_just_starts_has_changelogs_is_not_known(data: Path) -> None:
@@ -162,12 +162,12 @@ def committed(epoch: int, at_ms: int | None) -> Committed:
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (committed(3, NOW_MS), "number 17, of 2023-11-14T22:13:20+00:00"),
+        (committed(3, NOW_MS), "number 17, at 2023-11-14T22:13:20+00:00"),
         (
             committed(BEFORE_ALL, NOW_MS),
-            "number 17, of 2023-11-14T22:13:20+00:00; since then it has started and committed nothing",
+            "number 17, at 2023-11-14T22:13:20+00:00; it was started since then, without a commit",
         ),
-        (committed(BEFORE_ALL, None), "number 17; since then it has started and committed nothing"),
+        (committed(BEFORE_ALL, None), "number 17; it was started since then, without a commit"),
     ],
 )
 def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
@@ -180,11 +180,11 @@ def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
     lines = done.stderr.splitlines()
     shop = data / "checkpoints/shop"
     assert lines == [
-        f'application "shop": its last commit is {told}',
-        f"would put {shop}/spark aside as spark.before-restore",
+        f'application "shop": last commit: {told}',
+        f"would move {shop}/spark to spark.before-restore",
         'would restore store "table-1-store" from topic "shop-table-1-store-changelog"',
-        'would restore store "totals" from topic "shop-totals-changelog": 1,234 entries at most',
-        'would go on with topic "orders": partition 0 at 7, partition 1 at 9',
+        'would restore store "totals" from topic "shop-totals-changelog": at most 1,234 entries',
+        'would resume topic "orders": partition 0 at 7, partition 1 at 9',
     ]
     assert done.exit_code == 0
 
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_told_by_a_dry_run_and_by_its_status(
     with restorable(data, monkeypatch, committed(3, NOW_MS), [missing]) as restore:
         done = restore("--dry-run")
 
-    assert done.stderr.splitlines()[-1] == f"does not fit: {missing}"
+    assert done.stderr.splitlines()[-1] == f"does not match: {missing}"
     assert done.exit_code == 6
 
 
@@ -211,10 +211,10 @@ def test_one_that_was_put_aside_before_and_a_restore_that_was_struck_are_told(
         (shop / "restoring").touch()
         struck = restore("--dry-run")
 
-    assert "aside as spark.before-restore, in the place of what is there" in replaced.stderr
+    assert "to spark.before-restore, replacing the existing one" in replaced.stderr
     assert f"would put {shop}/spark aside" in asked.stderr, "before it asks"
-    assert "Nobody answers here: give --yes." in asked.stderr
-    assert f"would remove {shop}/spark: a restore before has not come to its end" in struck.stderr
+    assert "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr
+    assert f"would remove {shop}/spark, left by an unfinished restore" in struck.stderr
 
 
 def test_a_restore_of_one_that_runs_is_refused_and_so_is_its_dry_run(

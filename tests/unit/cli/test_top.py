@@ -91,7 +91,7 @@ def test_the_screen_has_a_line_for_each_and_says_where_nothing_runs() -> None:
     text = console.export_text()
     assert "APPLICATION" in text
     assert "work 40 ms" in text
-    assert "No application runs" in text
+    assert "No application is running" in text
 
 
 @pytest.mark.usefixtures("runs")
@@ -118,13 +118,13 @@ def test_an_application_that_does_not_run_is_told_with_those_that_do(
 ) -> None:
     assert main(["top", "other"]) != 0
 
-    assert 'application "other" does not run here' in capsys.readouterr().err
+    assert 'application "other" is not running on this machine' in capsys.readouterr().err
 
 
 def test_an_address_that_nobody_serves_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--metrics", "127.0.0.1:1"]) == 5
 
-    assert 'nobody serves metrics at "127.0.0.1:1"' in capsys.readouterr().err
+    assert 'no application serves metrics at "127.0.0.1:1"' in capsys.readouterr().err
 
 
 def test_stores_are_told_by_task_with_their_rows_and_how_old_the_count_is() -> None:
@@ -169,7 +169,7 @@ def test_who_watches_an_application_that_ends_is_told_so_and_sees_it_again() -> 
         command._watch("sums", (), 0, console)  # noqa: SLF001 - without end on a terminal
 
     text = terminal.getvalue()
-    ended = text.index('Application "sums" does not run at the moment')
+    ended = text.index('Application "sums" is not running')
     assert "sums" in text[:ended]
     assert "restarting" in text[ended:]
     # A JVM that begins anew has counted less: no rate is told, and none below zero.
@@ -217,5 +217,5 @@ def test_an_address_where_another_version_serves_is_named(
 ) -> None:
     monkeypatch.setattr(snapshots, "_ask", lambda _: [older])
 
-    with pytest.raises(NotServed, match='another version of Duolog serves metrics at "h:1"'):
+    with pytest.raises(NotServed, match='the metrics at "h:1" come from another version of Duolog'):
         snapshots.look(["h:1"])

@@ -22,7 +22,7 @@ def test_another_encoding_is_refused_with_file_line_and_byte() -> None:
     with pytest.raises(EncodingError) as caught:
         decode_text("SHOW;\n-- grün\n".encode("latin-1"), "a.sql")
 
-    assert caught.value.message == 'file "a.sql", line 2, is not UTF-8: it has the byte 0xfc'
+    assert caught.value.message == 'file "a.sql", line 2, is not UTF-8: it contains the byte 0xfc'
     assert "Save a.sql as UTF-8. Line 2 begins: -- gr" in caught.value.hint
 
 

@@ -72,7 +72,7 @@ def test_a_data_directory_behind_a_url_is_refused_where_it_cannot_be() -> None:
     for command in ("broker", "demo", "sql"):
         told = CliRunner().invoke(cli, [command, "--data", "hdfs://host/data"])
         assert (
-            "is a URL: what this command keeps needs a directory of this machine" in told.output
+            "is a URL; this command needs a local directory" in told.output
         ), command
 
 
@@ -102,7 +102,7 @@ def test_master_and_settings_of_spark_are_short_forms_of_set(tmp_path: Path) -> 
 
     assert "if the cluster has" in told("--master", "spark://127.0.0.1:1")
     assert 'setting "spark.master" is set by Duolog' in told("--spark-conf", "spark.master=yarn")
-    assert 'a name begins with "spark."' in told("--spark-conf", "tasks=4")
+    assert 'the name must start with "spark."' in told("--spark-conf", "tasks=4")
 
 
 def conf_of(tmp_path: Path, **settings: str) -> dict[str, str]:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _PROGRESS_EVERY_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.3
 _LOOK_AT_BROKER_EVERY_S: Final = 1.0
-_MEANWHILE: Final = "the application waits for it"
+_MEANWHILE: Final = "the application waits for the broker"
 _KEY_OF_ANOTHER_FORM: Final = re.compile(
-    r"its key is no KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
+    r"its key is (?:no|not|not a) KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
 )
 """As `engine.lowering.topics` says it."""
 # What another form of the file may mend. The others, a setting or a broker, end the command.
@@ -65,15 +65,15 @@ class StartOptions:
     def _begun(self, application: "Application") -> "RunningQuery":
         set_application(application.application_id)
         for topic in application.create_source_topics() if self.create_topics else ():
-            emit(f'created source topic "{topic}", which was missing')
+            emit(f'created missing source topic "{topic}"')
         _check(application, self.fresh)
         application.reserve()
-        emit(f'application "{application.application_id}" starts its engine …')
+        emit(f'application "{application.application_id}" is starting its engine …')
         application.open()
         end_in_order_on_signals()
         application.on_restore = report_restored
         query = application.start()
-        emit(f'application "{application.application_id}" runs')
+        emit(f'application "{application.application_id}" is running')
         return query
 
 
@@ -83,7 +83,7 @@ def _check(application: "Application", fresh: "FreshStart | None") -> None:
     except TopologyChanged as error:
         if fresh is None:
             raise
-        emit(f"{error.message}: it starts from nothing")
+        emit(f"{error.message}; deleting its state and starting from scratch")
         for topic in fresh.clear(application):
             emit(f'deleted topic "{topic}"')
         application.check()
@@ -93,7 +93,7 @@ def _check(application: "Application", fresh: "FreshStart | None") -> None:
 
 def report_restored(restored: "Restored") -> None:
     """Say how far the stores of an application have come back from their changelogs."""
-    verb = "restored" if restored.done else "restores"
+    verb = "restored" if restored.done else "is restoring"
     emit(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
@@ -160,7 +160,7 @@ class ProgressReporter:
         text = (
             f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
             f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
-            + (f"; waits for its next start: {now.trouble}" if now.trouble else "")
+            + (f"; waiting to restart: {now.trouble}" if now.trouble else "")
         )
         if emits_json():
             self._say_as_json(text, now, lag)
@@ -187,7 +187,7 @@ class ProgressReporter:
         for skipped in () if self._quiet else self._query.skipped():
             if skipped.kind not in self._told:
                 self._told.add(skipped.kind)
-                emit(f"  passed over: {skipped}", level=logging.WARNING)
+                emit(f"  skipped: {skipped}", level=logging.WARNING)
                 if hint := _hint(skipped.reason, skipped.topic):
                     emit(f"  hint: {hint}", level=logging.WARNING)
 
@@ -302,8 +302,8 @@ class FileRunner:
 
 
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
-    kept = "; what ran before runs on" if runs else ""
-    emit(f"waiting for a change of {file.path}{kept}")
+    kept = "; the previous version keeps running" if runs else ""
+    emit(f"waiting for {file.path} to change{kept}")
 
 
 def _hint(reason: str, topic: str | None) -> str:
@@ -311,7 +311,7 @@ def _hint(reason: str, topic: str | None) -> str:
 
     Example:
         >>> _hint("its key is no KAFKA of (id BIGINT)", "orders")
-        "write such keys with `duolog produce orders --key-type bigint`, and read them with `duolog consume orders --key 'id BIGINT'`"
+        "write such keys with `duolog produce orders --key-type bigint`; read them with `duolog consume orders --key 'id BIGINT'`"
         >>> _hint("its value is no JSON of (n INT)", "orders"), _hint("its key is no KAFKA of (name STRING)", "orders")
         ('', '')
     """
@@ -320,7 +320,7 @@ def _hint(reason: str, topic: str | None) -> str:
         return ""
     written = f"`duolog produce {topic} --key-type {found['type'].lower()}`"
     read = f"`duolog consume {topic} --key '{found['column']}'`"
-    return f"write such keys with {written}, and read them with {read}"
+    return f"write such keys with {written}; read them with {read}"
 
 
 def _late(late: Mapping[str, int]) -> str:
@@ -334,7 +334,7 @@ def _late(late: Mapping[str, int]) -> str:
 
 
 def _kept(rows: int | None) -> str:
-    return "" if rows is None else f", {rows:,} rows kept"
+    return "" if rows is None else f", {rows:,} rows stored"
 
 
 def _skipped(skipped: Mapping[str, int]) -> str:

@@ -21,7 +21,7 @@ def states_below(data_dir: Path | None) -> "list[KeptState]":
 def below(data_dir: Path | None) -> str:
     """Return where `kept_below` has looked, for people."""
     directory = data_home() if data_dir is None else data_dir
-    return f"below {directory}" + ("" if directory.is_dir() else ", which does not exist")
+    return f"in {directory}" + ("" if directory.is_dir() else ", which does not exist")
 
 
 def find_state(application: str, data_dir: Path | None) -> "KeptState":
@@ -47,7 +47,7 @@ def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | No
         raise StateMissing(
             f'application "{application}" has several checkpoints',
             detail=", ".join(str(of.directory) for of in found),
-            hint="--data says which.",
+            hint="Select one with --data.",
         )
     return found[0] if found else None
 
@@ -72,5 +72,5 @@ def no_state(application: str, data_dir: Path | None, *, nor: str = "") -> State
     return StateMissing(
         f'application "{application}" has no checkpoint {below(data_dir)}{nor}',
         hint=(f'Did you mean "{near[0]}"? ' if near else "")
-        + "`duolog state list --data DIR` shows what is there.",
+        + "List the applications with `duolog state list --data DIR`.",
     )

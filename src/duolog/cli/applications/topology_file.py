@@ -93,13 +93,17 @@ class TopologyFile:
             found = self._call(found)
         if not isinstance(found, Topology):
             others = [name for name, value in vars(module).items() if isinstance(value, Topology)]
-            detail = f"It calls one `{others[0]}`, and `topology` is looked for." if others else ""
+            detail = (
+                f"It defines a topology named `{others[0]}`; the name must be `topology`."
+                if others
+                else ""
+            )
             if found is not None:
-                detail = f"Its `topology` is {type(found).__name__}."
+                detail = f"Its `topology` is of type {type(found).__name__}."
             raise StatementError(
                 f'file "{self.path}" defines no topology',
                 detail=detail,
-                hint='Write `topology = Topology("name")`, or a function `topology()` that returns one.',
+                hint='Define `topology = Topology("name")`, or a function `topology()` that returns one.',
             )
         return found
 
@@ -107,7 +111,7 @@ class TopologyFile:
         spec = spec_from_file_location(_MODULE, self.path)
         if spec is None or spec.loader is None:
             raise StatementError(
-                f'file "{self.path}" is not Python', hint="Give it a name that ends in .py."
+                f'file "{self.path}" is not a Python file', hint="Rename it so that it ends in .py."
             )
         module = module_from_spec(spec)
         # As for `python FILE`: what lies beside the file can be imported.
@@ -140,7 +144,7 @@ class TopologyFile:
         at = f", line {line}" if line else ""
         return StatementError(
             f'file "{shown}"{at} cannot be run: {describe_exception(error)}',
-            hint=f"{_nearest(error)}`python {self.path}` shows the whole trace.",
+            hint=f"{_nearest(error)}Run `python {self.path}` for the full traceback.",
         )
 
     def _own_places(self, error: BaseException) -> Iterator[tuple[Path, int | None]]:

@@ -16,31 +16,30 @@ STOP_GRACE_S: Final = 15.0
 
 
 @click.command(epilog="Settings are described in docs/reference/config.md.")
-@data_option("Directory for the log; made if missing. May stand in the file as log.dirs.")
+@data_option("Data directory; created if missing. --config can set it as log.dirs.")
 @click.option(
     "--listen",
     multiple=True,
     metavar="[NAME://]HOST:PORT",
-    help="Where to take connections, 127.0.0.1:9092 by default; port 0 takes a free one. May be "
-    "given several times.",
+    help="Address to listen on; default 127.0.0.1:9092. Port 0 selects a free port. Repeatable.",
 )
 @click.option(
     "--advertise",
     multiple=True,
     metavar="[NAME://]HOST:PORT",
-    help="What clients are told to connect to; by default the address of --listen, one for one.",
+    help="Address that clients use to connect; default: that of --listen. Give one for each listener.",
 )
-@set_option("A broker setting; may be given several times.", "-c", "--override")
+@set_option("A broker setting. Repeatable.", "-c", "--override")
 @click.option(
     "--config",
     "config_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with broker settings: TOML, or Kafka's NAME.properties; --set wins over it.",
+    help="File with broker settings, as TOML or as Kafka's NAME.properties. --set takes precedence.",
 )
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    help="Form of its lines: the setting logging.format.",
+    help="Format of the log; sets logging.format.",
 )
 @click.option("--stop-with-stdin", is_flag=True, hidden=True)
 def broker(
@@ -53,9 +52,9 @@ def broker(
     log_format: str | None,
     stop_with_stdin: bool,
 ) -> int:
-    """Run a broker that Kafka clients talk to.
+    """Run a Kafka-compatible broker.
 
-    Prints `duolog broker ready on HOST:PORT` when it takes connections. Ctrl-C or SIGTERM stops it.
+    Prints `duolog broker ready on HOST:PORT` when it accepts connections. Ctrl-C or SIGTERM stops it.
 
     \b
     Examples:
@@ -78,7 +77,7 @@ def broker(
     given = sorted_out(form | read_assignments(assignments))
     data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
-        raise click.UsageError("Missing option '--data', or log.dirs in the file of --config.")
+        raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
     if stop_with_stdin:
         threading.Thread(target=_stop_with_stdin, name="stdin-watch", daemon=True).start()
     return run(

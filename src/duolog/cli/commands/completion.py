@@ -12,7 +12,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script that lets a shell complete commands and options.
+    """Print a shell script that completes commands, options and topic names.
 
     \b
     Examples:

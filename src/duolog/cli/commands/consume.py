@@ -31,9 +31,11 @@ COLUMNS: Final = (
     Column("partition", "int", "number of the partition"),
     Column("offset", "bigint", "offset of the record"),
     Column("timestamp", "bigint", "timestamp of the record in ms since 1970 UTC"),
-    Column("headers", "array", "pairs of name and value; values as key and value"),
-    Column("key", "json | null", 'text, or as --key says; {"base64": …} for bytes of no such form'),
-    Column("value", "json | null", 'text, or as --value-type says; {"base64": …} as for keys'),
+    Column("headers", "array", "pairs of name and value; encoded like the record value"),
+    Column(
+        "key", "json | null", 'text, or as --key specifies; {"base64": …} if it cannot be decoded'
+    ),
+    Column("value", "json | null", 'text, or as --value-type specifies; {"base64": …} as for keys'),
 )
 _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 
@@ -41,13 +43,13 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
 @reject_topic_option
-@click.option("--from-beginning", is_flag=True, help="From the first record that is kept.")
+@click.option("--from-beginning", is_flag=True, help="Start at the first retained record.")
 @click.option(
     "--offset",
     "start",
     metavar="N|-N|beginning|end|@TIME",
-    help="Where to start; -N is so many before the end; @TIME is ms, RFC 3339, or an age like @10m. "
-    "Default: end.",
+    help="Where to start: N, -N (N records before the end), beginning, end, or @TIME in ms, RFC 3339 or as an "
+    "age such as @10m. Default: end.",
 )
 @click.option(
     "-p", "--partition", "partitions", multiple=True, type=PARTITION, help="Default: all."
@@ -56,7 +58,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     "-g",
     "--group",
     shell_complete=complete_groups,
-    help="Read as a member of this group, from its offsets.",
+    help="Join this consumer group and start at its committed offsets.",
 )
 @click.option(
     "-n",
@@ -64,12 +66,14 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     "--max-messages",
     "limit",
     type=click.IntRange(min=0),
-    help="End after N records.",
+    help="Stop after N records.",
 )
-@click.option("-e", "--until-end", is_flag=True, help="End where the topic ends now.")
+@click.option("-e", "--until-end", is_flag=True, help="Stop at the current end of the topic.")
 @form_options(schema=True)
-@click.option("-f", "--format", "pattern", help=r"kcat's format, such as '%k=%v\n'.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of groups, offsets and the end.")
+@click.option("-f", "--format", "pattern", help=r"kcat output format, such as '%k=%v\n'.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Do not report groups, offsets and the end of the topic."
+)
 @output.output_option
 @cluster_options
 def consume(
@@ -89,8 +93,9 @@ def consume(
 ) -> None:
     """Read records from a topic and write each to standard output.
 
-    Without an end (--max, --until-end) it goes on until Ctrl-C. `-o json` and `-o jsonl` both write
-    one object per line, as a topic has no end. A group commits the offsets of what was written.
+    Runs until Ctrl-C unless --max or --until-end is given. `-o json` and `-o jsonl` both write one
+    object per line, because a topic has no end. With --group, the offsets of written records are
+    committed.
 
     \b
     Examples:
@@ -104,19 +109,21 @@ def consume(
       duolog consume orders-per-hour --from-beginning --like app.py
 
     \b
-    Of --format: %t topic, %p partition, %o offset, %T timestamp, %k key, %v value, %h headers,
+    --format: %t topic, %p partition, %o offset, %T timestamp, %k key, %v value, %h headers,
       %K and %S lengths of key and value (-1 for null), %% and \\n \\t \\r \\0 \\xHH
     """
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
     if from_beginning and start:
-        raise click.UsageError("--from-beginning and --offset say the same thing twice")
+        raise click.UsageError("Use either --from-beginning or --offset.")
     if group == "":
-        raise click.BadParameter("-g is empty: a group has a name")
+        raise click.BadParameter("-g is empty; a group needs a name")
     if group and (start or partitions):
-        raise click.UsageError("a group has its own offsets and partitions: leave the options out")
+        raise click.UsageError(
+            "A group determines offsets and partitions. Leave out --offset and --partition."
+        )
     if pattern is not None and form != "table":
-        raise click.UsageError("-f and -o both say how a record looks: leave one out")
+        raise click.UsageError("Use either -f or -o.")
     layout = None if pattern is None else _read_format(pattern)
     forms = options.forms_of(topic)
     begin = read_start(start, time.time_ns() // 1_000_000) if start else Start()

@@ -20,26 +20,27 @@ from duolog.cli.terminal.output import json_line
     required=True,
     type=click.Path(exists=True, path_type=Path),
 )
-@click.option("--records", is_flag=True, help="Also the records of each batch.")
+@click.option("--records", is_flag=True, help="Also print the records of each batch.")
 @click.option(
     "--offsets",
     "kind",
     flag_value="offsets",
-    help="Read the records as those of __consumer_offsets.",
+    help="Decode the records as those of __consumer_offsets.",
 )
 @click.option(
     "--transactions",
     "kind",
     flag_value="transactions",
-    help="Read the records as those of __transaction_state.",
+    help="Decode the records as those of __transaction_state.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on each line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def dump_log(*, paths: tuple[Path, ...], records: bool, kind: str | None, as_json: bool) -> int:
-    """Show what stands in the files of a log, and where they are damaged.
+    """Print the contents of log files and report damage.
 
-    FILE is a segment (.log), an index (.index, .timeindex, .txnindex), a recovery point, a file of
-    leader epochs, a journal, or the directory of a partition. `duolog topics describe` names that of a topic. A broker may run meanwhile: the end
-    of a file that it writes then seems cut off. The status is 1 when something is damaged.
+    FILE is a segment (.log), an index (.index, .timeindex, .txnindex), a recovery point, a leader
+    epoch file, a journal, or the directory of a partition; `duolog topics describe` prints the
+    directory of a topic. The broker may be running; the end of a file being written may then look
+    truncated. The exit status is 1 if a file is damaged.
 
     \b
     Examples:

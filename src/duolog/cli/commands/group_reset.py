@@ -36,9 +36,9 @@ from duolog.core.errors import KafkaError
 COLUMNS: Final = (
     Column("topic", "string", "name of the topic"),
     Column("partition", "int", "number of the partition"),
-    Column("old_offset", "bigint | null", "where the group would have gone on; null: nowhere yet"),
-    Column("new_offset", "bigint", "where it goes on now"),
-    Column("records", "bigint", "how many offsets are between that and the end"),
+    Column("old_offset", "bigint | null", "committed offset before the reset; null: none"),
+    Column("new_offset", "bigint", "committed offset after the reset"),
+    Column("records", "bigint", "number of offsets from new_offset to the end"),
 )
 _WAYS_IN_WORDS: Final = (
     "--to-earliest, --to-latest, --to-current, --to-offset, --to-time, --by-duration or --shift-by"
@@ -52,23 +52,27 @@ _WAYS_IN_WORDS: Final = (
     "scopes",
     multiple=True,
     metavar="TOPIC[:N,N…]",
-    help="A topic, or some partitions of one; may be given several times.",
+    help="A topic, or some of its partitions. Repeatable.",
 )
-@click.option("--all-topics", is_flag=True, help="Every topic that it has committed offsets of.")
-@click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, help="To what is committed, within what is kept.")
-@click.option("--to-offset", type=OFFSET, metavar="N", help="To this offset.")
+@click.option("--all-topics", is_flag=True, help="Every topic with committed offsets of the group.")
+@click.option("--to-earliest", is_flag=True, help="Move to the first retained record.")
+@click.option("--to-latest", is_flag=True, help="Move to the end, after the last record.")
+@click.option(
+    "--to-current", is_flag=True, help="Keep the committed offset, moved into the retained range."
+)
+@click.option("--to-offset", type=OFFSET, metavar="N", help="Move to this offset.")
 @click.option(
     "--to-time",
     "--to-datetime",
     "to_time",
     metavar="TIME",
-    help="To the first record from then on: ms, RFC 3339, or an age like 10m.",
+    help="Move to the first record at or after a time: ms, RFC 3339 or an age such as 10m.",
 )
-@click.option("--by-duration", metavar="AGE", help="So long before now: 10m, 2h, 7d or PT10M.")
-@click.option("--shift-by", type=int, metavar="N", help="So many on, or back if negative.")
-@click.option("--dry-run", is_flag=True, help="Show what would be, and change nothing.")
+@click.option(
+    "--by-duration", metavar="AGE", help="Move to this long before now: 10m, 2h, 7d or PT10M."
+)
+@click.option("--shift-by", type=int, metavar="N", help="Shift by N records; back if negative.")
+@click.option("--dry-run", is_flag=True, help="Show the result without changing anything.")
 @output.output_option
 @cluster_options
 def reset(
@@ -83,8 +87,8 @@ def reset(
 ) -> None:
     """Move the committed offsets of a group that has no members.
 
-    An offset beyond what is kept becomes the nearest that is. What was and what is goes to standard
-    output, so that it can be undone.
+    An offset out of range is replaced by the nearest retained one. Prints the offsets before and
+    after the reset, so that you can undo it.
 
     \b
     Examples:
@@ -97,9 +101,9 @@ def reset(
         return click.echo(output.help_text(COLUMNS), nl=False)
     chosen = {name: value for name, value in way.items() if value not in (None, False)}
     if len(chosen) != 1:
-        raise click.UsageError(f"Give one of {_WAYS_IN_WORDS}.")
+        raise click.UsageError(f"Use one of {_WAYS_IN_WORDS}.")
     if all_topics == bool(scopes):
-        raise click.UsageError("Give either --topic or --all-topics.")
+        raise click.UsageError("Use either --topic or --all-topics.")
     target = _read_target(*chosen.popitem())
     client = cluster.admin()
     if group in read_groups(client, cluster):
@@ -109,7 +113,7 @@ def reset(
     old = committed_offsets(client, cluster, group)
     places = _places(client, cluster, old, scopes)
     if not places:
-        click.echo(f'group "{group}" has committed nothing: give --topic', err=True)
+        click.echo(f'group "{group}" has no committed offsets; name topics with --topic', err=True)
         return output.write_rows([], COLUMNS, form)
     with cluster.errors(f'look up the offsets of group "{group}"'):
         first = _read(client, cluster, places, EARLIEST)
@@ -203,15 +207,13 @@ def _wanted(target: Target, old: Offsets, first: Offsets, last: Offsets) -> Offs
         case "--to-offset":
             return dict.fromkeys(first, target.number)
     if without := [place for place in first if place not in old]:
-        click.echo(f"nothing is committed of {_names(without)}: left as it is", err=True)
+        click.echo(f"no committed offset for {_names(without)}; left unchanged", err=True)
     return {place: old[place] + target.number for place in first if place in old}
 
 
 def _tell_of_bounds(wanted: Offsets, new: Offsets) -> None:
     if cut := [place for place in sorted(wanted) if wanted[place] != new[place]]:
-        click.echo(
-            f"the offset lies beyond what is kept, and becomes the nearest: {_names(cut)}", err=True
-        )
+        click.echo(f"out of range; using the nearest retained offset: {_names(cut)}", err=True)
 
 
 def _row(place: Place, old: int | None, new: int, end: int) -> Row:

@@ -28,19 +28,19 @@ LIST_COLUMNS: Final = (
 OFFSET_COLUMNS: Final = (
     Column("topic", "string", "name of the topic"),
     Column("partition", "int", "number of the partition"),
-    Column("committed_offset", "bigint | null", "where the group goes on; null: nothing committed"),
+    Column("committed_offset", "bigint | null", "offset of the next record to read; null: none"),
     Column(
         "log_end_offset", "bigint | null", "offset after the last record; null: no such partition"
     ),
     Column("lag", "bigint | null", "log_end_offset - committed_offset"),
     Column("member", "string | null", "client id of the member that reads it"),
-    Column("host", "string | null", "where that member is"),
+    Column("host", "string | null", "address of that member"),
 )
 MEMBER_COLUMNS: Final = (
     Column("member", "string", "client id of the member"),
-    Column("host", "string", "where it is"),
-    Column("member_id", "string", "id that the broker gave or was given"),
-    Column("partitions", "string", "what it reads, as TOPIC-PARTITION"),
+    Column("host", "string", "address of the member"),
+    Column("member_id", "string", "member id, chosen by the broker or the client"),
+    Column("partitions", "string", "assigned partitions, as TOPIC-PARTITION"),
 )
 
 
@@ -79,11 +79,11 @@ def list_groups(*, form: str, cluster: Cluster) -> None:
 
 @groups.command()
 @click.argument("group", shell_complete=complete_groups)
-@click.option("--members", is_flag=True, help="The members instead of the offsets.")
+@click.option("--members", is_flag=True, help="Show the members instead of the offsets.")
 @output.output_option
 @cluster_options
 def describe(*, group: str, members: bool, form: str, cluster: Cluster) -> None:
-    """Show the offsets of a group, how far it is behind, and who reads what."""
+    """Show the committed offsets, lag and assigned members of a group."""
     columns = MEMBER_COLUMNS if members else OFFSET_COLUMNS
     if form == "help":
         return click.echo(output.help_text(columns), nl=False)
@@ -105,7 +105,7 @@ def describe(*, group: str, members: bool, form: str, cluster: Cluster) -> None:
     }
     places = sorted({*committed, *owners})
     known = partitions_of_topics(client, cluster)
-    with cluster.errors("read the ends of its topics"):
+    with cluster.errors("read the end offsets of its topics"):
         wanted = [TopicPartition(*place) for place in places if place in known]
         ends = read_offsets(client, cluster, wanted, LATEST)
     rows = [_offset_row(place, committed.get(place), ends, owners.get(place)) for place in places]
@@ -114,8 +114,8 @@ def describe(*, group: str, members: bool, form: str, cluster: Cluster) -> None:
 
 @groups.command()
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_groups, metavar="GROUP…")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted; delete nothing.")
 @cluster_options
 def delete(*, names: tuple[str, ...], yes: bool, dry_run: bool, cluster: Cluster) -> None:
     """Delete groups without members, and their offsets."""

@@ -15,15 +15,15 @@ from duolog.cli.errors import DirectoryNotEmpty
 
 _TEMPLATE: Final = ".template"
 _SHOWN_MAX: Final = 5
-_HINT: Final = "Name a directory that is new, or empty."
+_HINT: Final = "Name a new or empty directory."
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 def init(*, directory: Path) -> None:
-    """Make a small project: a topology, a test of it, records to try, a README.
+    """Create a small project: a topology, its test, sample records and a README.
 
-    DIR is made, or is empty. The topology is named after it.
+    DIR must not exist or must be empty. The topology is named after it.
 
     \b
     Example:
@@ -38,7 +38,7 @@ def init(*, directory: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         click.echo(path)
-    click.echo(f"Next: `cd {quote(str(directory))}`, then what its README.md says.", err=True)
+    click.echo(f"Next: run `cd {quote(str(directory))}` and follow README.md.", err=True)
 
 
 def application_id_of(directory: Path) -> str:
@@ -60,7 +60,7 @@ def _ensure_empty(directory: Path) -> None:
     if there := sorted(path.name for path in directory.iterdir()):
         shown = ", ".join(there[:_SHOWN_MAX]) + (", …" if len(there) > _SHOWN_MAX else "")
         raise DirectoryNotEmpty(
-            f'directory "{directory}" is not empty', detail=f"It has {shown}.", hint=_HINT
+            f'directory "{directory}" is not empty', detail=f"It contains {shown}.", hint=_HINT
         )
 
 

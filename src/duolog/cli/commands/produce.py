@@ -48,8 +48,8 @@ class LineRules(NamedTuple):
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
 @reject_topic_option
-@click.option("-K", "--key-separator", "separator", help="What parts key and value of a line.")
-@click.option("-k", "--key", help="The key of every record.")
+@click.option("-K", "--key-separator", "separator", help="Separator of key and value in a line.")
+@click.option("-k", "--key", help="Key of every record.")
 @click.option(
     "-i",
     "--input",
@@ -57,28 +57,32 @@ class LineRules(NamedTuple):
     type=click.Choice(["text", "jsonl"]),
     default="text",
     show_default=True,
-    help="`jsonl` reads the objects that `consume -o jsonl` writes.",
+    help="Input format. jsonl: the objects that `consume -o jsonl` writes.",
 )
 @form_options(schema=False)
-@click.option("-Z", "--null", "empty_is_null", is_flag=True, help="An empty key or value is null.")
+@click.option(
+    "-Z", "--null", "empty_is_null", is_flag=True, help="Read an empty key or value as null."
+)
 @click.option(
     "-H",
     "--header",
     "headers",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A header of every record; may be given several times.",
+    help="Header of every record. Repeatable.",
 )
-@click.option("-t", "--timestamp", help="Of every record: ms, RFC 3339, or an age like 10m.")
+@click.option(
+    "-t", "--timestamp", help="Timestamp of every record: ms, RFC 3339 or an age such as 10m."
+)
 @click.option(
     "-p",
     "--partition",
     type=PARTITION,
     default=None,
     show_default="by key",
-    help="The partition of every record.",
+    help="Partition of every record.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing when it went well.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 @cluster_options
 def produce(
     *,
@@ -94,10 +98,10 @@ def produce(
     cluster: Cluster,
     options: FormOptions,
 ) -> None:
-    """Write lines of standard input as records to a topic.
+    """Write lines of standard input to a topic as records.
 
-    Ends when the broker has acknowledged each record. A line that is no record ends it, too: what
-    stands before that line is written, and nothing behind it.
+    Returns when the broker has acknowledged every record. Stops at the first line that is not a
+    record: the lines before it are written, the lines after it are not.
 
     \b
     Examples:
@@ -109,10 +113,10 @@ def produce(
       duolog consume a --from-beginning --until-end -o jsonl | duolog produce b -i jsonl
 
     \b
-    A line of -i jsonl, of which any field but one of key and value may be left out:
+    A line of -i jsonl; key or value is required, other fields are optional:
       {"key": "bob", "value": {"city": "Rome"}, "headers": [["from", "app"]],
        "timestamp": "2013-01-01T10:15:00Z"}
-    Its topic, partition and offset are passed over: -p chooses the partition.
+    The fields topic, partition and offset are ignored; -p sets the partition.
     """
     _check_usage(form, separator, key, empty_is_null=empty_is_null)
     forms = options.forms_of(topic)
@@ -127,7 +131,7 @@ def produce(
     )
     sender = Sender(topic, -1 if partition is None else partition, cluster)
     if sys.stdin.isatty() and not quiet:
-        click.echo("each line is a record; Ctrl-D ends", err=True)
+        click.echo("enter one record per line; Ctrl-D finishes", err=True)
     try:
         _send_all(sender, rules)
     finally:
@@ -139,14 +143,14 @@ def produce(
 def _check_usage(form: str, separator: str | None, key: str | None, *, empty_is_null: bool) -> None:
     if form == "jsonl" and (separator is not None or key is not None or empty_is_null):
         raise click.UsageError(
-            "-K, -k and -Z are for -i text: a JSON line says these things itself"
+            "-K, -k and -Z apply to -i text only; a JSON line contains its own key."
         )
     if separator is not None and key is not None:
-        raise click.UsageError("-K takes keys from the lines, -k gives one to all: leave one out")
+        raise click.UsageError("Use either -K (keys in the lines) or -k (one key for all records).")
     if separator == "":
-        raise click.BadParameter("-K is empty: nothing parts key and value")
+        raise click.BadParameter("-K is empty; specify a separator, such as -K :")
     if sys.stdin is None:
-        raise click.UsageError("standard input is closed: there are no lines to read")
+        raise click.UsageError("Standard input is closed; pipe lines into the command.")
 
 
 def _send_all(sender: "Sender", rules: LineRules) -> None:
@@ -239,9 +243,9 @@ class Sender:
     def _too_large(self, record: TextRecord) -> SerdeError:
         size = len(record.key or b"") + len(record.value or b"")
         return SerdeError(
-            f"record {self._sent + 1} is too large, and nothing from there on is written",
+            f"record {self._sent + 1} is too large; it and the following lines are not written",
             detail=f"Its key and value have {size} bytes, more than the client's message.max.bytes.",
-            hint="Split it; or raise both limits: the client's by -X message.max.bytes=N, the topic's by "
+            hint="Split the record, or raise both limits: the client's with -X message.max.bytes=N, the topic's with "
             f"`duolog topics alter {self._topic} --config max.message.bytes=N`.",
         )
 
@@ -296,7 +300,7 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
             yield read_line(text, rules)
         except SerdeError as error:
             raise SerdeError(
-                f"line {number} is not a record, and nothing from there on is written",
+                f"line {number} is not a record; it and the following lines are not written",
                 detail=error.detail,
                 hint=error.hint,
             ) from error
@@ -317,7 +321,7 @@ def read_line(line: bytes, rules: LineRules) -> TextRecord:
             raise SerdeError(
                 "a line is not a record",
                 detail=f'"{line.decode(errors="replace")}" has no "{rules.separator}".',
-                hint="Write key, separator, value; or leave -K out for records without key.",
+                hint="Write key, separator and value, or leave out -K for records without a key.",
             )
         nothing = rules.empty_is_null and not text
         key = None if nothing else read_field(rules.forms.key, "key", text)
@@ -343,8 +347,8 @@ def _as_utf8(line: bytes) -> str:
     except UnicodeDecodeError as error:
         raise SerdeError(
             "a line is not a record",
-            detail=f"it is not UTF-8: it has the byte 0x{line[error.start]:02x}",
-            hint='Write JSON in UTF-8; bytes that are not text are {"base64": "…"}.',
+            detail=f"it is not UTF-8: it contains the byte 0x{line[error.start]:02x}",
+            hint='Encode the JSON as UTF-8, and write binary data as {"base64": "…"}.',
         ) from error
 
 

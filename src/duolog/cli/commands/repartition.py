@@ -14,17 +14,19 @@ from duolog.runtime.data_dirs import default_data_dir
 @click.argument(
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option(
-    "--tasks", type=click.IntRange(1), required=True, help="How many tasks it is to have."
-)
-@data_option("Where its state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
+@click.option("--tasks", type=click.IntRange(1), required=True, help="New number of tasks.")
+@data_option("Data directory.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
 def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
-    """Give the state of a topology, which does not run, to another number of tasks.
+    """Change the number of tasks of a stopped topology.
 
-    The first start fixes the number: a key's state lies with its task. At the next start each row goes to the task that its key
-    has then, and all goes on where it stopped. What belongs to no task of a key is refused, and nothing
-    is changed: stores of processors whose keys lack the record's, global tables, tasks that a function chooses. To the number that
-    there is, all of it goes: the next start writes it to changelogs of new names, where one of them was deleted.
+    The first start fixes the number of tasks, because each key's state belongs to one task. After
+    this command, the next start moves each row to the new task of its key and resumes where the
+    topology stopped.
+
+    The command refuses to change a topology whose state cannot be assigned by record key: processor
+    stores whose keys do not contain the record's key, global tables, and partitioning functions.
+    With the current number of tasks it always succeeds: the next start then writes changelogs with
+    new names, which replaces one that was deleted.
 
     \b
     Examples:
@@ -40,6 +42,6 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
     with Application(topology, bootstrap_servers="127.0.0.1:1", data_dir=directory) as application:
         done = application.repartition(tasks)
     click.echo(
-        f'application "{topology.name}" has {done.tasks} tasks from its next start on, {done.tasks_before} before; '
-        f"with their state go on: {', '.join(done.stores) or 'no stores'}"
+        f'application "{topology.name}" will have {done.tasks} tasks from its next start, instead of {done.tasks_before}; '
+        f"stores to move: {', '.join(done.stores) or 'none'}"
     )

@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 @click.argument(
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option("--explain", is_flag=True, help="Print levels, stores and mode; run nothing.")
+@click.option("--explain", is_flag=True, help="Print the execution plan without running it.")
 @click.option(
     "--explain-upgrade",
     is_flag=True,
-    help="Print what becomes of each store of the checkpoint; run nothing.",
+    help="Print how an upgrade treats each store of the checkpoint; run nothing.",
 )
 @click.option(
     "--upgrade",
     type=click.Choice(["keep", "rebuild", "from-now"]),
-    help="Go on with the state of a topology that has changed: where all of it can be kept, with stores that are "
-    "rebuilt beside the process that runs it, which then stops, or with such that begin empty.",
+    help="Resume a changed topology with its state. keep: only if every store can be kept. rebuild: recompute the other "
+    "stores while the old version keeps running. from-now: start the other stores empty.",
 )
 @mode_option
 @click.option(
@@ -60,33 +60,32 @@ if TYPE_CHECKING:
     envvar="DUOLOG_BOOTSTRAP_SERVERS",
     show_envvar=True,
     metavar="HOST:PORT,…",
-    help="The Kafka cluster to use. Without it a broker of Duolog's is started.",
+    help="Kafka cluster to use. By default the command starts a Duolog broker.",
 )
 @click.option(
     "--create-topics",
     is_flag=True,
-    help="Make source topics that are missing, as is always done on the broker that is started.",
+    help="Create missing source topics. Always on with the broker that the command starts.",
 )
 @click.option(
     "--listen",
     default="127.0.0.1:9092",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where the broker that is started takes connections.",
+    help="Listen address of the broker that the command starts.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Start anew when FILE changes, or what it imports from its own directory.",
+    help="Restart when FILE, or a module it imports from its own directory, changes.",
 )
 @click.option(
     "--fresh",
     is_flag=True,
-    help="Start from nothing if the state does not fit the topology: delete its state and results. Needs the broker that the "
-    "command starts.",
+    help="If the state does not match the topology, delete state and results and start from scratch. Not with -b.",
 )
-@data_option("Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
-@click.option("-q", "--quiet", is_flag=True, help="No lines about progress.")
+@data_option("Directory for state.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
+@click.option("-q", "--quiet", is_flag=True, help="Do not report progress.")
 @metrics_option
 @log_format_option
 @engine_options
@@ -106,15 +105,16 @@ def run(
     quiet: bool,
     assignments: tuple[str, ...],
 ) -> None:
-    """Run the topology that a Python file defines, until Ctrl-C.
+    """Run the topology defined in a Python file until Ctrl-C.
 
-    The file has `topology = Topology(…)`, or a function `topology()` that returns one. Topics that
-    are missing are made; on another cluster (-b) its source topics must exist, without
-    --create-topics. A second run goes on where the first one stopped; so does each start of
-    --watch, if what the stores hold is as before. If it is not, that is said, and nothing runs
-    until the next change; with --fresh, the state and the results are deleted, and all is computed
-    from the first record of each topic on. A topology that has changed goes on with --upgrade; --explain-upgrade
-    tells before what it keeps, and ends with status 6 where that is not all.
+    The file defines `topology = Topology(…)`, or a function `topology()` that returns one. Missing
+    topics are created; with -b, missing source topics are created only if --create-topics is given.
+
+    The next run resumes where the last one stopped. If a changed topology does not match its state,
+    it does not start: --upgrade resumes it with the state that can be kept, and --fresh deletes state
+    and results and recomputes them from the first record of each topic. --explain-upgrade shows
+    what an upgrade keeps, and exits with status 6 if it does not keep everything. With --watch, a
+    topology that cannot start waits for the next change of its file.
 
     \b
     Examples:
@@ -194,8 +194,8 @@ def _applications(
 def _ensure_broker_has_a_disk(directory: Path) -> None:
     if is_url(directory):
         raise click.UsageError(
-            f"--data {directory} is for checkpoints: what a broker keeps stays on its own disk. Name a cluster by "
-            "--bootstrap-servers, or a directory."
+            f"--data {directory} can hold checkpoints, but not the log of a broker. Name a cluster with "
+            "--bootstrap-servers, or a local directory."
         )
 
 
@@ -206,7 +206,7 @@ def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     try:
         broker = running.enter_context(BrokerProcess(directory / "broker", listen))
     except BrokerUnavailable as error:
-        error.hint += f" Where a broker runs already, -b uses it: -b {listen}."
+        error.hint += f" To use a broker that is already running, add -b {listen}."
         raise
     emit(f"broker on {broker.bootstrap_servers}")
     return broker.bootstrap_servers
@@ -216,19 +216,26 @@ def _ensure_can_watch(*, looks_only: bool, upgrades: bool, watch: bool) -> None:
     if not watch:
         return
     if looks_only:
-        raise click.UsageError("--explain runs nothing that --watch could start anew.")
+        raise click.UsageError(
+            "--explain and --explain-upgrade cannot be combined with --watch: they run nothing."
+        )
     if upgrades:
-        raise click.UsageError("--upgrade is one step, and --watch would take it at each change.")
+        raise click.UsageError(
+            "--upgrade cannot be combined with --watch: it would upgrade at every change."
+        )
 
 
 def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None) -> None:  # noqa: FBT001
     if not fresh:
         return
     if upgrades:
-        raise click.UsageError("--upgrade goes on with the state that --fresh would delete.")
+        raise click.UsageError(
+            "--upgrade cannot be combined with --fresh, which deletes the state."
+        )
     if servers is not None:
         raise click.UsageError(
-            "--fresh deletes result topics, which others may read on the cluster of -b. Without -b a broker is started for it."
+            "--fresh cannot be combined with -b: it deletes result topics, which others may read. Leave out -b to start a "
+            "broker for this topology."
         )
 
 
@@ -251,9 +258,9 @@ def offer_of(
         match error:
             case StoresNotKept():
                 ways = [
-                    ("To read their topics again", again("--upgrade", "rebuild")),
-                    ("To let them start empty", again("--upgrade", "from-now")),
-                    ("To see what becomes of each store", again("--explain-upgrade")),
+                    ("To rebuild them from their topics", again("--upgrade", "rebuild")),
+                    ("To start them empty", again("--upgrade", "from-now")),
+                    ("To see the effect on each store", again("--explain-upgrade")),
                 ]
             case TopologyChanged():
                 ways = [
@@ -262,9 +269,9 @@ def offer_of(
                 ]
                 if context.params["bootstrap_servers"] is None:
                     fresh = ("--watch", "--fresh") if context.params["watch"] else ("--fresh",)
-                    ways.append(("To start from nothing", again(*fresh)))
+                    ways.append(("To start from scratch", again(*fresh)))
                 else:
-                    ways.append(("To start from nothing", _reset(context, application, data_dir)))
+                    ways.append(("To start from scratch", _reset(context, application, data_dir)))
         if ways:
             error.hint = sentences(*ways)
 

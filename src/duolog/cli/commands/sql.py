@@ -26,24 +26,32 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.engine import SqlEngine
 
 COMMANDS: Final = {
-    "fmt": ("duolog.cli.commands.sql_files:fmt", "Lay out files of statements."),
-    "lineage": ("duolog.cli.commands.sql_files:lineage", "Show which columns come from which."),
-    "lint": ("duolog.cli.commands.sql_files:lint", "Find what is wrong, or probably not meant."),
-    "test": ("duolog.cli.commands.sql_files:test", "Run files of tests, without a broker."),
+    "fmt": ("duolog.cli.commands.sql_files:fmt", "Format SQL files."),
+    "lineage": ("duolog.cli.commands.sql_files:lineage", "Show the column lineage of a SQL file."),
+    "lint": (
+        "duolog.cli.commands.sql_files:lint",
+        "Report errors and likely mistakes in SQL files.",
+    ),
+    "test": ("duolog.cli.commands.sql_files:test", "Run SQL test files without a broker."),
 }
 _FORMS: Final = ("table", "json", "csv", "vertical")
 
 
 @click.group(cls=LazyGroup, commands_at=COMMANDS, invoke_without_command=True)
 @click.option(
-    "-e", "--execute", "texts", multiple=True, metavar="STATEMENTS", help="Run these, and end."
+    "-e",
+    "--execute",
+    "texts",
+    multiple=True,
+    metavar="STATEMENTS",
+    help="Run these statements and exit.",
 )
 @click.option(
     "-f",
     "--file",
     "path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Run the queries of this file until Ctrl-C.",
+    help="Run the statements and queries of this file until Ctrl-C.",
 )
 @click.option(
     "-o",
@@ -52,7 +60,7 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     type=click.Choice(_FORMS),
     default="table",
     show_default=True,
-    help="Form of the answers; json is an object a line.",
+    help="Output format. json: one object per line.",
 )
 @click.option(
     "-b",
@@ -66,21 +74,21 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     show_default=True,
     show_envvar=True,
     metavar="HOST:PORT,…",
-    help="Brokers to start from.",
+    help="Brokers for the initial connection.",
 )
 @click.option(
     "--service-id",
-    help="Whose streams, tables and queries these are: each id has its own.  [default: default_]",
+    help="Service id; each has its own streams, tables and queries.  [default: default_]",
 )
-@data_option("Where state and history are kept.  [default: $XDG_DATA_HOME/duolog/sql]")
-@set_option("What SET would say of a property; may be given several times.")
+@data_option("Directory for state and history.  [default: $XDG_DATA_HOME/duolog/sql]")
+@set_option("Set a property, like SET. Repeatable.")
 @click.option(
     "-d",
     "--define",
     "variables",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What DEFINE would say of a variable; may be given several times.",
+    help="Define a variable, like DEFINE. Repeatable.",
 )
 @functions_option
 @metrics_option
@@ -99,9 +107,10 @@ def sql(
     variables: tuple[str, ...],
     functions: tuple[str, ...],
 ) -> int:
-    """Stream in SQL: ksqlDB's language over the topics of a broker.
+    """Run ksqlDB SQL statements over the topics of a broker.
 
-    Without -e and -f statements are read from the terminal, or from a pipe up to the first that fails.
+    Without -e and -f, statements are read from the terminal or a pipe. A pipe stops at the first
+    statement that fails.
 
     \b
     Examples:
@@ -116,7 +125,7 @@ def sql(
     if context.invoked_subcommand is not None:
         return 0
     if texts and path:
-        raise click.UsageError("-e runs statements and ends, -f goes on: give one of them.")
+        raise click.UsageError("Use either -e (run statements and exit) or -f (keep running).")
     _ensure_readable(path, texts)
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.kafka.connection import ensure_reachable  # noqa: PLC0415
@@ -167,7 +176,7 @@ def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:
     if path is not None:
         read_text_file(path)
     elif not texts and sys.stdin is None:
-        raise click.UsageError("standard input is closed: give -e or -f")
+        raise click.UsageError("Standard input is closed; use -e or -f.")
 
 
 def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
@@ -188,10 +197,10 @@ def _talk(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
     """Run what is typed, until whoever types leaves."""
     from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - 100 ms, which a pipe need not wait
 
-    click.echo("Statements end with ;  \\h helps, \\q leaves.", err=True)
+    click.echo("End statements with ;  \\h for help, \\q to quit.", err=True)
     status = shell.talk(Terminal(directory, opening.known).texts())
     if opening.runs_queries:
-        click.echo("stopping its queries: they go on when `duolog sql` is started again", err=True)
+        click.echo("stopping its queries; they resume with the next `duolog sql`", err=True)
     return status
 
 

@@ -22,11 +22,13 @@ def _files(command: Command) -> Command:
 
 @click.command()
 @_files
-@click.option("--check", is_flag=True, help="Change nothing; the status is 1 if something would.")
+@click.option(
+    "--check", is_flag=True, help="Change nothing; exit with status 1 if a file would change."
+)
 def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
-    """Lay out files of statements in place; `-` reads standard input and writes standard output.
+    """Format SQL files in place; `-` reads standard input and writes standard output.
 
-    Only space, line ends and the case of the language's own words change.
+    Changes only white space, line breaks and the case of keywords.
 
     \b
     Examples:
@@ -46,7 +48,7 @@ def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
         if path == _STDIN and not check:
             click.echo(wanted, nl=False)
         elif wanted != text:
-            click.echo(f"{'would lay out' if check else 'laid out'} {path}", err=True)
+            click.echo(f"{'would format' if check else 'formatted'} {path}", err=True)
             if check:
                 status = max(status, 1)
             else:
@@ -58,10 +60,10 @@ def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
 @_files
 @functions_option
 def lint(*, paths: tuple[Path, ...], functions: tuple[str, ...]) -> int:
-    """Find what is wrong in files of statements, or probably not meant; the status is 1 if something is.
+    """Report errors and likely mistakes in SQL files; exit with status 1 if there are any.
 
-    Statements are checked over a catalog of their own, names and types too. `-- lint: ignore RULE` at the end
-    of a line says that a warning there is wanted.
+    The statements run against an empty catalog, so that names and types are checked, too. To
+    suppress a warning, end its line with `-- lint: ignore RULE`.
 
     \b
     Examples:
@@ -87,11 +89,11 @@ def lint(*, paths: tuple[Path, ...], functions: tuple[str, ...]) -> int:
     type=click.Choice(["text", "json", "svg"]),
     default="text",
     show_default=True,
-    help="For people, for programs, or a picture.",
+    help="text: for reading. json: for programs. svg: a diagram.",
 )
 @functions_option
 def lineage(*, path: Path, form: str, functions: tuple[str, ...]) -> int:
-    """Show which columns of streams and tables come from which, back to their topics.
+    """Show the columns that each column of a stream or table is computed from, back to the topics.
 
     \b
     Examples:
@@ -120,15 +122,15 @@ def lineage(*, path: Path, form: str, functions: tuple[str, ...]) -> int:
 
 @click.command()
 @_files
-@click.option("--only", metavar="TEXT", default="", help="Tests that have this in their name.")
+@click.option("--only", metavar="TEXT", default="", help="Run only tests whose name contains TEXT.")
 @functions_option
 def test(*, paths: tuple[Path, ...], only: str, functions: tuple[str, ...]) -> int:
-    """Run files of tests: statements, rows that go in, and ASSERTs of what comes out. No broker is needed.
+    """Run SQL test files: statements, input rows and ASSERTs about the output. Needs no broker.
 
-    Each test begins with `--@test: NAME` and has a catalog and topics of its own. INSERT INTO … VALUES puts a
-    row in, and every query works it off at once; ASSERT VALUES takes the next row of a stream or table.
-    `--@expected.error` and `--@expected.message` say that a statement of the test must fail. The status is 1 if
-    a test fails.
+    Each test starts with `--@test: NAME` and has its own catalog and topics. INSERT INTO … VALUES
+    writes a row, which all queries process at once. ASSERT VALUES checks the next row of a stream or
+    table. With `--@expected.error` and `--@expected.message` a statement of the test must fail. The
+    exit status is 1 if a test fails.
 
     \b
     Examples:
@@ -153,7 +155,7 @@ def test(*, paths: tuple[Path, ...], only: str, functions: tuple[str, ...]) -> i
 
 def _text(path: Path) -> str:
     if path == _STDIN and sys.stdin is None:
-        raise click.UsageError("standard input is closed: there is nothing to read")
+        raise click.UsageError("Standard input is closed; name a file.")
     if path == _STDIN:
         return decode_text(sys.stdin.buffer.read(), "<stdin>")
     return read_text_file(path)

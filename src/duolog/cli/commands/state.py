@@ -32,32 +32,32 @@ LIST_COLUMNS: Final = (
         "condition", "string", "running, stopped, new (nothing committed), damaged, other format"
     ),
     Column("epoch", "bigint | null", "number of the last commit; null: none"),
-    Column("committed_at", "string | null", "when that was"),
-    Column("tasks", "int | null", "tasks that its state is divided by"),
-    Column("stores", "int", "how many stores it has"),
+    Column("committed_at", "string | null", "time of the last commit"),
+    Column("tasks", "int | null", "number of tasks"),
+    Column("stores", "int", "number of stores"),
     Column(
         "changelogs",
         "boolean | null",
-        "whether its state comes back from internal topics; null: not known yet",
+        "whether its state can be restored from changelogs; null: not known yet",
     ),
-    Column("bytes", "bigint", "its size on disk"),
-    Column("directory", "string", "where it is"),
+    Column("bytes", "bigint", "size on disk"),
+    Column("directory", "string", "directory of the checkpoint"),
 )
 STORE_COLUMNS: Final = (
     Column("store", "string", "name of the store"),
-    Column("of", "string", "what it is the store of"),
-    Column("place", "string | null", "its sub-topology, and how deep that lies"),
-    Column("changelog", "string | null", "its changelog topic; null: it has none"),
+    Column("of", "string", "node that uses the store"),
+    Column("place", "string | null", "sub-topology and level of the store"),
+    Column("changelog", "string | null", "changelog topic; null: none"),
 )
 POSITION_COLUMNS: Final = (
     Column("topic", "string", "name of the source topic"),
     Column("partition", "int", "number of the partition"),
-    Column("offset", "bigint", "where the last commit goes on"),
+    Column("offset", "bigint", "next offset to read after the last commit"),
 )
 ROW_COLUMNS: Final = (
-    Column("key", "json", "the key; of several columns, or of a window, an array"),
-    Column("value", "json", "the columns of the row, as an object"),
-    Column("timestamp", "bigint", "that of the row, in milliseconds"),
+    Column("key", "json", "the key; an array if it has several columns or a window"),
+    Column("value", "json", "columns of the row, as an object"),
+    Column("timestamp", "bigint", "timestamp of the row in ms since 1970 UTC"),
 )
 _servers_option = click.option(
     "-b",
@@ -70,20 +70,20 @@ _servers_option = click.option(
     default="127.0.0.1:9092",
     show_default=True,
     metavar="HOST:PORT,…",
-    help="The Kafka cluster of the application.",
+    help="Kafka cluster of the application.",
 )
 _file_argument = click.argument(
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-_DATA: Final = "The data directory of `duolog run`.  [default: all below $XDG_DATA_HOME/duolog]"
+_DATA: Final = "Data directory of `duolog run`.  [default: all in $XDG_DATA_HOME/duolog]"
 _DATA_OF_FILE: Final = (
-    "The data directory of `duolog run`.  [default: $XDG_DATA_HOME/duolog/<topology>]"
+    "Data directory of `duolog run`.  [default: $XDG_DATA_HOME/duolog/<topology>]"
 )
 
 
 @click.group()
 def state() -> None:
-    """List, describe, dump, restore and reset what applications keep.
+    """Inspect, restore and reset application state.
 
     \b
     Examples:
@@ -102,14 +102,14 @@ state.add_command(reset)
 @data_option(_DATA, urls=True)
 @output.output_option
 def list_states(*, data_dir: Path | None, form: str) -> None:
-    """List applications that have a checkpoint on this disk. Needs no broker."""
+    """List the applications with a checkpoint on this machine. Needs no broker."""
     if form == "help":
         return click.echo(output.help_text(LIST_COLUMNS), nl=False)
     rows = [_state_row(of) for of in states_below(data_dir)]
     if data_dir is not None and not data_dir.is_dir():
         raise StateMissing(
             f'directory "{data_dir}" does not exist',
-            hint="--data is the directory that `duolog run --data` was given.",
+            hint="Use the directory of `duolog run --data`.",
         )
     if not rows:
         click.echo(f"no application has a checkpoint {below(data_dir)}", err=True)
@@ -118,11 +118,11 @@ def list_states(*, data_dir: Path | None, form: str) -> None:
 
 @state.command()
 @click.argument("application")
-@click.option("--positions", is_flag=True, help="Where each source partition is read on from.")
+@click.option("--positions", is_flag=True, help="Show the next offset of each source partition.")
 @data_option(_DATA, urls=True)
 @output.output_option
 def describe(*, application: str, positions: bool, data_dir: Path | None, form: str) -> None:
-    """Show the stores of an application, or how far it has read. Needs no broker."""
+    """Show the stores or the committed positions of an application. Needs no broker."""
     columns = POSITION_COLUMNS if positions else STORE_COLUMNS
     if form == "help":
         return click.echo(output.help_text(columns), nl=False)
@@ -159,15 +159,16 @@ def describe(*, application: str, positions: bool, data_dir: Path | None, form: 
     type=click.Choice(("jsonl", "help")),
     default="jsonl",
     show_default=True,
-    help="Form of the output; `help` prints its columns.",
+    help="Output format. help: describe the columns.",
 )
-@set_option("An engine setting; may be given several times.")
+@set_option("An engine setting. Repeatable.")
 def dump(
     *, path: Path, store: str, data_dir: Path | None, form: str, assignments: tuple[str, ...]
 ) -> None:
-    """Write the rows of a table's store as JSON, one in a line, as the last commit has left them.
+    """Print the stored rows of a table as JSON lines.
 
-    FILE has the topology. It takes seconds, for a JVM; the application may run.
+    Shows the rows as of the last commit. FILE defines the topology. The application may be running.
+    Takes some seconds to start a JVM.
     """
     if form == "help":
         return click.echo(output.help_text(ROW_COLUMNS), nl=False)
@@ -182,14 +183,12 @@ def dump(
 @state.command()
 @_file_argument
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be put aside and restored, and change nothing."
+    "--dry-run", is_flag=True, help="Show what would be moved and restored; change nothing."
 )
-@click.option(
-    "--yes", is_flag=True, help="Do not ask before a checkpoint that is whole is put aside."
-)
+@click.option("--yes", is_flag=True, help="Replace an intact checkpoint without asking.")
 @data_option(_DATA_OF_FILE, urls=True)
 @_servers_option
-@set_option("An engine setting; may be given several times.")
+@set_option("An engine setting. Repeatable.")
 def restore(
     *,
     path: Path,
@@ -199,11 +198,13 @@ def restore(
     bootstrap_servers: str,
     assignments: tuple[str, ...],
 ) -> None:
-    """Fill the stores of an application from their changelogs, and go on from its last commit.
+    """Restore the stores of an application from changelogs.
 
-    `duolog run` does it by itself where the checkpoint is lost or cannot be read. FILE has the topology. A checkpoint that is
-    there is put aside, as `spark.before-restore`. With `--dry-run` it says what would come back and where reading would go on, and what
-    is missing or does not fit: then it ends with status 6.
+    Restores the state of the last commit. `duolog run` does this automatically if the checkpoint is
+    missing or unreadable. FILE defines the
+    topology. An existing checkpoint is moved to `spark.before-restore`. With --dry-run, shows what
+    would be restored, where reading would resume, and what is missing or does not match; in the last
+    case the exit status is 6.
     """
     with _application(path, data_dir, bootstrap_servers, assignments) as application:
         name = application.application_id
@@ -211,8 +212,8 @@ def restore(
         kept = application.what_is_kept()
         if kept is None:
             click.echo(
-                f'application "{name}" has no changelogs that anything was committed to: '
-                "`duolog run --set state.changelog=on` begins them with a first start",
+                f'application "{name}" has no changelogs with a commit; '
+                "run a new application with `duolog run --set state.changelog=on` to write them",
                 err=True,
             )
             raise click.exceptions.Exit(3)
@@ -227,7 +228,7 @@ def restore(
         if dry_run:
             return
         if asks:
-            confirm(f'The checkpoint of "{name}" is whole. Put it aside, and restore?')
+            confirm(f'The checkpoint of "{name}" is intact. Move it aside and restore?')
         application.on_restore = report_restored
         application.restore()
 
@@ -259,9 +260,9 @@ def _last_commit(committed: "Committed") -> str:
     Its number is that of the checkpoint, as `list` shows it: in the topic they begin anew with each start.
     """
     moment = _moment(committed.committed_at_ms)
-    told = f"its last commit is number {committed.number}" + (f", of {moment}" if moment else "")
+    told = f"last commit: number {committed.number}" + (f", at {moment}" if moment else "")
     has_committed = committed.epoch >= 0
-    return told if has_committed else f"{told}; since then it has started and committed nothing"
+    return told if has_committed else f"{told}; it was started since then, without a commit"
 
 
 def _what_a_restore_does(application: "Application", plan: "RestorePlan") -> Iterator[str]:
@@ -271,19 +272,19 @@ def _what_a_restore_does(application: "Application", plan: "RestorePlan") -> Ite
     logged = LoggedCheckpoint(Checkpoint(application.checkpoint_dir))
     for spark_dir, aside in logged.moves_of_restore():
         if logged.is_half_restored:
-            yield f"would remove {spark_dir}: a restore before has not come to its end"
+            yield f"would remove {spark_dir}, left by an unfinished restore"
         else:
-            replaces = ", in the place of what is there" if aside.exists() else ""
-            yield f"would put {spark_dir} aside as {aside.name}{replaces}"
+            replaces = ", replacing the existing one" if aside.exists() else ""
+            yield f"would move {spark_dir} to {aside.name}{replaces}"
     for store, topic in sorted(plan.changelogs.items()):
         entries = plan.entries.get(topic)
-        many = "" if entries is None else f": {entries:,} entries at most"
+        many = "" if entries is None else f": at most {entries:,} entries"
         yield f'would restore store "{store}" from topic "{topic}"{many}'
     for topic, offsets in sorted(plan.positions.items()):
         places = ", ".join(f"partition {of} at {at}" for of, at in sorted(offsets.items()))
-        yield f'would go on with topic "{topic}": {places}'
+        yield f'would resume topic "{topic}": {places}'
     for problem in plan.problems:
-        yield f"does not fit: {problem}"
+        yield f"does not match: {problem}"
 
 
 def _state_row(of: "KeptState") -> Row:

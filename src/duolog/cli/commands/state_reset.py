@@ -22,32 +22,34 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = (
     Column("kind", "string", "checkpoint, internal topic, or input topic"),
-    Column("name", "string", "its directory, its name, or TOPIC-PARTITION"),
+    Column("name", "string", "directory, topic name, or TOPIC-PARTITION"),
     Column(
         "action",
         "string",
-        "deleted, or where the next start begins: an offset, or as the topology says",
+        "deleted, or where the next run starts: an offset, or as the topology specifies",
     ),
 )
 
 
 @click.command()
 @click.argument("application")
-@click.option("--to-earliest", is_flag=True, help="Input topics from their first record on.")
-@click.option("--to-latest", is_flag=True, help="Input topics from behind their last record on.")
+@click.option(
+    "--to-earliest", is_flag=True, help="Read input topics from the first retained record."
+)
+@click.option("--to-latest", is_flag=True, help="Read input topics from their current end.")
 @click.option(
     "--to-time",
     "--to-datetime",
     "to_time",
     metavar="TIME",
-    help="From the first record from then on: ms, RFC 3339, or an age like 10m.",
+    help="Read from the first record at or after a time: ms, RFC 3339 or an age such as 10m.",
 )
-@click.option("--by-duration", metavar="AGE", help="From so long before now: 10m, 2h, 7d or PT10M.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@data_option(
-    "The data directory of `duolog run`.  [default: all below $XDG_DATA_HOME/duolog]", urls=True
+@click.option(
+    "--by-duration", metavar="AGE", help="Read from this long before now: 10m, 2h, 7d or PT10M."
 )
+@click.option("--dry-run", is_flag=True, help="Show the result without changing anything.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@data_option("Data directory of `duolog run`.  [default: all in $XDG_DATA_HOME/duolog]", urls=True)
 @output.output_option
 @cluster_options
 def reset(
@@ -63,11 +65,11 @@ def reset(
     form: str,
     cluster: Cluster,
 ) -> None:
-    """Delete what an application keeps: its checkpoint and its internal topics.
+    """Delete an application's checkpoint and internal topics.
 
-    The next start reads its input topics from where the topology says, or from where an option says. Result topics stay
-    as they are, and get results again. It does what Kafka Streams' application reset tool and `cleanUp()` do. Where the
-    checkpoint is gone, its internal topics say what there is. An application that runs is refused.
+    The application must be stopped. The next run reads the input topics from where the topology or an option specifies. Result topics
+    are kept and receive the results again. Corresponds to Kafka Streams' application reset tool
+    together with `cleanUp()`. Works without a checkpoint, if internal topics exist.
 
     \b
     Examples:
@@ -78,7 +80,9 @@ def reset(
         return click.echo(output.help_text(COLUMNS), nl=False)
     ways = [to_earliest, to_latest, to_time is not None, by_duration is not None]
     if sum(ways) > 1:
-        raise click.UsageError("Give one of --to-earliest, --to-latest, --to-time, --by-duration.")
+        raise click.UsageError(
+            "Use only one of --to-earliest, --to-latest, --to-time, --by-duration."
+        )
     spec = EARLIEST if to_earliest else LATEST if to_latest else _at_time(to_time, by_duration)
     on_disk = maybe_find_state(application, data_dir)
     found = on_disk or future_state(application, data_dir)
@@ -90,7 +94,7 @@ def reset(
     rows += [_row("internal topic", topic, "deleted") for topic in topics]
     for topic in sources:
         if topic not in starts:
-            rows.append(_row("input topic", topic, "as the topology says"))
+            rows.append(_row("input topic", topic, "as the topology specifies"))
         for number, offset in sorted(starts.get(topic, {}).items()):
             rows.append(_row("input topic", f"{topic}-{number}", f"offset {offset}"))
     output.write_rows(rows, COLUMNS, form)
@@ -141,11 +145,11 @@ def _topics_of(
     left = find_orphaned_topics(config, application, there)
     if on_disk is None:
         if not left.internal_topics:
-            nor = f", and no internal topics on {cluster.bootstrap_servers}"
+            nor = f" and no internal topics on {cluster.bootstrap_servers}"
             raise no_state(application, data_dir, nor=nor)
         ensure_runs_nowhere(application)
         click.echo(
-            f'application "{application}" has no checkpoint {below(data_dir)}: what it is to come back from is in Kafka',
+            f'application "{application}" has no checkpoint {below(data_dir)}; resetting its internal topics in Kafka',
             err=True,
         )
         return left.internal_topics, left.source_topics

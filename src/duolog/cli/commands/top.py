@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 _FIRST_S: Final = 1.0
 COLUMNS: Final = (
     Column("application", "string", "name of the topology, or id of the query"),
-    Column("where", "string", "process, or address that was given"),
+    Column("where", "string", "process id, or address from --metrics"),
     Column("state", "string", "starting, catching-up, running, restarting"),
     Column("mode", "string", "micro-batch or real-time"),
-    Column("in_per_s", "int", "records that were read, a second"),
-    Column("out_per_s", "int", "records that were written, a second"),
-    Column("records_in", "int", "records read since its start"),
-    Column("records_out", "int", "records written since its start"),
-    Column("lag_records", "int", "records that wait in its topics; null: no broker tells"),
-    Column("lag_s", "float", "age of the record that was read last, where more wait"),
-    Column("late", "int", "records that came too late for a window"),
-    Column("dropped", "int", "records that could not be read or taken"),
+    Column("in_per_s", "int", "records read per second"),
+    Column("out_per_s", "int", "records written per second"),
+    Column("records_in", "int", "records read since the start"),
+    Column("records_out", "int", "records written since the start"),
+    Column("lag_records", "int", "unread records in its topics; null: no broker answers"),
+    Column("lag_s", "float", "age of the last record read, if unread records remain"),
+    Column("late", "int", "records too late for their window"),
+    Column("dropped", "int", "records that could not be deserialized or processed"),
     Column(
         "state_rows",
         "int | null",
-        "rows of its stores, of large ones as counted some while ago; null: none counted",
+        "rows in its stores, at the last count for large stores; null: not counted",
     ),
     Column("state_bytes", "int", "bytes of its stores, in files and memory"),
-    Column("epochs", "int", "micro-batches and epochs that were committed"),
-    Column("epoch_ms", "int", "how long the last one took"),
-    Column("phases_ms", "object", "what it spent its time on"),
+    Column("epochs", "int", "committed micro-batches and epochs"),
+    Column("epoch_ms", "int", "duration of the last one"),
+    Column("phases_ms", "object", "duration of its phases"),
 )
 
 
@@ -47,8 +47,8 @@ COLUMNS: Final = (
     "addresses",
     multiple=True,
     metavar="HOST:PORT",
-    help="Look there instead of at this machine's processes: where an application was started with "
-    "--metrics. May be given several times.",
+    help="Read the metrics of an application started with this --metrics address, instead of those of "
+    "this machine's processes. Repeatable.",
 )
 @click.option(
     "--interval",
@@ -56,9 +56,9 @@ COLUMNS: Final = (
     type=click.FloatRange(min=0.2),
     default=2.0,
     show_default=True,
-    help="Seconds from one look to the next.",
+    help="Refresh interval in seconds.",
 )
-@click.option("--once", is_flag=True, help="Show it once, as is done where there is no terminal.")
+@click.option("--once", is_flag=True, help="Print once and exit; the default without a terminal.")
 @output_option
 def top(
     *,
@@ -68,11 +68,11 @@ def top(
     once: bool,
     form: str,
 ) -> None:
-    """Watch the applications that run on this machine, until Ctrl-C.
+    """Monitor the applications running on this machine until Ctrl-C.
 
-    Those of this user are found by themselves: `duolog run`, `duolog sql`, and programs that start
-    applications. With APPLICATION its nodes, stores and topic partitions are shown, too. Two of one name
-    are told apart by WHERE they run: the process id, or the address that was given.
+    Finds all applications of the current user: `duolog run`, `duolog sql`, and programs that start
+    applications. With APPLICATION, also shows its nodes, stores and topic partitions. The column
+    WHERE (a process id or an address) distinguishes applications with the same name.
 
     \b
     Examples:
@@ -164,8 +164,8 @@ def _chosen(
     if application is not None and not chosen:
         names = ", ".join(sorted(name for _, name in found)) or "none"
         raise QueryError(
-            f'application "{application}" does not run here',
+            f'application "{application}" is not running on this machine',
             query_id=application,
-            hint=f"These run: {names}. Others are seen by --metrics HOST:PORT.",
+            hint=f"Running here: {names}. For others, use --metrics HOST:PORT.",
         )
     return chosen

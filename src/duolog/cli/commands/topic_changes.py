@@ -24,8 +24,8 @@ from duolog.cli.terminal.output import Column
 
 CONFIG_COLUMNS: Final = (
     Column("config", "string", "name of the setting"),
-    Column("value", "string", "what is in force"),
-    Column("source", "string", "where it comes from: topic, broker or default"),
+    Column("value", "string", "effective value"),
+    Column("source", "string", "where the value is set: topic, broker or default"),
 )
 _SOURCES: Final = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
@@ -39,9 +39,13 @@ _ALL_RECORDS: Final = -1
 @click.option(
     "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a setting."
 )
-@click.option("--unset", multiple=True, metavar="NAME", help="Let a setting follow the broker's.")
-@click.option("-p", "--partitions", type=PARTITIONS, help="Grow to so many partitions.")
-@click.option("--dry-run", is_flag=True, help="Let the broker check, and change nothing.")
+@click.option(
+    "--unset", multiple=True, metavar="NAME", help="Revert a setting to the broker's value."
+)
+@click.option("-p", "--partitions", type=PARTITIONS, help="New number of partitions.")
+@click.option(
+    "--dry-run", is_flag=True, help="Let the broker validate the change without applying it."
+)
 @cluster_options
 def alter(
     *,
@@ -61,7 +65,7 @@ def alter(
     """
     changes = dict(read_assignment(text) for text in configs)
     if not (changes or unset or partitions):
-        raise click.UsageError("Give --config, --unset or --partitions.")
+        raise click.UsageError("Use --config, --unset or --partitions.")
     client = cluster.admin()
     read_metadata(client, cluster, topic)
     verb = "would change" if dry_run else "changed"
@@ -123,7 +127,7 @@ def _add_partitions(
 @output.output_option
 @cluster_options
 def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
-    """Show every setting of a topic, and where its value comes from."""
+    """Show every setting of a topic and where its value is set."""
     if form == "help":
         return click.echo(output.help_text(CONFIG_COLUMNS), nl=False)
     client = cluster.admin()
@@ -140,11 +144,11 @@ def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
 
 @click.command("delete-records")
 @click.argument("topic", shell_complete=complete_topics)
-@click.option("--before", "offset", type=OFFSET, help="Keep this offset and later.")
-@click.option("--all", "everything", is_flag=True, help="Delete all records that are there now.")
+@click.option("--before", "offset", type=OFFSET, help="Delete the records before this offset.")
+@click.option("--all", "everything", is_flag=True, help="Delete all existing records.")
 @click.option("-p", "--partition", type=PARTITION, help="Default: every partition.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted; delete nothing.")
 @cluster_options
 def delete_records(
     *,
@@ -156,7 +160,7 @@ def delete_records(
     dry_run: bool,
     cluster: Cluster,
 ) -> None:
-    """Delete the oldest records of a topic: all before an offset, or all.
+    """Delete the records of a topic before an offset, or all of them.
 
     \b
     Examples:
@@ -164,7 +168,7 @@ def delete_records(
       duolog topics delete-records orders --all --yes
     """
     if (offset is None) != everything:
-        raise click.UsageError("Give either --before or --all.")
+        raise click.UsageError("Use either --before or --all.")
     client = cluster.admin()
     metadata = read_metadata(client, cluster, topic)
     numbers = sorted(metadata.topics[topic].partitions) if partition is None else [partition]
@@ -184,4 +188,4 @@ def delete_records(
         with cluster.errors(f'delete records of "{topic}-{place.partition}"'):
             deleted = cluster.first_result([future])
         start = deleted.low_watermark
-        click.echo(f'"{topic}-{place.partition}" starts at offset {start} now', err=True)
+        click.echo(f'"{topic}-{place.partition}" now starts at offset {start}', err=True)

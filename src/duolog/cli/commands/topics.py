@@ -36,16 +36,12 @@ LIST_COLUMNS = (
 )
 DESCRIBE_COLUMNS = (
     Column("partition", "int", "number of the partition"),
-    Column("leader", "int", "node that leads it; -1 for none"),
-    Column("log_start_offset", "bigint", "first offset that is kept; nothing without a leader"),
-    Column("high_watermark", "bigint", "offset after the last record that can be read"),
-    Column("records", "bigint", "high_watermark - log_start_offset; compaction may leave fewer"),
-    Column(
-        "topic_id", "string | null", "id of the topic, the same for each partition; not in a table"
-    ),
-    Column(
-        "configs", "object", "settings of the topic that differ from the default; not in a table"
-    ),
+    Column("leader", "int", "id of the leader node; -1 if none"),
+    Column("log_start_offset", "bigint", "first retained offset; empty without a leader"),
+    Column("high_watermark", "bigint", "offset after the last readable record"),
+    Column("records", "bigint", "high_watermark - log_start_offset; fewer remain after compaction"),
+    Column("topic_id", "string | null", "id of the topic; not shown in tables"),
+    Column("configs", "object", "settings that differ from the default; not shown in tables"),
 )
 _NOT_IN_A_TABLE = {"topic_id", "configs"}
 _ALREADY_EXISTS = 36
@@ -75,7 +71,7 @@ topics.add_command(delete_records)
 
 @topics.command("list")
 @click.option(
-    "--internal", is_flag=True, help="Also topics whose names start with two underscores."
+    "--internal", is_flag=True, help="Include topics whose names start with two underscores."
 )
 @output.output_option
 @cluster_options
@@ -100,14 +96,14 @@ def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
     default=1,
     show_default=True,
     type=PARTITIONS,
-    help="How many partitions.",
+    help="Number of partitions.",
 )
 @click.option(
     "-r",
     "--replication-factor",
     default=-1,
     type=REPLICATION_FACTOR,
-    help="Default: the cluster's own.",
+    help="Replication factor. Default: the cluster's setting.",
 )
 @click.option(
     "-c",
@@ -115,11 +111,14 @@ def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
     "configs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the topic, retention.ms=3600000 say; may be given several times. "
-    "`duolog topics configs TOPIC` lists the names.",
+    help="A topic setting, such as retention.ms=3600000. Repeatable. `duolog topics configs TOPIC` lists the names.",
 )
-@click.option("--if-not-exists", is_flag=True, help="Be content with a topic that is there.")
-@click.option("--dry-run", is_flag=True, help="Let the broker check, and create nothing.")
+@click.option("--if-not-exists", is_flag=True, help="Do nothing if the topic exists.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Let the broker validate the request without creating the topic.",
+)
 @cluster_options
 def create(
     *,
@@ -143,7 +142,7 @@ def create(
     except KafkaError as error:
         if not (if_not_exists and error.code == _ALREADY_EXISTS):
             raise
-        click.echo(f'topic "{topic}" is there', err=True)
+        click.echo(f'topic "{topic}" already exists', err=True)
         return
     verb = "would create" if dry_run else "created"
     click.echo(f'{verb} topic "{topic}" with {partitions} partition(s)', err=True)
@@ -154,7 +153,7 @@ def create(
 @output.output_option
 @cluster_options
 def describe(*, topic: str, form: str, cluster: Cluster) -> None:
-    """Show the partitions of a topic, its id, and the configs that differ from the default."""
+    """Show the partitions of a topic, its id, and the settings that differ from the default."""
     if form == "help":
         return click.echo(output.help_text(DESCRIBE_COLUMNS), nl=False)
     client = cluster.admin()
@@ -175,7 +174,9 @@ def describe(*, topic: str, form: str, cluster: Cluster) -> None:
         for number in sorted(leaders)
     ]
     if topic_id is not None:
-        click.echo(f"topic id {topic_id}: in {folder_of(topic_id)} of a Duolog broker", err=True)
+        click.echo(
+            f"topic id {topic_id}; directory on a Duolog broker: {folder_of(topic_id)}", err=True
+        )
     for name, value in configs.items():
         click.echo(f"{name}={value}", err=True)
     hidden = _NOT_IN_A_TABLE if form == "table" else ()
@@ -185,8 +186,8 @@ def describe(*, topic: str, form: str, cluster: Cluster) -> None:
 
 @topics.command()
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_topics, metavar="TOPIC…")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted; delete nothing.")
 @cluster_options
 def delete(
     *,
@@ -221,11 +222,11 @@ def delete(
 
 
 def _how_to_free_space(topic_id: str | None) -> str:
-    where = f" The topic's own files are in {folder_of(topic_id)}." if topic_id else ""
+    where = f" The files of the topic are in {folder_of(topic_id)}." if topic_id else ""
     return (
-        "The broker cannot write to its disk, which may be full; its log says what failed. Free space there by "
-        f"removing or moving what is not the broker's, restart the broker, then delete the topic again.{where} Do not remove files of the "
-        "broker while it runs."
+        "The broker cannot write to its disk, which may be full; its log says what failed. Free space by removing or "
+        f"moving files of other programs, restart the broker, then delete the topic again.{where} Never remove files of "
+        "a running broker."
     )
 
 

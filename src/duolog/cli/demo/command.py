@@ -32,21 +32,25 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="Events per second, all of them live.",
+    help="Play all flights live, at this many events per second.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many flights.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many flights.")
 @click.option(
     "--years",
     type=click.IntRange(min=1, max=YEARS_MAX),
     default=1,
     show_default=True,
-    help="Play the year so often, with earlier dates before it.",
+    help="Number of times to play the year; repetitions get earlier dates.",
 )
 @mode_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON line per update, and a last one.")
-@data_option("Where everything is kept.  [default: $XDG_DATA_HOME/duolog/demo]")
-@click.option("--fresh", is_flag=True, help="Forget earlier runs first.")
-@click.option("--yes", is_flag=True, help="With --fresh: also delete topics of your own cluster.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON line per update and one for the result."
+)
+@data_option("Data directory.  [default: $XDG_DATA_HOME/duolog/demo]")
+@click.option("--fresh", is_flag=True, help="Delete the data of earlier runs first.")
+@click.option(
+    "--yes", is_flag=True, help="With --fresh: also delete the topics on your own cluster."
+)
 @click.option(
     "-b",
     "--bootstrap-servers",
@@ -54,7 +58,7 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     "bootstrap_servers",
     callback=read_servers,
     metavar="HOST:PORT,…",
-    help="Use this Kafka cluster, and not a broker of Duolog's.",
+    help="Use this Kafka cluster instead of a Duolog broker.",
 )
 @engine_options
 @click.option(
@@ -62,7 +66,7 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     "broker_assignments",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of its broker; may be given several times.",
+    help="A setting of the demo's broker. Repeatable.",
 )
 def demo(
     *,
@@ -78,15 +82,15 @@ def demo(
     assignments: tuple[str, ...],
     broker_assignments: tuple[str, ...],
 ) -> int:
-    """Watch a year of flights become two live tables.
+    """Run the demo: flights joined and counted live.
 
-    336,776 real flights out of New York are written to a broker as they were scheduled. Duolog joins
-    each with its airline and its destination, and counts delays by both. The last 1,500 come live, 100
-    a second, once the year is caught up with: of these is shown how long each takes from produce to
-    its row. At the end the tables are compared with the same computation done in one batch; the exit
-    status is 1 if they differ.
+    Writes 336,776 real flights out of New York to a broker, in the order of their schedule. Duolog
+    joins each flight with its airline and its destination and counts delays by both. When it has
+    caught up with the year, the last 1,500 flights arrive live, 100 per second, and the demo
+    measures the time from produce to result. At the end it compares the tables with the same
+    computation in one batch; the exit status is 1 if they differ.
 
-    A second run goes on where the first one stopped.
+    The next run resumes where the last one stopped.
 
     \b
     Examples:
@@ -98,14 +102,14 @@ def demo(
     \b
     The last line of --json:
       {"events", "matches_batch", "seconds_to_first_row", "events_per_second", "p50_ms", "p99_ms"}
-      p50_ms and p99_ms are those of live flights; events_per_second is that of the others.
+      p50_ms and p99_ms measure the live flights, events_per_second all others.
     """
     started_at = time.monotonic()
     ensure_extra_installed()
     if fresh and bootstrap_servers and not yes:
         raise click.UsageError(
             "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, planes, "
-            "flights-by-airline, flights-by-destination): add --yes"
+            "flights-by-airline, flights-by-destination). To confirm, add --yes."
         )
     options = DemoOptions(
         data_dir=data_dir or default_data_dir("demo"),
@@ -135,7 +139,7 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
             with screen_for(as_json=as_json, started_at=started_at) as screen:
                 run.start(screen, fresh=fresh)
                 run.watch(screen)
-            click.echo("comparing with DuckDB's batch …", err=True)
+            click.echo("comparing with a batch computation in DuckDB …", err=True)
             return run.compare().report(as_json=as_json)
         except KeyboardInterrupt:
             click.echo(run.how_to_go_on(fresh=fresh), err=True)

@@ -160,8 +160,8 @@ def ensure_extra_installed() -> None:
     missing = [package for package in _EXTRA if find_spec(package) is None]
     if missing:
         raise DatasetMissing(
-            f"the demo needs what is not installed: {', '.join(missing)}",
-            hint="Install it: pip install 'duolog[demo]'; in a clone scripts/install does.",
+            f"the demo needs packages that are not installed: {', '.join(missing)}",
+            hint="Install them with `pip install 'duolog[demo]'`, or with scripts/install in a clone.",
         )
 
 

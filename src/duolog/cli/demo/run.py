@@ -60,17 +60,17 @@ class DemoResult(NamedTuple):
             write_json(self.as_json())
         elif self.matches_batch:
             click.secho(
-                f"Both tables equal DuckDB's batch over the same {self.events:,} flights.",
+                f"Both tables equal a DuckDB batch over the same {self.events:,} flights.",
                 fg="green",
             )
             if self.p50_ms is not None:
                 click.echo(
-                    f"Live flights took {duration(self.p50_ms)} from produce to result (median; "
-                    f"99 of 100: {duration(self.p99_ms)})."
+                    f"Latency of live flights from produce to result: p50 {duration(self.p50_ms)}, "
+                    f"p99 {duration(self.p99_ms)}."
                 )
         else:
             count = len(self.differences)
-            click.secho(f"{count} rows differ from DuckDB's batch.", fg="red", err=True)
+            click.secho(f"{count} rows differ from the DuckDB batch.", fg="red", err=True)
         return 0 if self.matches_batch else 1
 
     def as_json(self) -> dict[str, object]:
@@ -109,7 +109,7 @@ class DemoRun:
         """
         early = EarlyJvm(self._options.settings, self._application_dir())
         self._running.enter_context(early)
-        screen.say("starting the broker, and Spark beside it")
+        screen.say("starting the broker and Spark")
         topics = DemoTopics(self._start_broker())
         if fresh and self._options.bootstrap_servers:
             topics.delete()
@@ -162,8 +162,8 @@ class DemoRun:
     def how_to_go_on(self, *, fresh: bool) -> str:
         """Return what to tell someone who stops it."""
         again = "the same command without --fresh" if fresh else "the same command"
-        anew = "" if fresh else "; with --fresh it starts anew"
-        return f"stopped with {self._counted:,} flights counted\n{again} goes on from there{anew}"
+        anew = "; --fresh starts over" if not fresh else ""
+        return f"stopped after {self._counted:,} flights\n{again} resumes there{anew}"
 
     def _let_flights_go_on(self) -> None:
         """Give the flights what they wait for, when it has come."""
@@ -239,10 +239,10 @@ class DemoRun:
             raise failure
         if self._query.state == "stopped" or time.monotonic() > give_up_at:
             raise QueryError(
-                f"{self._load.total - self._tables.events:,} flights are not counted",
+                f"{self._load.total - self._tables.events:,} flights were not counted",
                 query_id=APPLICATION_ID,
-                detail=f"Nothing has come for {STALLED_S:.0f} s; the query is {self._query.state}.",
-                hint=f"Look at {self._application_dir() / 'engine.log'}; --fresh starts anew.",
+                detail=f"No result arrived for {STALLED_S:.0f} s; the query is {self._query.state}.",
+                hint=f"Read {self._application_dir() / 'engine.log'}, or start over with --fresh.",
             )
 
 

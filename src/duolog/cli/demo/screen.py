@@ -162,7 +162,7 @@ class Waiting:
         clock = Text(f"{now - self._started_at:5.1f} s", style="bold cyan")
         if now - self._started_at > _LONG_S:
             clock.append(
-                "  a first start takes longest: what Java loads is kept for later ones", "dim"
+                "  the first start is the slowest; later ones use a Java class cache", "dim"
             )
         return Group(title(), *lines, clock)
 
@@ -183,7 +183,7 @@ def write_json(fields: Mapping[str, object]) -> None:
 
 def title() -> Text:
     return Text.assemble(
-        ("Duolog", "bold"), " · flights out of New York in 2013, joined and counted as they come"
+        ("Duolog", "bold"), " · flights out of New York in 2013, joined and counted live"
     )
 
 

@@ -41,8 +41,8 @@ def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Ite
     reader = _READERS.get(path.name) or _READERS.get(path.suffix)
     if reader is None or (path.suffix in _INDEXES and not path.stem.isdigit()):
         raise ConfigError(
-            f'file "{path}" is not one of a log',
-            hint=f"A name ends with, or is, one of {', '.join(KINDS)}; an index is called by the "
+            f'file "{path}" is not a log file',
+            hint=f"Name a file that is, or ends with, one of {', '.join(KINDS)}. An index is named after the "
             "base offset of its segment.",
         )
     return reader(path)
@@ -67,10 +67,10 @@ def nothing_in(directory: Path) -> ConfigError:
         for directory_name, topic in found
     ]
     more = ", …" if len(shown) > _SHOWN_MAX else ""
-    hint = "Name the directory of a partition, topics/ID/0 in a data directory, or a file."
+    hint = "Name a file or the directory of a partition, such as topics/ID/0 in a data directory."
     if shown:
         hint = f"Name a partition: {', '.join(shown[:_SHOWN_MAX])}{more}."
-    return ConfigError(f'directory "{directory}" has no files of a log', hint=hint)
+    return ConfigError(f'directory "{directory}" contains no log files', hint=hint)
 
 
 def _partitions_below(directory: Path) -> Iterator[tuple[str, str]]:
@@ -90,11 +90,11 @@ def _offset_index(path: Path) -> Iterator[Row]:
     last = (-1, -1)
     for at, entry in _entries(path, _OFFSET_ENTRY):
         if entry is None:
-            yield damaged(at, "entry is cut off")
+            yield damaged(at, "entry is truncated")
             return
         row: Row = {"position": at, "offset": base + entry[0], "segment_position": entry[1]}
         if entry[0] <= last[0] or entry[1] <= last[1]:
-            row["error"] = "entry is not above the one before it"
+            row["error"] = "entry is not greater than the previous one"
         elif size is not None and entry[1] >= size:
             row["error"] = f"segment has only {size} bytes"
         last = (entry[0], entry[1])
@@ -106,11 +106,11 @@ def _time_index(path: Path) -> Iterator[Row]:
     last = (-(2**63), -1)
     for at, entry in _entries(path, _TIME_ENTRY):
         if entry is None:
-            yield damaged(at, "entry is cut off")
+            yield damaged(at, "entry is truncated")
             return
         row: Row = {"position": at, "timestamp": entry[0], "offset": base + entry[1]}
         if entry[0] <= last[0] or entry[1] <= last[1]:
-            row["error"] = "entry is not above the one before it"
+            row["error"] = "entry is not greater than the previous one"
         last = (entry[0], entry[1])
         yield row
 
@@ -126,7 +126,7 @@ def _aborted_index(path: Path) -> Iterator[Row]:
     data = path.read_bytes()
     for at, entry in _entries(path, _ABORTED_ENTRY):
         if entry is None:
-            yield damaged(at, "entry is cut off")
+            yield damaged(at, "entry is truncated")
             return
         _, producer_id, first_offset, marker_offset, last_stable_offset = entry
         row: Row = {
@@ -138,14 +138,16 @@ def _aborted_index(path: Path) -> Iterator[Row]:
         }
         part = data[at : at + ABORTED_ENTRY_BYTES]
         if AbortedIndex.decode(part, int(path.stem)) is None:
-            row["error"] = "entry is not plausible"
+            row["error"] = "entry is invalid"
         yield row
 
 
 def _recovery_point(path: Path) -> Iterator[Row]:
     point = read_recovery_point(RealDisk(), str(path.parent))
     if point is None:
-        yield damaged(0, "recovery point is damaged or of another format: the log is read as whole")
+        yield damaged(
+            0, "recovery point is damaged or has an unknown format; recovery reads the whole log"
+        )
         return
     yield {
         "segment": point.segment,
@@ -154,7 +156,7 @@ def _recovery_point(path: Path) -> Iterator[Row]:
     }
     states = ProducerStates.decode(point.producers)
     if states is None:
-        yield damaged(0, "snapshot of the producers is damaged")
+        yield damaged(0, "producer snapshot is damaged")
         return
     for producer in states.active_producers():
         yield dict(producer._asdict())
@@ -165,7 +167,7 @@ def _leader_epochs(path: Path) -> Iterator[Row]:
     with suppress(DamagedFile):  # Kafka's own file is the content alone.
         data = decode_checked(str(path), data)
     if LeaderEpochs.decode(data) is None:
-        yield damaged(0, "leader epochs cannot be read")
+        yield damaged(0, "leader epoch file is unreadable")
         return
     for line in data.decode().splitlines()[2:]:
         epoch, start_offset = line.split()
@@ -179,7 +181,7 @@ def _journal(path: Path) -> Iterator[Row]:
         yield {"segment": segment, "segment_position": position, "size_bytes": len(content)}
         end += _FRAME_HEAD_BYTES + len(segment.encode()) + len(content)
     if end < len(data):
-        yield damaged(end, f"frame is not whole; the last {len(data) - end} bytes are not read")
+        yield damaged(end, f"frame is incomplete; ignoring the last {len(data) - end} bytes")
 
 
 _FRAME_HEAD_BYTES: Final = 4 + Struct(">HqI").size

@@ -36,7 +36,7 @@ def segment_rows(path: Path, *, records: bool, decode: Decode | None = None) -> 
             head = file.read(HEADER_BYTES)
             problem = _unreadable(head, size - position)
             if problem:
-                yield damaged(position, f"{problem}; the last {size - position} bytes are not read")
+                yield damaged(position, f"{problem}; ignoring the last {size - position} bytes")
                 return
             header = read_header(head)
             batch = head + file.read(header.size_bytes - HEADER_BYTES)
@@ -49,23 +49,23 @@ def segment_rows(path: Path, *, records: bool, decode: Decode | None = None) -> 
 
 def _unreadable(head: bytes, left: int) -> str | None:
     if len(head) < HEADER_BYTES:
-        return "record batch is cut off in its header"
+        return "record batch is truncated in its header"
     header = read_header(head)
     if header.magic != MAGIC:
-        return f"record batch has the magic {header.magic}"
+        return f"record batch has an unknown magic {header.magic}"
     if header.size_bytes < HEADER_BYTES:
-        return f"record batch has the length {header.batch_length}"
+        return f"record batch has an invalid length {header.batch_length}"
     if header.size_bytes > left:
-        return f"record batch is cut off: it has {header.size_bytes} bytes"
+        return f"record batch of {header.size_bytes} bytes is truncated"
     return None
 
 
 def _batch_row(header: BatchHeader, batch: bytes, position: int, next_offset: int) -> Row:
     problems = []
     if not crc_matches(batch):
-        problems.append("checksum is wrong")
+        problems.append("checksum does not match")
     if header.base_offset < next_offset:
-        problems.append(f"base offset is below {next_offset}, where the one before ends")
+        problems.append(f"base offset is below {next_offset}, the end of the previous batch")
     if header.last_offset_delta < 0:
         problems.append(f"last offset delta is {header.last_offset_delta}")
     return {
@@ -121,7 +121,7 @@ def _content(header: BatchHeader, record: Record, decode: Decode | None) -> Row:
         try:
             said = decode(record.key, record.value)
         except DuologError as error:
-            return damaged(None, f"not a record of this kind: {error}")
+            return damaged(None, f"record has another type: {error}")
         if said is not None:
             return {"kind": type(said).__name__, "content": plain(said)}
     row: Row = {"key": to_json_text(record.key), "value": to_json_text(record.value)}

@@ -25,9 +25,9 @@ _INVALID_ARG: Final = -186
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 _HINTS: Final = {
-    -188: "`duolog topics list` shows what is there; a new name has letters, digits, dots, underscores and "
-    "hyphens, 249 at most.",
-    -190: "`duolog topics describe TOPIC` shows its partitions.",
+    -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 letters, digits, dots, "
+    "underscores and hyphens.",
+    -190: "List the partitions with `duolog topics describe TOPIC`.",
 }
 """What to do about a topic or a partition that the broker does not know."""
 
@@ -47,7 +47,7 @@ def bootstrap_option(command: Command) -> Command:
         show_default=True,
         show_envvar=True,
         metavar="HOST:PORT,…",
-        help="Brokers to start from.",
+        help="Brokers for the initial connection.",
     )(command)
 
 
@@ -60,7 +60,7 @@ def properties_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         callback=_read_properties,
-        help="A property of the Kafka client, as librdkafka names it.",
+        help="A Kafka client property, by its librdkafka name. Repeatable.",
     )(command)
 
 
@@ -92,9 +92,9 @@ def _client_errors() -> Iterator[None]:
     except (KafkaException, TypeError, ValueError) as error:
         told = error.args[0]
         raise ConfigError(
-            "the Kafka client refuses a property",
+            "the Kafka client rejected a property",
             detail=told.str() if isinstance(error, KafkaException) else str(told),
-            hint="-X takes librdkafka's names and values, which differ from Java's in places: "
+            hint="Use librdkafka's names and values, which differ from the Java client's in places: "
             "https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md",
         ) from error
 
@@ -120,11 +120,11 @@ def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError
     code = int(error.code())
     if code == _MSG_TIMED_OUT:
         hint = (
-            f"Either no broker is there, at {bootstrap_servers}, or it does not write: its log says "
-            "why (a full disk, a damaged partition)."
+            f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why it cannot write "
+            "(a full disk, a damaged partition)."
         )
     elif code in _NO_BROKER:
-        hint = f"Is a broker there, at {bootstrap_servers}? `duolog broker` starts one."
+        hint = f"Check that a broker is running at {bootstrap_servers}. `duolog broker` starts one."
     else:
         hint = _HINTS.get(code, "")
     return KafkaError(

@@ -95,10 +95,10 @@ class Cluster:
 
     def _no_answer(self) -> KafkaError:
         return KafkaError(
-            f"the broker at {self.bootstrap_servers} takes connections and does not answer",
+            f"the broker at {self.bootstrap_servers} accepts connections but does not answer",
             code=_TIMED_OUT,
             retriable=True,
-            hint="Is it a Kafka broker, without TLS? Its log may say more.",
+            hint="Check that it is a Kafka broker without TLS, and read its log.",
         )
 
 

@@ -35,7 +35,7 @@ def _unreachable(bootstrap_servers: str, problems: str) -> KafkaError:
         code=_TRANSPORT,
         retriable=True,
         detail=problems,
-        hint="`duolog broker --data DIR` starts one; -b names another.",
+        hint="Start one with `duolog broker --data DIR`, or name another with -b.",
     )
 
 
@@ -98,7 +98,7 @@ class Connection:
         if self._lost_at is None:
             self._lost_at = now
             click.echo(
-                f"lost the connection: {error.detail}; trying again for {LOST_S:.0f} s", err=True
+                f"lost the connection: {error.detail}; retrying for {LOST_S:.0f} s", err=True
             )
         elif now - self._lost_at >= LOST_S:
             raise error

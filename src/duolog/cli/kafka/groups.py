@@ -37,7 +37,7 @@ def describe_group(client: AdminClient, cluster: Cluster, group: str) -> Consume
         raise KafkaError(
             f'group "{group}" does not exist',
             code=_GROUP_ID_NOT_FOUND,
-            hint=f"{like(group, known)}`duolog groups list` shows what is there.",
+            hint=f"{like(group, known)}List the groups with `duolog groups list`.",
         )
     with cluster.errors(f'describe group "{group}"'):
         described: ConsumerGroupDescription = cluster.first_result(
@@ -59,7 +59,7 @@ def ensure_idle(client: AdminClient, cluster: Cluster, group: str) -> None:
             f'group "{group}" has {len(members)} member(s)',
             code=_NON_EMPTY_GROUP,
             detail=", ".join(names),
-            hint="Stop them first; one that was killed counts until its session timeout.",
+            hint="Stop them first. A member that was killed stays in the group until its session timeout.",
         )
 
 

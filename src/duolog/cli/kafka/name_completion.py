@@ -24,7 +24,7 @@ def reject_topic_option(command: Command) -> Command:
         del parameter
         if value is not None:
             raise click.UsageError(
-                f"A topic stands by itself: {context.command_path} {value}", ctx=context
+                f"--topic is not an option here. Write: {context.command_path} {value}", ctx=context
             )
 
     return click.option(

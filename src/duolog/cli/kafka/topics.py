@@ -73,7 +73,7 @@ def no_topic(topic: str, known: Iterable[str]) -> KafkaError:
     return KafkaError(
         f'topic "{topic}" does not exist',
         code=_UNKNOWN_TOPIC,
-        hint=f"{like(topic, known)}`duolog topics list` shows what is there.",
+        hint=f"{like(topic, known)}List the topics with `duolog topics list`.",
     )
 
 
@@ -107,12 +107,14 @@ def confirm(question: str) -> None:
         click.exceptions.Exit: the answer is no.
     """
     if sys.stdin is None:
-        raise click.UsageError("Nobody answers here: give --yes.")
+        raise click.UsageError("Cannot ask for confirmation without a terminal. Add --yes.")
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
         if isinstance(abort.__context__, EOFError):
-            raise click.UsageError("Nobody answers here: give --yes.") from None
+            raise click.UsageError(
+                "Cannot ask for confirmation without a terminal. Add --yes."
+            ) from None
         raise
     if not agreed:
         click.echo("nothing was changed", err=True)
@@ -129,4 +131,4 @@ def read_assignment(text: str) -> tuple[str, str]:
 
 def show_equivalent(*words: str) -> None:
     """Tell how the same is done with one of Kafka's own tools."""
-    click.echo(f"the same with Kafka's tool: {shlex.join(words)}", err=True)
+    click.echo(f"equivalent Kafka command: {shlex.join(words)}", err=True)

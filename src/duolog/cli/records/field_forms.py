@@ -91,7 +91,7 @@ class JsonForm:
             raise ValueError("it is not JSON") from None
         if text == "null" or _is_base64(text):
             # `produce` would take it for no value, or for other bytes.
-            raise ValueError(f"as JSON it would be {text[:_SHOWN_MAX]}")
+            raise ValueError(f"produce would read {text[:_SHOWN_MAX]} as null or base64")
         return JsonText(text)
 
     def encode(self, text: str) -> bytes:
@@ -120,10 +120,10 @@ class PackedForm:
         except struct.error:
             size = self._struct.size
             raise ValueError(
-                f"{len(data)} bytes are not {self._name.upper()}, which has {size}"
+                f"{len(data)} bytes are not a {self._name.upper()}, which has {size}"
             ) from None
         if self._name == "boolean" and data > b"\1":
-            raise ValueError("a BOOLEAN is the byte 0 or 1")
+            raise ValueError("a BOOLEAN must be the byte 0 or 1")
         return _finite(value)
 
     def encode(self, text: str) -> bytes:
@@ -169,7 +169,7 @@ class PackForm:
             try:
                 values.append(data[at:].decode())
             except UnicodeDecodeError:
-                raise ValueError("the text at its end is not UTF-8") from None
+                raise ValueError("its last field (s) is not UTF-8") from None
         elif self._ends and at < len(data):
             raise ValueError(f'{len(data)} bytes are too long for the pack string "{self._pack}"')
         return values[0] if len(values) == 1 else " ".join(map(str, values))
@@ -191,7 +191,7 @@ class PackForm:
         for number, part in enumerate(self._parts, 1):
             at = len(left) if number == count else 1 if part[1] == "c" else left.find(" ")
             if number < count and left[at : at + 1] != " ":
-                raise ValueError("there are fewer texts than letters")
+                raise ValueError("it has fewer values than the pack string has letters")
             found.append(left[:at])
             left = left[at + 1 :]
         return [*found, left] if self._has_rest else found
@@ -225,7 +225,7 @@ class WindowForm:
         raise SerdeError(
             "a line is not a record",
             detail=f'"{_shortened(text)}" is not a windowed key',
-            hint="Windowed keys are read from -i jsonl, as [key, start, end] in ms.",
+            hint="Use -i jsonl and write windowed keys as [key, start, end], with times in ms.",
         )
 
     def encode_json(self, text: str) -> bytes:
@@ -284,10 +284,10 @@ def form_of_pack(pack: str) -> FieldForm:
     unknown = [token for token in pack if token not in _PACK_TOKENS]
     if unknown or not set(pack) - set("<>$"):
         raise ValueError(
-            f'"{pack}" is not a pack string: give letters of bBhHiIqQcs, after < or >, such as q or >is'
+            f'"{pack}" is not a pack string; use letters from bBhHiIqQcs after an optional < or >, such as q or >is'
         )
     if "s" in pack.rstrip("$")[:-1] or "$" in pack[:-1]:
-        raise ValueError(f'"{pack}" is not a pack string: s stands last, $ at the end')
+        raise ValueError(f'"{pack}" is not a pack string: s must come last, $ at the end')
     return PackForm(pack)
 
 
@@ -368,22 +368,22 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
         >>> problem_of(PLAIN, b"bob", "key")
         ''
         >>> problem_of(PLAIN, bytes(8), "key")
-        "the key is not text but 8 bytes; --key 'id BIGINT' reads it if it is a BIGINT"
+        "the key is not text but 8 bytes; if it is a BIGINT, add --key 'id BIGINT'"
     """
     if form is not PLAIN:
         try:
             form.decode(data)
         except ValueError as error:
-            return f"the {name} is shown as it is: {error}"
+            return f"the {name} is shown unchanged: {error}"
         return ""
     if name != "key" or _is_text(data):
         return ""
     told = f"the key is not text but {len(data)} bytes"
     if (type_name := _TYPE_OF_SIZE.get(len(data))) is not None:
-        return f"{told}; --key 'id {type_name}' reads it if it is {'an' if type_name == 'INT' else 'a'} {type_name}"
+        return f"{told}; if it is {'an' if type_name == 'INT' else 'a'} {type_name}, add --key 'id {type_name}'"
     if len(data) > BOUND_BYTES:
-        return f"{told}; --key 'name STRING' --key-window 1h reads it if it ends with a window of 1 h, and --like FILE as a topology does"
-    return f"{told}; --key and --like say how to read it"
+        return f"{told}; if it ends with a window of 1 h, add --key 'name STRING' --key-window 1h, or read it as a topology does with --like FILE"
+    return f"{told}; specify its form with --key or --like"
 
 
 def as_text(value: object) -> str:

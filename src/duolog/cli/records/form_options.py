@@ -47,12 +47,12 @@ class FormOptions(NamedTuple):
         for part, forms in found.items():
             if len(forms) > 1 or (forms and self.like):
                 raise click.UsageError(
-                    f"several options say what the {part}s are: leave all but one out"
+                    f"several options specify the form of the {part}s; use only one"
                 )
         if self.like is not None:
             if self.key_window is not None:
                 raise click.UsageError(
-                    "--like says whether keys have windows: leave --key-window out"
+                    "--like already specifies the window of the keys; leave out --key-window"
                 )
             from duolog.cli.records.topology_forms import forms_like  # noqa: PLC0415 - the DSL, only for --like
 
@@ -109,38 +109,37 @@ _TYPE_OPTIONS: Final = (
         "--like",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Take the forms from the topology in this Python file, which reads or writes the topic.",
+        help="Use the key and value types of the topology in this Python file, which must read or write the topic.",
     ),
     click.option(
         "-s",
         "packs",
         multiple=True,
         metavar="[key=|value=]PACK",
-        help="kcat's pack string: q is a BIGINT, i an INT; < and > give the byte order; s is the rest as text.",
+        help="kcat pack string: q is a BIGINT, i an INT, s the rest as text; < and > set the byte order.",
     ),
     click.option(
         "--value-type",
         type=click.Choice(TYPES, case_sensitive=False),
-        help="Type of the values, as for --key-type.",
+        help="Type of the values; the same types as for --key-type.",
     ),
     click.option(
         "--key-type",
         type=click.Choice(TYPES, case_sensitive=False),
-        help="Type of the keys, in the bytes of Kafka's own serializers.  [default: string]",
+        help="Type of the keys, in the encoding of Kafka's serializers.  [default: string]",
     ),
 )
 _SCHEMA_OPTIONS: Final = (
     click.option(
         "--key-window",
         metavar=f"SIZE|{SESSION}",
-        help="Keys end with a window of this size, such as 1h, or of a session; they are shown as "
-        "(key, start, end).",
+        help="Keys end with a window of this size (such as 1h) or of a session, shown as (key, start, end).",
     ),
     click.option(
         "--key",
         "key_schema",
         metavar="SCHEMA",
-        help="Columns of the key as a topology declares them: 'id BIGINT'.",
+        help="Columns of the key, declared as in a topology: 'id BIGINT'.",
     ),
 )
 
@@ -158,7 +157,7 @@ def form_of_schema(text: str) -> FieldForm:
     except StatementError as error:
         raise click.BadParameter(f'--key "{text}": {error.message}. {error.detail}'.strip()) from None  # fmt: skip
     if not columns:
-        raise click.BadParameter("--key is empty: write --key 'id BIGINT'")
+        raise click.BadParameter("--key is empty; write for example --key 'id BIGINT'")
     return form_of_columns(columns)
 
 
@@ -167,7 +166,7 @@ def _of_pack(text: str) -> list[tuple[str, FieldForm]]:
     if not equals:
         part, pack = "", text
     elif part not in _PARTS:
-        raise click.BadParameter(f'-s {text}: "{part}" is neither key nor value')
+        raise click.BadParameter(f'-s {text}: "{part}" must be key or value')
     try:
         form = form_of_pack(pack)
     except ValueError as error:

@@ -89,16 +89,16 @@ def read_record_object(line: str, forms: Forms = TEXT) -> TextRecord:
         raise SerdeError(
             "a line is not a record",
             detail=f"{line.strip()[:200]}: {error}",
-            hint='Write lines like {"key": "bob", "value": "42"}; -i text takes any line as a value.',
+            hint='Write lines like {"key": "bob", "value": "42"}, or use -i text to read each line as a value.',
         ) from error
 
 
 def _check_fields(members: list[tuple[str, str]]) -> None:
     names = [name for name, _ in members]
     if unknown := [name for name in names if name not in (*WRITTEN, *PASSED_OVER)]:
-        raise ValueError(f'unknown field "{unknown[0]}": a record has {", ".join(WRITTEN)}')
+        raise ValueError(f'unknown field "{unknown[0]}"; the fields are {", ".join(WRITTEN)}')
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f'field "{twice[0]}" is given twice')
+        raise ValueError(f'duplicate field "{twice[0]}"')
     if not {"key", "value"} & set(names):
         raise ValueError("it has neither key nor value")
 
@@ -187,7 +187,7 @@ def _part(token: re.Match[str]) -> bytes | Field:
     if letter and letter in FIELDS:
         return Field(letter)
     known = " ".join(f"%{known}" for known in FIELDS)
-    raise ValueError(f'"{token[0]}" stands for nothing; known are {known} %% \\n \\t \\r \\0 \\xHH')
+    raise ValueError(f'unknown "{token[0]}"; use {known} %% \\n \\t \\r \\0 \\xHH')
 
 
 def _field(letter: str, record: TextRecord, forms: Forms) -> bytes:

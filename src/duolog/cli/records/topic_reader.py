@@ -64,7 +64,7 @@ def read_start(text: str, now_ms: int) -> Start:
     if text.removeprefix("-").isdecimal():
         return Start(before_end=int(text[1:])) if text[0] == "-" else Start(offset=int(text))
     raise click.BadParameter(
-        f'"{text}" is not an offset: give N, -N (so many before the end), beginning, end or @TIME'
+        f'"{text}" is not an offset; use N, -N (N records before the end), beginning, end or @TIME'
     )
 
 
@@ -158,7 +158,7 @@ class TopicReader:
             raise KafkaError(
                 f'partition {missing[0]} of topic "{self._topic}" does not exist',
                 code=_UNKNOWN_PARTITION,
-                hint=f"It has 0 to {there[-1]}.",
+                hint=f"Use a partition from 0 to {there[-1]}.",
             )
         partitions = topics[self._topic].partitions
         self._leaderless = frozenset(number for number in there if partitions[number].leader < 0)
@@ -170,13 +170,13 @@ class TopicReader:
     def _without_leader(self, numbers: list[int], *, others: bool) -> None:
         named = f"partition{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         if others:
-            self._say(f'{named} of topic "{self._topic}" without a leader: others are read')
+            self._say(f'{named} of topic "{self._topic}" without a leader; reading the others')
             return
         raise KafkaError(
             f'{named} of topic "{self._topic}" without a leader',
             code=_LEADER_NOT_AVAILABLE,
             retriable=True,
-            hint="The log may be damaged or its disk away: the broker's log says why, and what helps.",
+            hint="Read the broker's log: the partition may be damaged, or its disk may be missing.",
         )
 
     def _starts(self, numbers: list[int], start: Start) -> list[TopicPartition]:
@@ -197,7 +197,9 @@ class TopicReader:
         if start.before_end is not None:
             return max(low, high - start.before_end)
         if not low <= start.offset <= high:
-            self._say(f"partition {number} has offsets {low} to {high}, and not {start.offset}")
+            self._say(
+                f"offset {start.offset} is out of range: partition {number} has {low} to {high}"
+            )
         return min(max(low, start.offset), high)
 
     def _watermarks(self, place: TopicPartition) -> tuple[int, int]:
@@ -222,11 +224,11 @@ class TopicReader:
         starts = self._cluster.ask(lambda timeout: consumer.committed(places, timeout=timeout))
         if self._from_beginning and any(start.offset >= 0 for start in starts):
             self._say(
-                f'group "{self._group}" goes on from its committed offsets; '
-                f"`duolog groups reset {self._group} --topic {self._topic} --to-earliest` moves them"
+                f'group "{self._group}" resumes at its committed offsets; move them with '
+                f"`duolog groups reset {self._group} --topic {self._topic} --to-earliest`"
             )
         if not places:
-            self._say(f'group "{self._group}" has no partition for this member: others have them')
+            self._say(f'group "{self._group}" assigned no partition: other members have them all')
         for start in starts:
             start.offset = start.offset if start.offset >= 0 else reset
         if self._until_end:
@@ -256,7 +258,9 @@ class TopicReader:
             return
         if len(self._at_end) >= len(self._consumer.assignment()):
             self._told_of_end = True
-            self._say(f'at the end of topic "{self._topic}": waiting for records, Ctrl-C ends')
+            self._say(
+                f'reached the end of topic "{self._topic}"; waiting for records (Ctrl-C stops)'
+            )
 
     def _drop_reached_ends(self) -> None:
         """Forget partitions that were read to their end; positions also pass gaps and markers."""

@@ -30,7 +30,7 @@ def forms_like(path: Path, topic: str) -> Forms:
     }
     raise StatementError(
         f'the topology in "{path}" neither reads nor writes topic "{topic}"',
-        detail=f"Its topics are {', '.join(sorted(known))}.",
+        detail=f"Its topics: {', '.join(sorted(known))}.",
         hint=like(topic, known).strip(),
     )
 

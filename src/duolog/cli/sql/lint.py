@@ -124,7 +124,7 @@ def _variables(text: str) -> Iterator[Finding]:
         told = f"${{{used[name][1]}}} is not defined here"
         yield Finding(*_place(text, used[name].start()), "warning", "undefined-variable", told)
     for name in defined.keys() - used.keys():
-        told = f"nothing uses {defined[name][1]}"
+        told = f"{defined[name][1]} is never used"
         yield Finding(*_place(text, defined[name].start(1)), "warning", "unused-variable", told)
 
 
@@ -136,9 +136,12 @@ def _old_functions(node: exp.Expression) -> Iterator[Told]:
     for part in node.find_all(exp.Anonymous):
         name = str(part.this).upper()
         if name in _OLD:
-            yield part, f"{name} is deprecated: {_OLD[name]} takes its place"
+            yield part, f"{name} is deprecated; use {_OLD[name]}"
         elif name == "STDDEV_SAMP":
-            yield part, "STDDEV_SAMP gives the variance: STDDEV_SAMPLE gives the deviation"
+            yield (
+                part,
+                "STDDEV_SAMP returns the variance; use STDDEV_SAMPLE for the standard deviation",
+            )
 
 
 def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
@@ -154,8 +157,8 @@ def _without_grace(window: nodes.StreamWindow) -> str:
     except SqlError:  # The statement is told of it.
         taken = True
     if taken:
-        return "without GRACE PERIOD late records are taken for 24 hours, and windows kept so long"
-    return "without GRACE PERIOD what comes when a window has ended is left out of it"
+        return "without GRACE PERIOD, late records are accepted for 24 hours and windows are stored as long"
+    return "without GRACE PERIOD, records that arrive after the end of a window are dropped"
 
 
 def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:
@@ -164,8 +167,8 @@ def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:
         outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
         if within is not None and outer and within.args.get("grace") is None:
             told = (
-                "without GRACE PERIOD a row without a partner is told at once, and again with its "
-                "partner if that still comes"
+                "without GRACE PERIOD, a row without a match is emitted at once, and again if a match "
+                "arrives later"
             )
             yield within, told
 
@@ -174,7 +177,7 @@ def _plain_patterns(node: exp.Expression) -> Iterator[Told]:
     for part in node.find_all(exp.Like):
         pattern = part.expression
         if isinstance(pattern, exp.Literal) and not set(pattern.name) & {"%", "_"}:
-            yield part, f"LIKE '{pattern.name}' has no % and no _: = says the same"
+            yield part, f"LIKE '{pattern.name}' has no wildcard (% or _); use ="
 
 
 _RULES: Final[dict[str, Callable[[exp.Expression], Iterator[Told]]]] = {

@@ -68,7 +68,9 @@ class ScriptRunner:
                 self._run(part, file)
             elif depth == _DEPTH_MAX:
                 raise Failed(
-                    StatementError(f'script "{script}" is run by scripts that it runs itself'),
+                    StatementError(
+                        f'script "{script}" runs itself, directly or through other scripts'
+                    ),
                     text,
                     file,
                 )
@@ -88,8 +90,8 @@ class ScriptRunner:
             raise Failed(error, text, file) from error
         except RecursionError as error:
             deep = StatementError(
-                "an answer is nested too deeply to be written",
-                hint="Select parts of it, or read the topic with `duolog consume`.",
+                "a result is nested too deeply to be printed",
+                hint="Select some of its fields, or read the topic with `duolog consume`.",
             )
             raise Failed(deep, text, file) from error
         if self.view.timing:

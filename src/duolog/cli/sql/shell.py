@@ -16,19 +16,19 @@ from duolog.cli.sql.answer_formats import FORMS
 from duolog.cli.sql.error_report import tell
 from duolog.cli.sql.script_runner import Failed, ScriptRunner
 
-HELP: Final = r"""Statements end with ; and may have several lines.
+HELP: Final = r"""A statement ends with ; and can span several lines.
   CREATE STREAM s (id INT KEY, name STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);
   INSERT INTO s (id, name) VALUES (1, 'bob');
   SELECT * FROM s EMIT CHANGES;      until Ctrl-C, or LIMIT n
   SHOW STREAMS | TABLES | QUERIES | TOPICS | FUNCTIONS | TYPES | PROPERTIES | VARIABLES;
   DESCRIBE name;  DESCRIBE FUNCTION name;  EXPLAIN query_id;  RUN SCRIPT 'file.sql';
 
-  \output table|json|csv|vertical    how answers are shown
-  \timing                            how long each takes
+  \output table|json|csv|vertical    set the output format
+  \timing                            show the execution time
   \clear                             clear the screen
-  \h                                 this
-  \q                                 leave; so does Ctrl-D
-Tab completes. Ctrl-C ends the query that runs."""
+  \h                                 show this help
+  \q                                 quit, as does Ctrl-D
+Tab completes. Ctrl-C stops the running query."""
 
 _SAME: Final = {
     "help": "\\h",
@@ -114,7 +114,7 @@ class Shell:
                 click.echo(f"wrap is {wanted.lower()}", err=True)
             case _:
                 raise click.UsageError(
-                    "SET CLI takes WRAP ON or WRAP OFF. SET 'name' = 'value'; sets a property."
+                    "Use SET CLI WRAP ON or SET CLI WRAP OFF. To set a property, use SET 'name' = 'value';"
                 )
 
     def _own(self, word: str, rest: list[str]) -> None:
@@ -134,8 +134,8 @@ class Shell:
             case "\\output", [form] if form in FORMS or form == "tabular":
                 view.form = "table" if form == "tabular" else form
             case "\\output", _:
-                raise click.UsageError(f"\\output takes one of {', '.join(FORMS)}.")
+                raise click.UsageError(f"Use \\output with one of {', '.join(FORMS)}.")
             case _:
                 raise click.UsageError(
-                    f"There is no {' '.join([word, *rest])}; \\h tells what there is."
+                    f"Unknown command {' '.join([word, *rest])}. Use \\h for help."
                 )

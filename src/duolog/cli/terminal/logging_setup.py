@@ -40,7 +40,7 @@ def log_format_option(command: Command) -> Command:
         callback=_set_form,
         # Before all else that has something to say.
         is_eager=True,
-        help="Form of the lines on standard error and in the engine's log; json is an object a line.",
+        help="Format of standard error and of the engine's log. json: one object per line.",
     )(command)
 
 

@@ -37,7 +37,7 @@ def output_option(command: Command) -> Command:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="Form of the output; `help` prints its columns.",
+        help="Output format. help: describe the columns.",
     )(command)
 
 

@@ -34,7 +34,7 @@ def read_time(text: str, now_ms: int) -> int:
         return read_moment(text)
     except ValueError:
         raise click.BadParameter(
-            f'"{text}" is not a time: give milliseconds, 2013-01-01T10:15:00Z or an age like 10m'
+            f'"{text}" is not a time; use milliseconds, 2013-01-01T10:15:00Z or an age such as 10m'
         ) from None
 
 
@@ -71,7 +71,7 @@ def _in_range(time_ms: int, text: str) -> int:
     if time_ms < 0:
         raise ValueError(f'"{text}" is before 1970')
     if time_ms > TIME_MS_MAX:
-        raise ValueError(f'"{text}" is later than any record can be')
+        raise ValueError(f'"{text}" is later than the largest record timestamp')
     return time_ms
 
 
@@ -89,6 +89,6 @@ def read_duration(text: str) -> int:
         return int(plain[1]) * _UNITS_MS[plain[2]]
     iso = _ISO.fullmatch(text.upper())
     if iso is None or not any(iso.groups()):
-        raise ValueError(f'"{text}" is not a duration: give 10m, 2h, 7d or PT10M')
+        raise ValueError(f'"{text}" is not a duration; use 10m, 2h, 7d or PT10M')
     days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

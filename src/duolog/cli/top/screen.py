@@ -15,7 +15,7 @@ _HEADS: Final = {
     "dropped": "DROPPED", "state_rows": "ROWS", "state_bytes": "STORES", "epoch_ms": "EPOCH", "phases_ms": "SPENT ON",
     "node": "NODE", "tasks": "TASKS", "process_total": "IN", "forward_total": "OUT",
     "topic": "TOPIC", "partition": "PARTITION", "position": "POSITION", "end": "END",
-    "store": "STORE", "task": "TASK", "rows": "ROWS", "bytes": "BYTES", "counted_s_ago": "COUNTED S AGO",
+    "store": "STORE", "task": "TASK", "rows": "ROWS", "bytes": "BYTES", "counted_s_ago": "COUNT AGE S",
 }  # fmt: skip
 _OF_ALL: Final = ("application", "where", "state", "mode", "in_per_s", "out_per_s", "lag_records", "lag_s", "late",
                   "dropped", "state_rows", "state_bytes", "epoch_ms", "phases_ms")  # fmt: skip
@@ -48,9 +48,9 @@ def screen(
     """Return all tables that there is something for; `awaited` is the application that was asked for."""
     if not applications:
         nothing = (
-            "No application runs. Start one: duolog run FILE"
+            "No application is running. Start one with: duolog run FILE"
             if awaited is None
-            else f'Application "{awaited}" does not run at the moment. It is shown when it does.'
+            else f'Application "{awaited}" is not running. It appears here when it starts.'
         )
         return Text(nothing, style="dim")
     parts: list[RenderableType] = [_Fitting(applications, _OF_ALL)]

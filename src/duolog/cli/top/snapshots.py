@@ -38,8 +38,8 @@ def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
         for told in _ask(address):
             if (one := _read(told)) is None:
                 raise NotServed(
-                    f'another version of Duolog serves metrics at "{address}"',
-                    hint="Look with the duolog that the application was started with.",
+                    f'the metrics at "{address}" come from another version of Duolog',
+                    hint="Use the duolog command of the version that runs the application.",
                 )
             found[address, one.application_id] = one
     for told in () if addresses else list_applications():
@@ -195,8 +195,8 @@ def _ask(address: str) -> list[Told]:
             told: list[Told] = json.loads(answer.read())
     except (OSError, ValueError) as error:
         raise NotServed(
-            f'nobody serves metrics at "{address}"',
+            f'no application serves metrics at "{address}"',
             detail=str(error),
-            hint="Start the application with --metrics HOST:PORT, and give the same here.",
+            hint="Start the application with --metrics HOST:PORT, and use the same address here.",
         ) from error
     return told

@@ -160,7 +160,7 @@ def test_what_runs_goes_on_while_the_file_is_wrong(
     told = capsys.readouterr().err
     assert "line 1 cannot be run: SyntaxError" in told
     assert "defines no topology" in told
-    assert told.count("what ran before runs on") == 2
+    assert told.count("the previous version keeps running") == 2
 
 
 def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
@@ -186,7 +186,7 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
         "start one", "stop one", "close two", "stop one", "start three", "close one", "close three",
     ]  # fmt: skip
     told = capsys.readouterr().err
-    assert "error: the topology has changed\nwaiting for a change of" in told
+    assert "error: the topology has changed\nwaiting for " in told
 
 
 def test_a_query_that_fails_is_told_and_started_anew_with_the_next_change(
@@ -226,7 +226,7 @@ def test_a_file_that_is_wrong_at_first_is_waited_for(
     writes.join()
 
     assert topology.name == "mended"
-    assert "waiting for a change of" in capsys.readouterr().err
+    assert "waiting for " in capsys.readouterr().err
 
 
 class _Skipping:
@@ -258,9 +258,9 @@ def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_o
     told = capsys.readouterr().err.splitlines()
     assert [line.split(";")[0] for line in told] == [
         "micro-batch, running: 0 records in, 0 out, lag ?, skipped 2 (deserialization 2)",
-        '  passed over: cannot read 2 records of topic "orders": reason a',
+        '  skipped: cannot read 2 records of topic "orders": reason a',
         "micro-batch, running: 0 records in, 0 out, lag ?, skipped 4 (deserialization 4)",
-        '  passed over: cannot read 2 records of topic "orders": reason b',
+        '  skipped: cannot read 2 records of topic "orders": reason b',
     ]
     assert 'partition 0, offset 17, key ann, value {"n":' in told[1]
 
@@ -369,5 +369,5 @@ def test_a_fresh_start_clears_state_and_results_and_runs(
 
     assert desk.log[:2] == ["clear one", "start one"]
     said = capsys.readouterr().err
-    assert "the topology has changed: it starts from nothing" in said
+    assert "the topology has changed; deleting its state and starting from scratch" in said
     assert 'deleted topic "copy"' in said

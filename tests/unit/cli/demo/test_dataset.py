@@ -92,7 +92,7 @@ def test_without_the_extra_the_demo_says_what_to_install_and_forgets_nothing(
 
     told = capsys.readouterr().err
     assert status == NOT_FOUND
-    assert f"the demo needs what is not installed: {package}" in told
+    assert f"the demo needs packages that are not installed: {package}" in told
     assert "pip install 'duolog[demo]'" in told
     assert "scripts/install" in told
     assert [entry.name for entry in tmp_path.iterdir()] == ["broker"]

@@ -75,7 +75,7 @@ def test_while_it_waits_a_clock_runs_and_what_was_done_stays() -> None:
     assert heading.startswith("Duolog")
     assert broker.split() == ["0.0", "s", "starting", "the", "broker"]
     assert spark.endswith("starting Spark …")
-    assert clock.startswith(" 20.0 s  a first start takes longest")
+    assert clock.startswith(" 20.0 s  the first start is the slowest")
 
 
 def test_the_rows_with_the_most_flights_come_first_and_the_rest_is_left_out() -> None:

@@ -155,18 +155,21 @@ def test_a_wrong_checksum_is_told_with_its_position_and_the_rest_is_read(directo
     first, second, _ = rows(path)
 
     assert result.return_value == 1
-    assert "DAMAGED: checksum is wrong" in result.output
-    assert (first["position"], first["error"]) == (0, "checksum is wrong")
+    assert "DAMAGED: checksum does not match" in result.output
+    assert (first["position"], first["error"]) == (0, "checksum does not match")
     assert "error" not in second
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda data, at: data[: at + 30], "cut off in its header; the last 30 bytes"),
+        (lambda data, at: data[: at + 30], "truncated in its header; ignoring the last 30 bytes"),
         (lambda data, at: data[: at + 65], "cut off: it has 7"),
-        (lambda data, at: data[:at] + b"\0" * 100, "has the magic 0"),
-        (lambda data, at: data[: at + 8] + b"\0\0\0\1" + data[at + 12 :], "has the length 1"),
+        (lambda data, at: data[:at] + b"\0" * 100, "has an unknown magic 0"),
+        (
+            lambda data, at: data[: at + 8] + b"\0\0\0\1" + data[at + 12 :],
+            "has an invalid length 1",
+        ),
     ],
 )
 def test_where_no_batch_can_be_read_the_place_is_told(
@@ -195,17 +198,17 @@ def test_damaged_indexes_are_told(tmp_path: Path) -> None:
     errors = [(Path(row["file"]).name, row["error"]) for row in rows(tmp_path) if "error" in row]
 
     assert errors == [
-        ("1.journal", "frame is not whole; the last 60 bytes are not read"),
+        ("1.journal", "frame is incomplete; ignoring the last 60 bytes"),
         ("5.index", "segment has only 0 bytes"),
-        ("5.index", "entry is not above the one before it"),
-        ("5.index", "entry is cut off"),
-        ("5.timeindex", "entry is not above the one before it"),
-        ("5.txnindex", "entry is not plausible"),
-        ("5.txnindex", "entry is cut off"),
-        ("leader-epoch-checkpoint", "leader epochs cannot be read"),
+        ("5.index", "entry is not greater than the previous one"),
+        ("5.index", "entry is truncated"),
+        ("5.timeindex", "entry is not greater than the previous one"),
+        ("5.txnindex", "entry is invalid"),
+        ("5.txnindex", "entry is truncated"),
+        ("leader-epoch-checkpoint", "leader epoch file is unreadable"),
         (
             "recovery-point",
-            "recovery point is damaged or of another format: the log is read as whole",
+            "recovery point is damaged or has an unknown format; recovery reads the whole log",
         ),
     ]
 
@@ -241,14 +244,14 @@ def test_records_of_the_coordinators_are_read(tmp_path: Path) -> None:
 def test_another_file_is_refused_with_the_names_that_are_known(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x")
 
-    with pytest.raises(ConfigError, match="is not one of a log"):
+    with pytest.raises(ConfigError, match="is not a log file"):
         run(tmp_path / name)
 
 
 def test_a_directory_without_logs_says_so_and_names_partitions_below_it(directory: Path) -> None:
     data = directory.parents[2]
 
-    with pytest.raises(ConfigError, match="has no files of a log") as caught:
+    with pytest.raises(ConfigError, match="contains no log files") as caught:
         run(data)
     with pytest.raises(ConfigError) as of_topics:
         run(directory.parents[1])
@@ -260,7 +263,7 @@ def test_a_directory_without_logs_says_so_and_names_partitions_below_it(director
 def test_a_directory_of_something_else_is_refused_with_what_to_name(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
 
-    with pytest.raises(ConfigError, match="has no files of a log") as caught:
+    with pytest.raises(ConfigError, match="contains no log files") as caught:
         run(tmp_path)
 
     assert "topics/ID/0" in caught.value.hint

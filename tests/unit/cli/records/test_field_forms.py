@@ -210,7 +210,7 @@ def test_bytes_of_another_form_are_shown_as_they_are() -> None:
     assert as_json(BIGINT, b"\xff") == {"base64": "/w=="}
     assert as_json(form_of_type("boolean"), b"\2") == {"base64": "Ag=="}
     assert problem_of(BIGINT, b"bob", "key") == (
-        "the key is shown as it is: 3 bytes are not BIGINT, which has 8"
+        "the key is shown unchanged: 3 bytes are not a BIGINT, which has 8"
     )
 
 
@@ -220,7 +220,7 @@ def test_bytes_of_another_form_are_shown_as_they_are() -> None:
         (struct.pack(">i", 5), "--key 'id INT'"),
         (struct.pack(">q", 5), "--key 'id BIGINT'"),
         (b"SFO" + bytes(8), "--key-window 1h"),
-        (b"\x00", "--key and --like"),
+        (b"\x00", "--key or --like"),
     ],
 )
 def test_a_key_that_is_not_text_is_told_with_what_may_read_it(data: bytes, hint: str) -> None:

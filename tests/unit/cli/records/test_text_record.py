@@ -113,7 +113,7 @@ def test_a_line_that_is_no_record_is_refused_with_what_to_write(line: str) -> No
         ('{"name": "bob"}', 'unknown field "name"'),
         ('{"key": "a", "Value": "b"}', 'unknown field "Value"'),
         ("{}", "neither key nor value"),
-        ('{"key": "a", "value": 1, "key": "b"}', 'field "key" is given twice'),
+        ('{"key": "a", "value": 1, "key": "b"}', 'duplicate field "key"'),
         ('{"key": "a", "headers": [["a"]]}', "not a pair"),
         ('{"key": "a", "headers": [["\\ud800", "x"]]}', "surrogates not allowed"),
         ('{"key": "a", "headers": {"\\ud800": "x"}}', "surrogates not allowed"),
@@ -156,5 +156,5 @@ def test_the_format_language_is_kcats() -> None:
 
 @pytest.mark.parametrize("pattern", ["%z", "%k %", r"\q", "%k\\"])
 def test_an_unknown_letter_is_refused_with_those_that_are_known(pattern: str) -> None:
-    with pytest.raises(ValueError, match="stands for nothing; known are %t %p"):
+    with pytest.raises(ValueError, match=r"unknown .*; use %t %p"):
         parse_format(pattern)

@@ -73,7 +73,7 @@ def test_a_key_of_another_form_is_told_once(capfdbinary: pytest.CaptureFixture[b
     assert told == [
         (
             "partition 0, offset 3: the key is not text but 8 bytes; "
-            "--key 'id BIGINT' reads it if it is a BIGINT"
+            "if it is a BIGINT, add --key 'id BIGINT'"
         )
     ]
     assert len(capfdbinary.readouterr().out.splitlines()) == 2

@@ -132,7 +132,7 @@ SELECT * FROM ${{nothing}};
 @pytest.mark.parametrize(
     ("size", "said"),
     [
-        ("1 HOUR", "are taken for 24 hours"),
+        ("1 HOUR", "are accepted for 24 hours"),
         ("1 MONTH", "is left out of it"),
         ("1 DAY", "is left out of it"),
     ],

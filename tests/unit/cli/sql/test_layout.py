@@ -100,7 +100,7 @@ def test_check_names_what_would_change_and_changes_nothing(tmp_path: Path) -> No
 
     checked = runner.invoke(cli, ["sql", "fmt", "--check", str(path)], standalone_mode=False)
     assert (checked.return_value, path.read_text()) == (1, LONG)
-    assert f"would lay out {path}" in checked.stderr
+    assert f"would format {path}" in checked.stderr
 
     runner.invoke(cli, ["sql", "fmt", str(path)], standalone_mode=False)
     assert path.read_text() == LAID_OUT

@@ -89,7 +89,7 @@ def test_a_word_that_is_none_is_told(shells: Shells, capsys: pytest.CaptureFixtu
 
     told = capsys.readouterr().err
     assert "one of table, json, csv, vertical" in told
-    assert "There is no \\nothing" in told
+    assert "Unknown command \\nothing" in told
     assert engine.texts == []
 
 
@@ -164,7 +164,7 @@ def test_another_word_of_set_cli_says_what_there_is(
 
     shell.talk(iter(["SET CLI COLOUR ON;"]))
 
-    assert "SET CLI takes WRAP ON or WRAP OFF." in capsys.readouterr().err
+    assert "Use SET CLI WRAP ON or SET CLI WRAP OFF." in capsys.readouterr().err
     assert engine.texts == []
 
 
