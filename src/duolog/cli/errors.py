@@ -1,7 +1,7 @@
-"""From an error to the exit status and to the lines that a person reads: one function each.
+"""Map errors to exit statuses and print them.
 
-0 done · 1 failed · 2 wrong usage · 3 not found · 4 not allowed · 5 unavailable or too late
-6 in conflict with what is there · 130 Ctrl-C · 141 the reader went away · 143 SIGTERM
+0 success · 1 failure · 2 usage error · 3 not found · 4 not allowed · 5 unavailable or timed out
+6 conflicts with existing state · 130 Ctrl-C · 141 output closed by its reader · 143 SIGTERM
 """
 
 import errno
@@ -57,9 +57,9 @@ TERMINATED: Final = 143
 
 
 class Terminated(SystemExit):
-    """SIGTERM arrived; like KeyboardInterrupt it passes every `except Exception`.
+    """SIGTERM arrived; like KeyboardInterrupt, not caught by `except Exception`.
 
-    An event loop lets a SystemExit pass, too: of any other BaseException that a callback raises it tells, and goes on.
+    A SystemExit also stops an event loop. If a callback raises another BaseException, the loop logs it and continues.
     """
 
     def __init__(self) -> None:
@@ -67,23 +67,23 @@ class Terminated(SystemExit):
 
 
 class OutputClosed(BaseException):
-    """Whoever read the standard output went away."""
+    """The reader of standard output closed it."""
 
 
 class DatasetMissing(DuologError):
-    """The data that a demo plays back are not installed."""
+    """The data set of the demo is not installed."""
 
 
 class StateMissing(DuologError):
-    """No application of this name has kept anything."""
+    """No state of an application with this name exists, or the name is ambiguous."""
 
 
 class DirectoryNotEmpty(DuologError):
-    """Something stands where a project is to be made."""
+    """The directory for a new project already has content."""
 
 
 class NotServed(DuologError):
-    """Nobody serves metrics where they are looked for."""
+    """No application serves metrics at the given address."""
 
 
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
@@ -185,7 +185,7 @@ _STATUS_OF_ERRNO: Final = {
 
 
 def exit_status(error: BaseException) -> int | None:
-    """Return the exit status for `error`, or None if it is a defect that wants its traceback."""
+    """Return the exit status for `error`, or None for a defect, which needs its traceback."""
     match error:
         case DuologError():
             return _status_of_operating_error(error)
@@ -194,7 +194,7 @@ def exit_status(error: BaseException) -> int | None:
         case OSError() if not isinstance(error, BrokenPipeError):
             return _STATUS_OF_ERRNO.get(error.errno or 0, FAILED)
         case SystemError(__cause__=KeyboardInterrupt() as interruption):
-            # Ctrl-C within a function of CPython's own, which does not look for one.
+            # Ctrl-C inside a C function that does not check for signals.
             return exit_status(interruption)
         case _:
             return next(
@@ -208,20 +208,20 @@ def _status_of_operating_error(error: DuologError) -> int:
     if isinstance(error, LogError) and _is_in_use(error):
         return CONFLICT
     if type(error) is ConfigError and isinstance(error.__cause__, OSError):
-        # An address, say, that is well written and that the system refuses.
+        # For example an address with valid syntax that the system refuses.
         return _STATUS_OF_ERRNO.get(error.__cause__.errno or 0, USAGE)
     return next(STATUS_OF_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_OF_ERROR)
 
 
 def _is_in_use(error: LogError) -> bool:
-    # Loaded by whoever raised it; other commands need nothing of the log.
+    # Imported here: only commands that use the log need it, and have loaded it already.
     from duolog.log.errors import DataDirInUse  # noqa: PLC0415
 
     return isinstance(error, DataDirInUse)
 
 
 def report(error: BaseException) -> None:
-    """Write `error` to standard error for a person; nothing for a signal or a closed pipe."""
+    """Print `error` to standard error; print nothing for a signal or a closed pipe."""
     match error:
         case click.ClickException() if emits_json():
             usage = (

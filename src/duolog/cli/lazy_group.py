@@ -1,4 +1,4 @@
-"""A group of commands that are imported when they are called, and not before."""
+"""A command group that imports each command when it is called."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,7 +11,7 @@ from duolog.cli.terminal.logging_setup import emits_json
 
 
 class LazyGroup(click.Group):
-    """Knows where each command lives and its one line of help, without importing it.
+    """Lists commands with their help lines without importing them.
 
     Args:
         commands_at: name → (`"module:attribute"`, one line of help).
@@ -35,13 +35,13 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their lines of help; nothing is imported for it."""
+        """List the commands with their help lines without importing them."""
         rows = [(name, self._commands_at[name][1]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete the name of a command; nothing is imported for it."""
+        """Complete the name of a command without importing any."""
         commands = [
             CompletionItem(name, help=self._commands_at[name][1])
             for name in self.list_commands(ctx)
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; one that does not exist is refused with those that are much like it."""
+        """Find the command; the error for an unknown one suggests similar names."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -64,10 +64,10 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            # click would turn it into exit status 1.
+            # click would map it to exit status 1.
             raise OutputClosed from error
         except KeyboardInterrupt as error:
-            # click would write an empty line, which is no object.
+            # click would print an empty line, which is not a JSON object.
             if emits_json():
                 raise click.Abort from error
             raise

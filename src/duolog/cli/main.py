@@ -1,4 +1,4 @@
-"""The command `duolog` and its way out: every error becomes an exit status here."""
+"""Entry point of the command `duolog`; maps every error to an exit status."""
 
 import os
 import sys
@@ -89,15 +89,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Replace an output that the caller has closed: a file opened later must not get its descriptor."""
+    """Replace a closed standard stream, so that a file opened later cannot get its descriptor."""
     if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process exits
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - as above
 
 
 def _flush_quietly() -> None:
-    """Flush standard output now: Python would complain at exit about a reader that went away."""
+    """Flush standard output now; at exit, Python would report a closed pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -17,7 +17,7 @@ OFFSET: Final = click.IntRange(0, 2**63 - 1)
 PARTITION: Final = click.IntRange(0, 2**31 - 1)
 PARTITIONS: Final = click.IntRange(1, 2**31 - 1)
 REPLICATION_FACTOR: Final = click.IntRange(-1, 2**15 - 1)
-"""Numbers as Kafka's protocol holds them."""
+"""Ranges of the integer types in Kafka's protocol."""
 
 MODES: Final = ("auto", "micro-batch", "real-time")
 
@@ -25,10 +25,10 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Directory(click.Path):
-    """A directory that may have to be made. The empty text names none: not the one we stand in.
+    """A directory, which need not exist. An empty value is an error, not the working directory.
 
     Args:
-        urls: whether it may be that of a Hadoop file system.
+        urls: whether to accept the URL of a Hadoop file system.
     """
 
     def __init__(self, *, urls: bool = False) -> None:
@@ -54,7 +54,7 @@ class Directory(click.Path):
                 param,
                 ctx,
             )
-        from duolog.engine.remote import directory_at  # noqa: PLC0415 - whoever has a disk needs none of it
+        from duolog.engine.remote import directory_at  # noqa: PLC0415 - not needed for local directories
 
         return directory_at(url)
 
@@ -72,7 +72,7 @@ def mode_option(command: Command) -> Command:
 
 
 def functions_option(command: Command) -> Command:
-    """Add `--functions MODULE`, which may be given several times."""
+    """Add the repeatable option `--functions MODULE`."""
     return click.option(
         "--functions",
         "functions",
@@ -85,9 +85,9 @@ def functions_option(command: Command) -> Command:
 
 
 def data_option(help_text: str, *, urls: bool = False) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--data DIR`, which may be the URL of a Hadoop file system if `urls`.
+    """Return a decorator that adds `--data DIR`; with `urls`, DIR can be the URL of a Hadoop file system.
 
-    The path is resolved here, once: what is started later may stand in another directory.
+    The path is resolved once, here, because child processes may have another working directory.
     """
     return click.option(
         "--data",
@@ -98,14 +98,14 @@ def data_option(help_text: str, *, urls: bool = False) -> Callable[[Command], Co
 
 
 def set_option(help_text: str, *other_names: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--set NAME=VALUE`, which may be given several times."""
+    """Return a decorator that adds the repeatable option `--set NAME=VALUE`."""
     return click.option(
         "--set", *other_names, "assignments", multiple=True, metavar="NAME=VALUE", help=help_text
     )
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--set` for engine settings, and `--master` and `--spark-conf` as short forms of it."""
+    """Add `--set` for engine settings, and its short forms `--master` and `--spark-conf`."""
 
     @functools.wraps(command)
     def with_all(
@@ -131,7 +131,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--master",
             metavar="URL",
-            # No `envvar`: the engine reads it where nothing is given, as `--set master=…` is.
+            # No `envvar`: the engine reads the variable itself if the option is not given.
             help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env var: DUOLOG_MASTER; "
             "default: this process]",
         ),
@@ -158,12 +158,12 @@ def read_assignment(text: str) -> tuple[str, str]:
 
 
 def read_assignments(texts: tuple[str, ...]) -> dict[str, str]:
-    """Read several of them; the last of a name wins."""
+    """Read several `NAME=VALUE`; the last value of a name wins."""
     return dict(read_assignment(text) for text in texts)
 
 
 def metrics_option(command: Command) -> Command:
-    """Add `--metrics HOST:PORT`: what runs in the process is served there until the command ends."""
+    """Add `--metrics HOST:PORT`, which serves the metrics of this process until the command ends."""
     return click.option(
         "--metrics",
         metavar="HOST:PORT",
@@ -177,7 +177,7 @@ def _serve_metrics(context: click.Context, param: click.Parameter, address: str 
     remember(context, param, address)
     if address is None or context.resilient_parsing:
         return
-    from duolog.runtime.metrics.endpoint import serve_metrics  # noqa: PLC0415 - HTTP, for who asks for it
+    from duolog.runtime.metrics.endpoint import serve_metrics  # noqa: PLC0415 - imports an HTTP server
 
     endpoint = serve_metrics(address)
     context.call_on_close(endpoint.close)

@@ -1,4 +1,4 @@
-"""Signals that end a command in order, through its `finally` blocks and `with` statements."""
+"""Turn signals into exceptions or events, so that a command stops through its `finally` blocks."""
 
 import signal
 import threading
@@ -14,10 +14,10 @@ from duolog.core.errors import DuologError
 
 
 def end_in_order_on_signals() -> None:
-    """Let SIGTERM raise `Terminated` in the main thread, and Ctrl-C raise KeyboardInterrupt.
+    """Make SIGTERM raise `Terminated` and Ctrl-C raise KeyboardInterrupt in the main thread.
 
-    Called again after Spark was started: PySpark puts a handler of its own in, which cancels all
-    jobs in the middle of whatever the main thread is doing.
+    Call this again after starting Spark: PySpark installs a handler that cancels all jobs, whatever the main thread is
+    doing.
     """
     signal.signal(signal.SIGTERM, _raise_terminated)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,14 +25,15 @@ def end_in_order_on_signals() -> None:
 
 @contextmanager
 def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.Event]:
-    """Let the first Ctrl-C or SIGTERM set an event, for work that must not be torn in the middle of a call.
+    """Within this context, make the first Ctrl-C or SIGTERM set the yielded event instead of raising.
 
-    Behind the block the signal ends the command, as `end_in_order_on_signals` has it. A second one calls `hurry`, from
-    another thread, after which the work ends soon; without it, and at a third one, the command ends at once.
-    What the work fails of once it was told is of the signal's making, and not said.
+    For work that must not be interrupted in the middle of a call. After the block, the signal ends the command as with
+    `end_in_order_on_signals`. A second signal calls `hurry` from another thread, to make the work finish soon. A third
+    signal, or the second one without `hurry`, ends the command at once. Errors raised after the first signal are
+    attributed to it and not reported.
     """
     told = threading.Event()
-    # Handlers interrupt whatever the main thread is doing, with whatever lock it holds: putting here needs none.
+    # A handler may interrupt the main thread while it holds any lock; SimpleQueue.put needs none.
     coming: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
     first: list[int] = []
 
@@ -67,7 +68,7 @@ def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.
 
 
 def announce_stopping() -> None:
-    """Tell that an end has begun."""
+    """Report that the command is stopping."""
     emit("stopping …")
 
 

@@ -1,6 +1,6 @@
-"""Starts applications and tells how they get on: one for good, or a new one at each change of its file.
+"""Start applications and report their progress; optionally restart them when their file changes.
 
-The JVM of the last application that ran stays for the next one, which so starts within seconds.
+A restart reuses the JVM of the previous application, so that it takes only seconds.
 """
 
 import logging
@@ -34,24 +34,24 @@ _MEANWHILE: Final = "the application waits for the broker"
 _KEY_OF_ANOTHER_FORM: Final = re.compile(
     r"its key is (?:no|not|not a) KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
 )
-"""As `engine.lowering.topics` says it."""
-# What another form of the file may mend. The others, a setting or a broker, end the command.
+"""Matches the reason that `engine.lowering.topics` gives for an undecodable key."""
+# Errors that a change of the file can fix. Others, such as a wrong setting, end the command.
 _OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
 
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How applications are started."""
+    """Options for starting applications."""
 
     create_topics: bool = False
-    """Whether source topics that are missing are created."""
+    """Whether to create missing source topics."""
     fresh: "FreshStart | None" = None
-    """Makes room for a start from nothing if the state does not fit; None refuses such a start."""
+    """Deletes state that does not match the topology; None refuses to start with such state."""
     offer: Callable[[DuologError], None] = lambda _error: None
-    """Adds to an error the commands that go on."""
+    """Adds the commands that resolve an error to its hint."""
 
     def begin(self, application: "Application") -> "RunningQuery":
-        """Start an application, having reported what stands in its way before the JVM is started.
+        """Start an application; checks everything that can be checked before starting a JVM.
 
         Raises:
             DuologError: as `Application.start`.
@@ -92,13 +92,13 @@ def _check(application: "Application", fresh: "FreshStart | None") -> None:
 
 
 def report_restored(restored: "Restored") -> None:
-    """Say how far the stores of an application have come back from their changelogs."""
+    """Report the progress of restoring an application's stores from changelogs."""
     verb = "restored" if restored.done else "is restoring"
     emit(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
 def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> None:
-    """Stay until the query ends, with a line about progress every few seconds.
+    """Wait until the query ends, reporting progress every few seconds.
 
     Raises:
         QueryError: the query failed.
@@ -114,7 +114,7 @@ def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> Non
 
 
 class Watcher:
-    """Tells how a query gets on every few seconds, and of its broker as soon as it goes away or is back."""
+    """Reports the progress of a query every few seconds, and changes in its broker's availability at once."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Watcher:
         self._look_at = clock()
 
     def look(self) -> None:
-        """Tell what there is to tell by now; called about every second, or more often."""
+        """Report whatever is due. Call this about every second, or more often."""
         if self._clock() >= self._look_at:
             lines = self._broker.look()
             self._look_at = self._clock() + _LOOK_AT_BROKER_EVERY_S
@@ -143,7 +143,7 @@ class Watcher:
 
 
 class ProgressReporter:
-    """Tells how a query gets on, and each reason for which records are passed over once."""
+    """Reports the progress of a query, and once for each reason why records were skipped."""
 
     def __init__(self, query: "RunningQuery", *, quiet: bool) -> None:
         self._query = query
@@ -152,7 +152,7 @@ class ProgressReporter:
         self._lines = ProgressLines()
 
     def tell(self, *, broker_answers: bool = True) -> None:
-        """Write a line, and one more for each new reason, unless it is to be quiet."""
+        """Print a progress line and a line for each new reason, unless quiet."""
         if self._quiet:
             return
         now = self._query.progress()
@@ -193,7 +193,7 @@ class ProgressReporter:
 
 
 def load_until_valid(file: "TopologyFile") -> "Topology":
-    """Return the topology of a file, once it has one; what is wrong until then is told."""
+    """Return the topology of a file, reporting errors and waiting for changes until it is valid."""
     while True:
         try:
             return file.load()
@@ -206,13 +206,13 @@ def load_until_valid(file: "TopologyFile") -> "Topology":
 
 
 class FileRunner:
-    """Runs the topology of a file, and starts anew when the file changes.
+    """Runs the topology of a file and restarts it when the file changes.
 
     Args:
-        file: loaded once.
-        make: gives the application of a topology.
-        begins: how each application is started.
-        quiet: no lines about progress.
+        file: the file, already loaded once.
+        make: creates the application for a topology.
+        begins: options for starting each application.
+        quiet: whether to omit progress lines.
     """
 
     def __init__(
@@ -228,14 +228,14 @@ class FileRunner:
         self._begins = begins
         self._quiet = quiet
         self._application: Application | None = None
-        """The last one that was started: its JVM is there for the next one."""
+        """The last started application, whose JVM the next one reuses."""
         self._query: RunningQuery | None = None
 
     def run(self, topology: "Topology") -> None:
-        """Run `topology`, and what becomes of it, until the process is told to end.
+        """Run `topology` and its later versions until the process is interrupted.
 
         Raises:
-            ConfigError, BrokerUnavailable: what no change of the file can mend.
+            ConfigError, BrokerUnavailable: an error that no change of the file can fix.
         """
         try:
             with counted_streams():
@@ -307,7 +307,7 @@ def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
 
 
 def _hint(reason: str, topic: str | None) -> str:
-    """Return how to write records whose key cannot be read, if that is why they are passed over.
+    """Return a hint about writing keys in the declared type, if undecodable keys were the reason.
 
     Example:
         >>> _hint("its key is no KAFKA of (id BIGINT)", "orders")
@@ -324,7 +324,7 @@ def _hint(reason: str, topic: str | None) -> str:
 
 
 def _late(late: Mapping[str, int]) -> str:
-    """Return what a line about progress says of records that came too late for a window.
+    """Return the part of a progress line about records too late for their window.
 
     Example:
         >>> _late({"aggregate-3": 1200}), _late({})
@@ -338,7 +338,7 @@ def _kept(rows: int | None) -> str:
 
 
 def _skipped(skipped: Mapping[str, int]) -> str:
-    """Return the end of a line about progress.
+    """Return the part of a progress line about skipped records.
 
     Example:
         >>> _skipped({"deserialization": 1200, "processing": 1}), _skipped({})

@@ -1,10 +1,10 @@
-"""`duolog run --watch --fresh`: an application starts from nothing after a change that its state does not fit.
+"""Restart an application from scratch if its state does not match a change (`duolog run --watch --fresh`).
 
-    its checkpoint and internal topics     deleted, as by `duolog state reset`
-    its result topics                      deleted; the start creates them again
-    the topics that it reads               kept
+    checkpoint and internal topics     deleted, as by `duolog state reset`
+    result topics                      deleted; the start recreates them
+    input topics                       kept
 
-Only on the broker that the command starts: on another cluster others may read the results.
+Only on the broker that the command starts: on another cluster, others may read the results.
 """
 
 from pathlib import Path
@@ -20,28 +20,28 @@ _TIMEOUT_S = 30.0
 
 
 class FreshStart:
-    """Deletes what applications of one data directory have kept and written."""
+    """Deletes the state and results of applications in one data directory."""
 
     def __init__(self, directory: Path, bootstrap_servers: str) -> None:
         self._directory = directory
         self._bootstrap_servers = bootstrap_servers
         self._results: dict[str, set[str]] = {}
-        """By application: the result topics of each plan that has run in this process."""
+        """Application id → result topics of all plans that have run in this process."""
 
     def note(self, application: "Application") -> None:
-        """Remember which topics an application writes, as a later version may write others."""
+        """Remember the topics that an application writes; a later version may write other ones."""
         self._results.setdefault(application.application_id, set()).update(
             results_of(application.plan)
         )
 
     def clear(self, application: "Application") -> list[str]:
-        """Delete the state and the results of an application that does not run; return the deleted topics.
+        """Delete the state and results of a stopped application; return the deleted topics.
 
         Raises:
-            CheckpointInUse: it runs in another process.
+            CheckpointInUse: it is running in another process.
             KafkaError: a topic cannot be deleted.
         """
-        # Imported here: `duolog run --help` needs none of it.
+        # Imported late to keep `duolog run --help` fast.
         from duolog.engine.settings import EngineConfig  # noqa: PLC0415
         from duolog.runtime.orphaned_topics import find_orphaned_topics  # noqa: PLC0415
         from duolog.runtime.states import KeptState  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What the commands about state share: which applications there are on this disk."""
+"""Find the stored state of applications on this machine."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 def states_below(data_dir: Path | None) -> "list[KeptState]":
-    """Return what stands below a data directory, or below all default ones, by name."""
-    from duolog.runtime.states import kept_states  # noqa: PLC0415 - `--help` needs none of it
+    """Return the states in a data directory, or in all default ones, sorted by name."""
+    from duolog.runtime.states import kept_states  # noqa: PLC0415 - keeps `--help` fast
 
     return kept_states(data_dir)
 
 
 def below(data_dir: Path | None) -> str:
-    """Return where `kept_below` has looked, for people."""
+    """Describe the directory that `states_below` searched."""
     directory = data_home() if data_dir is None else data_dir
     return f"in {directory}" + ("" if directory.is_dir() else ", which does not exist")
 
 
 def find_state(application: str, data_dir: Path | None) -> "KeptState":
-    """Return the checkpoint of an application.
+    """Return the stored state of an application.
 
     Raises:
-        StateMissing: there is none, or there are several.
+        StateMissing: it has none, or several.
     """
     found = maybe_find_state(application, data_dir)
     if found is None:
@@ -37,10 +37,10 @@ def find_state(application: str, data_dir: Path | None) -> "KeptState":
 
 
 def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | None":
-    """Return the checkpoint of an application; None where there is none.
+    """Return the stored state of an application; None if it has none.
 
     Raises:
-        StateMissing: there are several.
+        StateMissing: it has several.
     """
     found = [of for of in states_below(data_dir) if of.application_id == application]
     if len(found) > 1:
@@ -53,12 +53,12 @@ def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | No
 
 
 def future_state(application: str, data_dir: Path | None) -> "KeptState":
-    """Return where the checkpoint of an application will be that has none.
+    """Return the state that an application without a checkpoint will create.
 
     Raises:
-        ConfigError: the name cannot name an application.
+        ConfigError: the name is not a valid application id.
     """
-    from duolog.engine.application_ids import checkpoint_of  # noqa: PLC0415 - as in `kept_below`
+    from duolog.engine.application_ids import checkpoint_of  # noqa: PLC0415 - keeps `--help` fast
     from duolog.runtime.states import KeptState  # noqa: PLC0415
 
     directory = default_data_dir(application) if data_dir is None else data_dir
@@ -66,7 +66,7 @@ def future_state(application: str, data_dir: Path | None) -> "KeptState":
 
 
 def no_state(application: str, data_dir: Path | None, *, nor: str = "") -> StateMissing:
-    """Return the error for an application that keeps nothing; `nor` says where else nothing was found."""
+    """Return the error for an application without state; `nor` names other places searched in vain."""
     known = [of.application_id for of in states_below(data_dir)]
     near = get_close_matches(application, known, n=1)
     return StateMissing(

@@ -1,6 +1,6 @@
-"""A Python file that defines a topology, and what it imports from its own directory.
+"""Load a topology from a Python file, and reload it when the file or a module next to it changes.
 
-It can be loaded again when one of these has changed: they are forgotten then, and nothing else is.
+A reload drops only the modules imported from the file's own directory from `sys.modules`.
 """
 
 import sys
@@ -31,11 +31,11 @@ _PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
 _STILL_S: Final = 0.1
 
 Stamp = tuple[int, int, int] | None
-"""What tells one content of a file from another: time, size and inode; None: there is no file."""
+"""Identifies the content of a file by time, size and inode; None if there is no file."""
 
 
 class TopologyFile:
-    """Loads the topology of a file, as often as it changes."""
+    """Loads the topology of a file, repeatedly if the file changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,10 +44,10 @@ class TopologyFile:
         self._stamps: dict[Path, Stamp] = {path.resolve(): None}
 
     def load(self) -> "Topology":
-        """Return what the file calls `topology`, calling it if it is a function.
+        """Return the file's `topology`; if it is a function, call it.
 
         Raises:
-            StatementError: the file has none, or raises.
+            StatementError: the file defines none, or raises an error.
         """
         began_ns = time.time_ns()
         before = {path: _stamp(path) for path in self._stamps}
@@ -59,7 +59,7 @@ class TopologyFile:
         try:
             return self._topology()
         except StatementError as error:
-            # A module that failed, or that is not there yet, is not among the modules.
+            # A module that failed to load, or does not exist yet, is not in sys.modules.
             tried = set(self._files_of(error))
             raise
         finally:
@@ -71,11 +71,11 @@ class TopologyFile:
             }
 
     def has_changed(self) -> bool:
-        """Tell whether a file is another one than the last load has read."""
+        """Return whether a file differs from the version that was last loaded."""
         return any(_stamp(path) != stamp for path, stamp in self._stamps.items())
 
     def wait_until_still(self) -> None:
-        """Wait until nobody writes any more: an editor may take several steps."""
+        """Wait until the files stop changing; an editor may save in several steps."""
         before, now = None, self._now()
         while before != now:
             time.sleep(_STILL_S)
@@ -85,7 +85,7 @@ class TopologyFile:
         return [_stamp(path) for path in self._stamps]
 
     def _topology(self) -> "Topology":
-        from duolog.dsl.topology import Topology  # noqa: PLC0415 - not before it is needed
+        from duolog.dsl.topology import Topology  # noqa: PLC0415 - slow to import
 
         module = self._execute()
         found = getattr(module, "topology", None)
@@ -114,12 +114,12 @@ class TopologyFile:
                 f'file "{self.path}" is not a Python file', hint="Rename it so that it ends in .py."
             )
         module = module_from_spec(spec)
-        # As for `python FILE`: what lies beside the file can be imported.
+        # As with `python FILE`, modules next to the file can be imported.
         if str(self._directory) not in sys.path:
             sys.path.insert(0, str(self._directory))
         sys.modules[spec.name] = module
         execute = spec.loader.exec_module
-        # What was compiled counts as fresh within a second of the same size: too coarse for an editor.
+        # Python considers bytecode valid if the source has the same size and modification second, which is too coarse.
         before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             self._call(lambda: execute(module))
@@ -133,11 +133,11 @@ class TopologyFile:
         except (DuologError, KeyboardInterrupt, Terminated):
             raise
         except BaseException as error:
-            # One that exits would end the command, as if all were done.
+            # A SystemExit in the file must not end the command successfully.
             raise self._failed(error) from error
 
     def _failed(self, error: BaseException) -> StatementError:
-        """Return what is wrong with the file, and where in it or beside it."""
+        """Return the error for a failed load, with its file and line."""
         places = list(self._own_places(error))
         path, line = places[-1] if places else (self.path.resolve(), None)
         shown = self.path.parent / path.relative_to(self._directory)
@@ -148,7 +148,7 @@ class TopologyFile:
         )
 
     def _own_places(self, error: BaseException) -> Iterator[tuple[Path, int | None]]:
-        """Yield file and line of the user's own files that an error came through."""
+        """Yield file and line of the user's files in the traceback of an error."""
         frames = traceback.extract_tb(error.__traceback__)
         places = [(frame.filename, frame.lineno) for frame in frames]
         if isinstance(error, SyntaxError) and error.filename:
@@ -158,7 +158,7 @@ class TopologyFile:
                 yield path, line
 
     def _files_of(self, error: BaseException | None) -> Iterator[Path]:
-        """Yield the user's own files that an error and its causes speak of."""
+        """Yield the user's files that an error and its causes refer to."""
         while error is not None:
             yield from (path for path, _ in self._own_places(error))
             if isinstance(error, ModuleNotFoundError) and error.name:
@@ -167,7 +167,7 @@ class TopologyFile:
             error = error.__cause__
 
     def _own(self, module: str) -> Path | None:
-        """Return the file of a module, if it is the user's own."""
+        """Return the file of a module if it belongs to the user."""
         if module.partition(".")[0] in _NEVER_OWN:
             return None
         return self._own_file(getattr(sys.modules[module], "__file__", None))
@@ -176,7 +176,7 @@ class TopologyFile:
         if not filename or not Path(filename).is_file():
             return None
         path = Path(filename).resolve()
-        # A virtual environment may stand in the same directory, and Duolog itself.
+        # The same directory may contain a virtual environment, or Duolog itself.
         inside = path.is_relative_to(self._directory)
         installed = not _PACKAGES.isdisjoint(path.parts) or any(
             path.is_relative_to(place) for place in _INSTALLED
@@ -185,12 +185,12 @@ class TopologyFile:
 
 
 def load_topology(path: Path) -> "Topology":
-    """Return the topology of a file, as `TopologyFile.load` does."""
+    """Return the topology of a file; see `TopologyFile.load`."""
     return TopologyFile(path).load()
 
 
 def _nearest(error: BaseException) -> str:
-    """Return the hint that Python gives only where it ends by the error: the nearest attribute."""
+    """Suggest the most similar attribute, as Python does for an uncaught AttributeError."""
     if not isinstance(error, AttributeError) or not error.name:
         return ""
     public = [name for name in dir(error.obj) if not name.startswith("_")]
@@ -199,7 +199,7 @@ def _nearest(error: BaseException) -> str:
 
 
 def _stamp(path: Path, *, unless_since_ns: int | None = None) -> Stamp:
-    """Return what tells this content from another; nothing where it was written since then."""
+    """Return the stamp of a file; None if it is missing or was modified after `unless_since_ns`."""
     try:
         found = path.stat()
     except OSError:

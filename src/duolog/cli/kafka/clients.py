@@ -1,6 +1,6 @@
-"""Kafka clients for commands: how they are set up, and their errors as Duolog's.
+"""Configure Kafka clients for the commands and translate their errors to Duolog's.
 
-The clients are librdkafka's, through confluent-kafka.
+The clients are librdkafka's, used through confluent-kafka.
 """
 
 import os
@@ -18,7 +18,7 @@ from duolog.core.errors import ConfigError, KafkaError
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
 REQUEST_TIMEOUT_S: Final = 10.0
 
-# Kafka's own partitioner; librdkafka would take CRC32 and put a key elsewhere than Java clients do.
+# Kafka's partitioner. librdkafka's default, CRC32, would select other partitions than Java clients do.
 PARTITIONER: Final = "murmur2_random"
 
 _INVALID_ARG: Final = -186
@@ -29,7 +29,7 @@ _HINTS: Final = {
     "underscores and hyphens.",
     -190: "List the partitions with `duolog topics describe TOPIC`.",
 }
-"""What to do about a topic or a partition that the broker does not know."""
+"""Hints for an unknown topic or partition."""
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -52,7 +52,7 @@ def bootstrap_option(command: Command) -> Command:
 
 
 def properties_option(command: Command) -> Command:
-    """Add `-X NAME=VALUE` to a command: a property of the client as librdkafka names it."""
+    """Add `-X NAME=VALUE`, a librdkafka client property, to a command."""
     return click.option(
         "-X",
         "--property",
@@ -82,7 +82,7 @@ def consumer(bootstrap_servers: str, properties: Mapping[str, str], **defaults: 
 
 @contextmanager
 def _client_errors() -> Iterator[None]:
-    """Say in words what a client does not take of its properties.
+    """Convert the client's error about a property to `ConfigError`.
 
     Raises:
         ConfigError: a property is unknown, or its value is not allowed.
@@ -101,7 +101,7 @@ def _client_errors() -> Iterator[None]:
 
 @contextmanager
 def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
-    """Turn the client's errors into `KafkaError`, with what was being done.
+    """Convert the client's errors to `KafkaError`; `doing` names the failed action.
 
     Raises:
         KafkaError: the broker or the client refused; the code is Kafka's or librdkafka's.
@@ -111,12 +111,12 @@ def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
     except KafkaException as error:
         raise as_kafka_error(error.args[0], doing, bootstrap_servers) from error
     except ValueError as error:
-        # The client looks at some arguments itself, before it asks a broker.
+        # The client validates some arguments itself before it sends a request.
         raise KafkaError(f"could not {doing}", code=_INVALID_ARG, detail=str(error)) from error
 
 
 def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError:
-    """Return Duolog's form of confluent-kafka's error object."""
+    """Convert an error object of confluent-kafka to `KafkaError`."""
     code = int(error.code())
     if code == _MSG_TIMED_OUT:
         hint = (
@@ -142,7 +142,7 @@ def _config(
     return {
         "bootstrap.servers": bootstrap_servers,
         "client.id": "duolog",
-        # Errors come back from the calls; librdkafka's own lines would repeat them.
+        # Calls return their errors; librdkafka's log would repeat them.
         "log_level": 7 if os.environ.get("DUOLOG_DEBUG") or "debug" in properties else 0,
         "broker.address.family": "v4" if bootstrap_servers.startswith("127.") else "any",
         **properties,

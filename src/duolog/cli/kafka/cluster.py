@@ -1,7 +1,7 @@
-"""The Kafka cluster that a command talks to, and waiting for its answers.
+"""Connect a command to a Kafka cluster and wait for its answers.
 
-Each command looks first whether a broker can be reached at all (`reach`). An answer that does not come
-is told after two seconds, and given up after ten.
+Each command first checks that a broker is reachable (`connection`). It reports a missing answer after two
+seconds and gives up after ten.
 """
 
 import time
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a cluster is, and how its clients are set up."""
+    """Addresses of a cluster and the properties of its clients."""
 
     bootstrap_servers: str
     properties: dict[str, str]
@@ -46,13 +46,13 @@ class Cluster:
         return clients.admin(self.bootstrap_servers, self.properties)
 
     def producer(self, connection: Connection, **defaults: Any) -> Producer:
-        """Return a producer that tells `connection` of its errors; raises as `admin`."""
+        """Return a producer that reports its errors to `connection`; raises as `admin`."""
         ensure_reachable(self.bootstrap_servers)
         defaults |= {"error_cb": connection.suspect}
         return clients.producer(self.bootstrap_servers, self.properties, **defaults)
 
     def consumer(self, connection: Connection, **defaults: Any) -> Consumer:
-        """Return a consumer that tells `connection` of its errors; raises as `admin`."""
+        """Return a consumer that reports its errors to `connection`; raises as `admin`."""
         ensure_reachable(self.bootstrap_servers)
         defaults |= {"error_cb": connection.suspect}
         return clients.consumer(self.bootstrap_servers, self.properties, **defaults)
@@ -62,15 +62,15 @@ class Cluster:
         return Connection(self.bootstrap_servers, speaks=not protocol.endswith("ssl"))
 
     def errors(self, doing: str) -> AbstractContextManager[None]:
-        """Turn the client's errors into `KafkaError`, with what was being done."""
+        """Convert the client's errors to `KafkaError`; `doing` names the failed action."""
         return clients.kafka_errors(doing, self.bootstrap_servers)
 
     def ask(self, call: Callable[[float], T]) -> T:
-        """Return what `call(timeout_s)` returns, called again while no answer comes.
+        """Return the result of `call(timeout_s)`, retrying while no answer arrives.
 
         Raises:
-            KafkaError: no broker can be reached any more, or none answers.
-            KafkaException: the client's error for anything else.
+            KafkaError: no broker is reachable any more, or none answers.
+            KafkaException: any other error of the client.
         """
         deadline = time.monotonic() + clients.REQUEST_TIMEOUT_S
         told = False
@@ -90,7 +90,7 @@ class Cluster:
                 told = True
 
     def first_result(self, futures: Iterable[Future[T]]) -> T:
-        """Return what the first future brings; raises as `ask`."""
+        """Return the result of the first future; raises as `ask`."""
         return self.ask(next(iter(futures)).result)
 
     def _no_answer(self) -> KafkaError:
@@ -103,7 +103,7 @@ class Cluster:
 
 
 def cluster_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add `--bootstrap-servers` and `-X` to a command, which gets them as `cluster`."""
+    """Add `--bootstrap-servers` and `-X` to a command, passed to it as `cluster`."""
 
     @clients.bootstrap_option
     @clients.properties_option

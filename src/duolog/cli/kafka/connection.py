@@ -1,4 +1,4 @@
-"""What a command says where no broker can be reached, at its start or later; see `runtime.reach`."""
+"""Check that a broker is reachable when a command starts, and report lost connections later."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from duolog.runtime.broker_probe import probe
 from duolog.runtime.broker_watch import ANSWER_S, look_at
 
 LOST_S: Final = 30.0
-"""How long a command goes on without a broker: a restart of one takes less."""
+"""Time for which a command waits for a lost broker; longer than a broker restart."""
 _LOOK_S: Final = 0.5
 _TRANSPORT: Final = -195
 _ALL_BROKERS_DOWN: Final = -187
@@ -19,11 +19,11 @@ _TIMED_OUT: Final = -185
 
 
 def ensure_reachable(bootstrap_servers: str) -> None:
-    """See that one of the servers takes connections.
+    """Ensure that at least one of the servers accepts connections.
 
     Raises:
-        KafkaError: none does; the detail says why of each.
-        ConfigError: an address cannot be read.
+        KafkaError: none does; the detail lists the reason for each.
+        ConfigError: an address is invalid.
     """
     if problems := probe(bootstrap_servers):
         raise _unreachable(bootstrap_servers, problems)
@@ -40,15 +40,15 @@ def _unreachable(bootstrap_servers: str, problems: str) -> KafkaError:
 
 
 class Connection:
-    """Tells a person when a connection is lost, when there is one again, and gives up at last.
+    """Reports when the connection is lost and when it is back, and gives up after `LOST_S`.
 
-    `suspect` is librdkafka's callback for errors; `look` is called in between, at any rate. A broker that hangs is lost
-    too, though the system accepts its connections.
+    `suspect` is librdkafka's error callback; the command calls `look` regularly. A broker that hangs also counts as lost,
+    although the system still accepts its connections.
 
     Args:
-        bootstrap_servers: the addresses that the user has given.
-        speaks: whether brokers are asked for an answer, and not only for a connection. A broker with TLS closes the connection
-            on a request that is not encrypted.
+        bootstrap_servers: the addresses given by the user.
+        speaks: whether to send a request and wait for the answer, instead of only connecting. A broker with TLS
+            closes the connection on an unencrypted request.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class Connection:
         self._next_look_at = 0.0
 
     def suspect(self, error: object) -> None:
-        """Take an error of the client: after some the connection is looked at."""
+        """Handle an error of the client; connection errors make `look` check the broker."""
         code = getattr(error, "code", lambda: None)()
         self._suspected = self._suspected or code in {_TRANSPORT, _ALL_BROKERS_DOWN, _TIMED_OUT}
 
     def look(self) -> None:
-        """See whether a broker answers, if there is reason to doubt it.
+        """Check whether a broker answers, if an error suggests that it might not.
 
         Raises:
-            KafkaError: none has for `LOST_S`.
+            KafkaError: no broker has answered for `LOST_S`.
         """
         now = self._clock()
         if not self._suspected or now < self._next_look_at:

@@ -1,4 +1,4 @@
-"""What the commands about groups share: which there are, their members, their offsets."""
+"""Read and change consumer groups: their list, members and offsets."""
 
 from typing import Final
 
@@ -27,10 +27,10 @@ def read_groups(client: AdminClient, cluster: Cluster) -> dict[str, ConsumerGrou
 
 
 def describe_group(client: AdminClient, cluster: Cluster, group: str) -> ConsumerGroupDescription:
-    """Return state and members of a group.
+    """Return the state and members of a group.
 
     Raises:
-        KafkaError: there is no such group.
+        KafkaError: the group does not exist.
     """
     known = read_groups(client, cluster)
     if group not in known:
@@ -47,10 +47,10 @@ def describe_group(client: AdminClient, cluster: Cluster, group: str) -> Consume
 
 
 def ensure_idle(client: AdminClient, cluster: Cluster, group: str) -> None:
-    """See that a group has no members.
+    """Ensure that a group has no members.
 
     Raises:
-        KafkaError: it has some, which are named, or there is no such group.
+        KafkaError: it has members (the error names them), or it does not exist.
     """
     members = describe_group(client, cluster, group).members
     if members:
@@ -64,7 +64,7 @@ def ensure_idle(client: AdminClient, cluster: Cluster, group: str) -> None:
 
 
 def committed_offsets(client: AdminClient, cluster: Cluster, group: str) -> Offsets:
-    """Return where a group goes on, for each partition of which it has committed an offset."""
+    """Return the committed offset of each partition that has one."""
     with cluster.errors(f'read the offsets of group "{group}"'):
         asked = [ConsumerGroupTopicPartitions(group)]
         found = cluster.first_result(client.list_consumer_group_offsets(asked).values())
@@ -79,7 +79,7 @@ def commit_offsets(client: AdminClient, cluster: Cluster, group: str, offsets: O
     """Commit offsets for a group without members.
 
     Raises:
-        KafkaError: one of them is refused, or a member has joined meanwhile.
+        KafkaError: an offset is refused, or a member has joined in the meantime.
     """
     places = [TopicPartition(*place, offset) for place, offset in sorted(offsets.items())]
     doing = f'reset group "{group}"'

@@ -1,4 +1,4 @@
-"""Names of topics and groups as arguments: completed from what is there, and where they stand."""
+"""Complete names of topics and groups on the command line, and reject `--topic`."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -18,7 +18,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def reject_topic_option(command: Command) -> Command:
-    """Tell who gives --topic, as to Kafka's console tools, how it is written here."""
+    """Reject --topic, an option of Kafka's console tools, with the correct syntax."""
 
     def refuse(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         del parameter

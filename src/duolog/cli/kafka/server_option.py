@@ -1,4 +1,4 @@
-"""`-b`, which all commands read alike: before they begin anything, and with the port that may be missing."""
+"""Read the option `-b` and add missing ports."""
 
 import click
 
@@ -8,9 +8,9 @@ from duolog.core.addresses import whole_servers
 def read_servers(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Return the servers that an option names, each with its port; None where it was not given.
+    """Return the servers of an option, each with a port; None if the option was not given.
 
     Raises:
-        ConfigError: one is no address.
+        ConfigError: an address is invalid.
     """
     return None if given is None else whole_servers(given)

@@ -1,4 +1,4 @@
-"""What the commands about topics and groups share: metadata, offsets, questions, NAME=VALUE."""
+"""Helpers for commands about topics and groups: metadata, offsets, confirmation, NAME=VALUE."""
 
 import base64
 import shlex
@@ -29,12 +29,12 @@ Offsets = dict[Place, int]
 def read_metadata(
     client: AdminClient, cluster: Cluster, topic: str | None = None
 ) -> ClusterMetadata:
-    """Return the metadata of all topics, and see that `topic` is among them.
+    """Return the metadata of all topics; ensure that `topic` is among them.
 
     Raises:
         KafkaError: no broker answers, or the topic does not exist.
     """
-    # All topics even for one: a request that names a topic may create it.
+    # Request all topics: a request that names a topic may create it.
     with cluster.errors("read the list of topics"):
         metadata = cluster.ask(lambda timeout_s: client.list_topics(timeout=timeout_s))
     if topic is not None and topic not in metadata.topics:
@@ -43,7 +43,7 @@ def read_metadata(
 
 
 def read_topic_id(client: AdminClient, cluster: Cluster, topic: str) -> str | None:
-    """Return the id of a topic as Kafka writes it; None if the broker does not say it.
+    """Return the id of a topic in Kafka's notation; None if the broker does not return one.
 
     Raises:
         KafkaError: no broker answers, or it refuses.
@@ -55,7 +55,7 @@ def read_topic_id(client: AdminClient, cluster: Cluster, topic: str) -> str | No
 
 
 def folder_of(topic_id: str) -> str:
-    """Return where a broker of Duolog keeps a topic, below its data directory.
+    """Return the directory of a topic, relative to the data directory of a Duolog broker.
 
     Example:
         >>> folder_of("AAAAAAAAAAAAAAAAAAAAAg")
@@ -69,7 +69,7 @@ def _bytes_of(topic_id: str) -> bytes:
 
 
 def no_topic(topic: str, known: Iterable[str]) -> KafkaError:
-    """Return the error for a topic that does not exist; the hint names one that is much like it."""
+    """Return the error for a topic that does not exist; the hint suggests a similar name."""
     return KafkaError(
         f'topic "{topic}" does not exist',
         code=_UNKNOWN_TOPIC,
@@ -78,7 +78,7 @@ def no_topic(topic: str, known: Iterable[str]) -> KafkaError:
 
 
 def like(name: str, known: Iterable[str]) -> str:
-    """Return a question about the nearest of the known names, or nothing.
+    """Return a suggestion of the most similar known name, or an empty string.
 
     Example:
         >>> like("oders", ["orders", "visits"])
@@ -91,7 +91,7 @@ def like(name: str, known: Iterable[str]) -> str:
 def read_offsets(
     client: AdminClient, cluster: Cluster, places: Iterable[TopicPartition], spec: OffsetSpec
 ) -> Offsets:
-    """Return the offset that `spec` stands for, for each place; -1 where a time has none."""
+    """Return the offset that `spec` selects in each partition; -1 if no record has the time."""
     futures = client.list_offsets(dict.fromkeys(places, spec))
     return {
         (place.topic, place.partition): cluster.first_result([future]).offset
@@ -100,10 +100,10 @@ def read_offsets(
 
 
 def confirm(question: str) -> None:
-    """Ask before something is lost.
+    """Ask for confirmation of a destructive action.
 
     Raises:
-        click.UsageError: nobody answers.
+        click.UsageError: standard input is closed.
         click.exceptions.Exit: the answer is no.
     """
     if sys.stdin is None:
@@ -122,7 +122,7 @@ def confirm(question: str) -> None:
 
 
 def read_assignment(text: str) -> tuple[str, str]:
-    """Return NAME and VALUE of `NAME=VALUE`."""
+    """Split `NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise click.BadParameter(f'"{text}" is not NAME=VALUE')
@@ -130,5 +130,5 @@ def read_assignment(text: str) -> tuple[str, str]:
 
 
 def show_equivalent(*words: str) -> None:
-    """Tell how the same is done with one of Kafka's own tools."""
+    """Print the equivalent command of Kafka's own tools."""
     click.echo(f"equivalent Kafka command: {shlex.join(words)}", err=True)

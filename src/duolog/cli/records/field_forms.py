@@ -44,28 +44,28 @@ TYPES: Final = ("string", *_PACKED, "json")
 
 
 class FieldForm(Protocol):
-    """How bytes of a key or value are read and written."""
+    """Encoding of a key or value."""
 
     def decode(self, data: bytes) -> object:
-        """Return what JSON shows for these bytes.
+        """Return the JSON value for these bytes.
 
         Raises:
-            ValueError: they do not have this form.
+            ValueError: the bytes are not in this form.
         """
 
     def encode(self, text: str) -> bytes:
         """Return the bytes for a text.
 
         Raises:
-            SerdeError: the text does not have this form.
+            SerdeError: the text is not in this form.
         """
 
     def encode_json(self, text: str) -> bytes:
-        """Return the bytes for a JSON value, given as its text; raises as `encode`."""
+        """Return the bytes for the text of a JSON value; raises as `encode`."""
 
 
 class TextForm:
-    """Text, or any bytes."""
+    """Text, or arbitrary bytes."""
 
     def decode(self, data: bytes) -> object:
         return to_json_text(data)
@@ -80,7 +80,7 @@ class TextForm:
 
 
 class JsonForm:
-    """JSON text, whose digits, names and order stay as they are; space between its parts is left out."""
+    """JSON text, with digits, names and order preserved and white space between tokens removed."""
 
     def decode(self, data: bytes) -> object:
         try:
@@ -90,7 +90,7 @@ class JsonForm:
         except ValueError:
             raise ValueError("it is not JSON") from None
         if text == "null" or _is_base64(text):
-            # `produce` would take it for no value, or for other bytes.
+            # `produce` would read it as null or as base64.
             raise ValueError(f"produce would read {text[:_SHOWN_MAX]} as null or base64")
         return JsonText(text)
 
@@ -105,7 +105,7 @@ class JsonForm:
 
 
 class PackedForm:
-    """A number or a boolean, as Kafka's serializers write it."""
+    """A number or a boolean in the encoding of Kafka's serializers."""
 
     def __init__(self, type_name: str) -> None:
         self._name = type_name
@@ -137,7 +137,7 @@ class PackedForm:
 
 
 class PackForm:
-    """kcat's pack strings: `q`, `<i`, `>hs`; numbers stand between spaces."""
+    """kcat's pack strings, such as `q`, `<i`, `>hs`; in text, values are separated by spaces."""
 
     def __init__(self, pack: str) -> None:
         self._pack = pack
@@ -186,7 +186,7 @@ class PackForm:
         return data + (texts[-1].encode() if self._has_rest else b"")
 
     def _texts(self, text: str) -> list[str]:
-        """Return the text of each number and character, and the rest; a character may be a space."""
+        """Split a text into one part for each letter, and the rest; a character may be a space."""
         found, left, count = [], text, len(self._parts) + self._has_rest
         for number, part in enumerate(self._parts, 1):
             at = len(left) if number == count else 1 if part[1] == "c" else left.find(" ")
@@ -201,11 +201,11 @@ class PackForm:
 
 
 class WindowForm:
-    """A key of another form, and after it the bounds of its window.
+    """A key of another form, followed by the bounds of its window.
 
     Args:
         inner: the form of the key without its window.
-        size_ms: the size of all windows; None if each key has the end of its window too (sessions).
+        size_ms: the size of all windows; None if keys also contain the end of the window (sessions).
     """
 
     def __init__(self, inner: FieldForm, size_ms: int | None) -> None:
@@ -266,7 +266,7 @@ def form_of_type(type_name: str) -> FieldForm:
 
 
 def form_of_columns(columns: tuple[Column, ...]) -> FieldForm:
-    """Return the form of columns in the format that a topology gives a key: KAFKA for one plain column, else JSON."""
+    """Return the form of a key with these columns: KAFKA for a single primitive column, else JSON."""
     name = str(columns[0].type).lower()
     return form_of_type(name) if len(columns) == 1 and name in TYPES else PLAIN
 
@@ -292,7 +292,7 @@ def form_of_pack(pack: str) -> FieldForm:
 
 
 def as_json(form: FieldForm, data: bytes | None) -> object:
-    """Return a key or value as JSON shows it; bytes of another form in base64, so that `produce` writes them back."""
+    """Return the JSON value of a key or value; undecodable bytes as base64, which `produce` can read."""
     if data is None:
         return None
     try:
@@ -302,7 +302,7 @@ def as_json(form: FieldForm, data: bytes | None) -> object:
 
 
 def as_bytes(form: FieldForm, data: bytes | None) -> bytes:
-    """Return a key or value as text; nothing for null, bytes of another form as they are."""
+    """Return a key or value as text; empty for null, and undecodable bytes unchanged."""
     if data is None or form is PLAIN:
         return data or b""
     try:
@@ -312,10 +312,10 @@ def as_bytes(form: FieldForm, data: bytes | None) -> bytes:
 
 
 def read_field(form: FieldForm, name: str, data: bytes) -> bytes:
-    """Return the bytes of a key or value that stands in a line as text; `name` is for the error.
+    """Return the bytes of a key or value given as text; `name` is for the error.
 
     Raises:
-        SerdeError: the text does not have this form.
+        SerdeError: the text is not in this form.
     """
     if form is PLAIN:
         return data
@@ -328,10 +328,10 @@ def read_field(form: FieldForm, name: str, data: bytes) -> bytes:
 
 
 def read_json_field(form: FieldForm, name: str, text: str) -> bytes | None:
-    """Return the bytes of a key or value in a JSON line: null is null, and base64 is any bytes.
+    """Return the bytes of a key or value in a JSON line; accepts null and base64 in any form.
 
     Raises:
-        SerdeError: the value does not have this form.
+        SerdeError: the value is not in this form.
     """
     if text == "null":
         return None
@@ -344,17 +344,17 @@ def read_json_field(form: FieldForm, name: str, text: str) -> bytes | None:
 
 
 def _is_base64(text: str) -> bool:
-    """Tell whether JSON text is an object that stands for bytes."""
+    """Return whether JSON text is a base64 object."""
     return text.startswith("{") and [(name, value[:1]) for name, value in members_of(text)] == [
         ("base64", '"')
     ]
 
 
 def compact_checked(text: str) -> str:
-    """Return JSON text without space between its parts.
+    """Return JSON text without insignificant white space.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     if len(items_of(f"[{text}]")) != 1:
         raise ValueError("it is not one value")
@@ -362,7 +362,7 @@ def compact_checked(text: str) -> str:
 
 
 def problem_of(form: FieldForm, data: bytes, name: str) -> str:
-    """Return what is wrong with a key or value in its form, and what to do; nothing if it can be read.
+    """Describe why a key or value cannot be decoded, with a hint; empty if it can.
 
     Example:
         >>> problem_of(PLAIN, b"bob", "key")
@@ -387,7 +387,7 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return what `decode` returned as a person reads it.
+    """Return the text of a value returned by `decode`.
 
     Example:
         >>> as_text(7), as_text(["SFO", 0, 3_600_000])
@@ -415,7 +415,7 @@ def _at(bound: bytes) -> int:
 
 
 def _finite(value: object) -> object:
-    # JSON has no such numbers; `encode` reads their names.
+    # JSON has no NaN or infinity; `encode` accepts their names.
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

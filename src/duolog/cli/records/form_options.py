@@ -1,4 +1,4 @@
-"""Options that say which byte forms the keys and values of a topic have."""
+"""Options that specify the encoding of a topic's keys and values."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -26,7 +26,7 @@ _PARTS: Final = ("key", "value")
 
 
 class FormOptions(NamedTuple):
-    """What the options of a command say about forms."""
+    """Values of the encoding options of a command."""
 
     key_type: str | None
     value_type: str | None
@@ -36,12 +36,12 @@ class FormOptions(NamedTuple):
     key_window: str | None = None
 
     def forms_of(self, topic: str) -> Forms:
-        """Return the forms that the options give the topic.
+        """Return the forms that the options specify for a topic.
 
         Raises:
-            click.UsageError: two of them give the same form.
-            click.BadParameter: one cannot be read.
-            StatementError: the file of `--like` has no topology, or one without this topic.
+            click.UsageError: two options specify the same form.
+            click.BadParameter: an option is invalid.
+            StatementError: the file of `--like` has no topology, or its topology does not use this topic.
         """
         found = self._given()
         for part, forms in found.items():
@@ -78,8 +78,8 @@ class FormOptions(NamedTuple):
 def form_options(*, schema: bool) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Return a decorator that adds `--key-type`, `--value-type`, kcat's `-s` and `--like` to a command.
 
-    The command gets them as `options`. With `schema` also `--key` and `--key-window`, which say what keys are as a
-    topology does.
+    The command receives them as `options`. With `schema`, also adds `--key` and `--key-window`, which declare the key
+    as a topology does.
     """
 
     def decorate(command: Callable[..., object]) -> Callable[..., object]:
@@ -145,7 +145,7 @@ _SCHEMA_OPTIONS: Final = (
 
 
 def form_of_schema(text: str) -> FieldForm:
-    """Return the form of a key with these columns: `id BIGINT`, or only `BIGINT`.
+    """Return the form of a key declared as `id BIGINT` or just `BIGINT`.
 
     Raises:
         click.BadParameter: the text declares no columns.

@@ -1,10 +1,10 @@
-"""One record as text: the JSON object of `consume -o jsonl` and `produce -i jsonl`, and formats.
+"""Convert records to and from text: JSON objects (`consume -o jsonl`, `produce -i jsonl`) and kcat formats.
 
     {"topic", "partition", "offset", "timestamp" ms, "headers" [[name, value]…], "key", "value"}
 
-Key, value and header values are text, null, or `{"base64": "…"}` where the bytes are not UTF-8,
-so that what `consume` wrote, `produce` writes back byte for byte. Keys and values of other forms, such as numbers, are
-those of `field_forms`.
+Key, value and header values are text, null, or `{"base64": "…"}` if the bytes are not UTF-8. `produce` therefore
+reproduces the output of `consume` byte for byte. `field_forms` defines the other encodings of keys and values, such as
+numbers.
 """
 
 import json
@@ -23,10 +23,10 @@ Headers = list[tuple[str, bytes | None]]
 TEXT: Final = Forms()
 
 WRITTEN: Final = ("key", "value", "headers", "timestamp")
-"""Fields of a JSON object that make a record; the others that `consume` writes are passed over."""
+"""Fields of the JSON object that `produce` uses; it ignores the others that `consume` writes."""
 PASSED_OVER: Final = ("topic", "partition", "offset")
 FIELDS: Final = "tpoTkvsKSh"
-"""The letters of the format language."""
+"""Letters of the format language."""
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "%": "%"}
 _TOKEN: Final = re.compile(r"%(.|$)|\\x([0-9a-fA-F]{2})|\\(.|$)", re.DOTALL)
@@ -67,13 +67,13 @@ def record_object(record: TextRecord, forms: Forms = TEXT) -> dict[str, object]:
 
 
 def read_record_object(line: str, forms: Forms = TEXT) -> TextRecord:
-    """Read the JSON object of a record; of its fields `WRITTEN` count.
+    """Read the JSON object of a record; only the fields in `WRITTEN` matter.
 
-    A key or value that is an object, an array, a number, true or false is taken as JSON text: its digits, its names
-    and their order stay as they are written. A timestamp is in ms or a text of RFC 3339.
+    A key or value that is an object, an array, a number, true or false is stored as JSON text with its digits, names and
+    order unchanged. A timestamp is a number of ms or an RFC 3339 string.
 
     Raises:
-        SerdeError: the line is not such an object, or has fields that no record has.
+        SerdeError: the line is not such an object, or has unknown fields.
     """
     try:
         members = members_of(line)
@@ -114,7 +114,7 @@ def _headers(text: str) -> Headers:
         case _:
             raise TypeError("headers must be pairs of name and value, or an object")
     for name, _ in pairs:
-        name.encode()  # A half of a surrogate pair would end the client with a segmentation fault.
+        name.encode()  # A lone surrogate would crash the client with a segmentation fault.
     return [(name, from_json_text(value)) for name, value in pairs]
 
 
@@ -146,7 +146,7 @@ def render(
     forms: Forms = TEXT,
     clean: Callable[[bytes], bytes] = bytes,
 ) -> bytes:
-    r"""Return a record in the format; what the record holds passes through `clean`.
+    r"""Return a record in the format, with `clean` applied to each field.
 
     Example:
         >>> render(parse_format("%k=%v\\n"), TextRecord(b"bob", b"42", []))
@@ -163,10 +163,10 @@ def parse_format(pattern: str) -> Format:
 
     `%t` topic, `%p` partition, `%o` offset, `%T` timestamp in ms, `%k` key, `%v` or `%s` value,
     `%K` and `%S` their lengths (-1 for null), `%h` headers, `%%` a percent sign; `\n`, `\t`, `\r`,
-    `\0`, `\x0a`. A null key or value is written as nothing.
+    `\0`, `\x0a`. A null key or value is written as the empty string.
 
     Raises:
-        ValueError: a letter stands for nothing; it says which ones do.
+        ValueError: a letter is unknown; the message lists the known ones.
     """
     parts: list[bytes | Field] = []
     end = 0

@@ -1,7 +1,7 @@
-"""Reads one topic for `duolog consume`: assigned partitions, or as a member of a group.
+"""Read one topic for `duolog consume`, from assigned partitions or as a member of a group.
 
-A group's offsets count what was handed on: a record is stored for the next commit when the one who
-asked for it comes back for more, so a reader that went away in the middle misses nothing later.
+The offset of a record is stored for the next commit when the caller asks for the following record. An interrupted
+reader therefore loses nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ _UNKNOWN_PARTITION: Final = 3
 _LEADER_NOT_AVAILABLE: Final = 5
 _PARTITION_EOF: Final = -191
 _PASSING: Final = frozenset({-195, -187, -147})
-"""Errors that the client mends by itself: connections, and a member that was silent for long."""
+"""Errors that the client recovers from: lost connections, and an expired group membership."""
 _NAMED: Final = {
     **dict.fromkeys(("beginning", "start", "earliest"), OFFSET_BEGINNING),
     **dict.fromkeys(("end", "latest"), OFFSET_END),
@@ -40,7 +40,7 @@ _NAMED: Final = {
 
 
 class Start(NamedTuple):
-    """Where reading begins: at an offset, a named one too, or so many before the end, or at a time."""
+    """Start position: an offset (possibly a named one), a number of records before the end, or a time."""
 
     offset: int = OFFSET_END
     before_end: int | None = None
@@ -48,14 +48,14 @@ class Start(NamedTuple):
 
 
 def read_start(text: str, now_ms: int) -> Start:
-    """Read what `--offset` takes.
+    """Parse the value of `--offset`.
 
     Example:
         >>> read_start("-5", 0).before_end, read_start("@10m", 700_000).time_ms
         (5, 100000)
 
     Raises:
-        click.BadParameter: it is none of these.
+        click.BadParameter: the text is not an offset.
     """
     if text.startswith("@"):
         return Start(time_ms=read_time(text[1:], now_ms))
@@ -69,7 +69,7 @@ def read_start(text: str, now_ms: int) -> Start:
 
 
 class TopicReader:
-    """Yields the records of one topic; what a person should know goes to `say`."""
+    """Yields the records of one topic; passes messages for the user to `say`."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class TopicReader:
         self._leaderless: frozenset[int] = frozenset()
 
     def assign(self, partitions: tuple[int, ...], start: Start, *, until_end: bool) -> None:
-        """Take partitions from `start` on; remember their ends if reading stops there.
+        """Assign partitions from `start` on; with `until_end`, record where they end now.
 
         Raises:
-            KafkaError: the topic, or one of the partitions, does not exist.
+            KafkaError: the topic or one of the partitions does not exist.
         """
         at = self._starts(self._partition_numbers(partitions), start)
         self._until_end, self._placed = until_end, True
@@ -117,13 +117,13 @@ class TopicReader:
         self._consumer.assign(at)
 
     def join(self, *, until_end: bool) -> None:
-        """Read as a member of the group, on what it assigns; raises as `assign`."""
+        """Read as a member of the group, from the partitions it assigns; raises as `assign`."""
         self._partition_numbers(())
         self._until_end = until_end
         self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked)
 
     def records(self, limit: int | None) -> Iterator[TextRecord]:
-        """Yield records until `limit`, or until the ends, or without end."""
+        """Yield records up to `limit`, up to the recorded ends, or indefinitely."""
         count = 0
         while limit is None or count < limit:
             if self._until_end and self._placed and not self._ends:
@@ -140,14 +140,14 @@ class TopicReader:
             self._connection.look()
 
     def close(self) -> None:
-        """Commit what was handed on and leave the group, if a broker is there to be told."""
-        # The client would wait for one for most of a minute.
+        """Commit the stored offsets and leave the group, if a broker is available."""
+        # Without a broker, the client would block for almost a minute.
         closing = Thread(target=self._consumer.close, daemon=True)
         closing.start()
         closing.join(_CLOSE_S)
 
     def _partition_numbers(self, wanted: tuple[int, ...]) -> list[int]:
-        # All topics: a request that names a topic may create it.
+        # Request all topics: a request that names a topic may create it.
         topics = self._cluster.ask(
             lambda timeout: self._consumer.list_topics(timeout=timeout)
         ).topics
@@ -263,7 +263,7 @@ class TopicReader:
             )
 
     def _drop_reached_ends(self) -> None:
-        """Forget partitions that were read to their end; positions also pass gaps and markers."""
+        """Remove partitions that were read to their end; positions also advance over gaps and markers."""
         if not self._ends:
             return
         asked = [TopicPartition(self._topic, number) for number in self._ends]
@@ -277,7 +277,7 @@ def _record(message: Message) -> TextRecord:
     return TextRecord(
         key=message.key(),
         value=message.value(),
-        # A message that was read has its headers as pairs; the dictionary is for writing.
+        # Consumed messages have their headers as pairs; only produced ones may use a dictionary.
         headers=cast("Headers", message.headers() or []),
         timestamp_ms=None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms,
         topic=message.topic() or "",

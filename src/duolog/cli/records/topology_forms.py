@@ -1,4 +1,4 @@
-"""The byte forms that a topology gives the keys and values of one of its topics."""
+"""Derive the encoding of a topic's keys and values from a topology (`--like`)."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from duolog.plan.nodes.topics import Sink, Source
 
 
 def forms_like(path: Path, topic: str) -> Forms:
-    """Return the forms of `topic` as the topology in a file reads or writes it.
+    """Return the forms with which the topology in a file reads or writes `topic`.
 
     Raises:
-        StatementError: the file has no topology, or one that neither reads nor writes the topic.
+        StatementError: the file has no topology, or its topology does not use the topic.
     """
     plan = load_topology(path).build()
     sources = [node for node in plan.nodes if isinstance(node, Source)]

@@ -1,4 +1,4 @@
-"""The command that is running, as text to run it again with other options."""
+"""Reconstruct the running command line, so that a hint can suggest it with other options."""
 
 import shlex
 from collections.abc import Collection, Iterator
@@ -11,16 +11,16 @@ _UNEXPOSED: Final = "duolog.unexposed"
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Note the value of an option that the command does not get (`expose_value=False`), for `command_again`."""
+    """Store the value of an option with `expose_value=False`, for `command_again`."""
     context.meta.setdefault(_UNEXPOSED, {})[parameter.name] = value
 
 
 def command_again(context: click.Context, *more: str, without: Collection[str] = ()) -> str:
-    """Return the command line of `context` as it was typed, followed by `more`.
+    """Return the command line of `context` as typed, followed by `more`.
 
     Args:
-        context: the command that runs.
-        more: words to add.
+        context: the running command.
+        more: words to append.
         without: the names of parameters to leave out.
     """
     words = context.command_path.split()
@@ -38,7 +38,7 @@ def command_again(context: click.Context, *more: str, without: Collection[str] =
 
 
 def _written(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield a parameter as it is typed."""
+    """Yield the words of a parameter on the command line."""
     if isinstance(parameter, click.Argument):
         yield str(value)
         return
@@ -52,7 +52,7 @@ def _written(parameter: click.Parameter, value: Any) -> Iterator[str]:
 
 
 def sentences(*commands: tuple[str, str]) -> str:
-    """Return a hint that names commands and what each is for.
+    """Return a hint that lists commands with their purposes.
 
     Example:
         >>> sentences(("Keep the state", "duolog run a.py --upgrade keep"))

@@ -1,17 +1,17 @@
-"""The places that a text takes on a terminal: some characters take two, and some none."""
+"""Display width of text on a terminal: a character takes zero, one or two columns."""
 
 
 def cells(text: str) -> int:
-    """Return how many places a text takes."""
+    """Return the number of terminal columns that a text takes."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 - 30 ms, for those who have such texts
+    from rich.cells import cell_len  # noqa: PLC0415 - takes 30 ms, not needed for ASCII
 
     return cell_len(text)
 
 
 def fitting(text: str, width: int) -> int:
-    """Return how many characters of a text, one at least, take no more than `width` places."""
+    """Return the number of leading characters that fit into `width` columns, at least one."""
     if text.isascii():
         return width
     taken = 0

@@ -1,10 +1,11 @@
-"""What commands that stay say on standard error: lines for people, or with `--log-format json` an object each.
+"""Log output of long-running commands on standard error: plain lines, or JSON with `--log-format json`.
 
     {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch, running: …",
      "application": "sales", "records_in": 20011}
 
-As JSON, what Python modules of Duolog log goes the same way, from info on, and the engine's log has such objects, too. What
-the JVM says before its own log begins stays as it is. Form and application are those of the process.
+With JSON, log records of Duolog's Python modules (level info and above) are written in the same format, and so is the
+engine's log. Output of the JVM before its logging is configured is not converted. Format and application id are global
+to the process.
 """
 
 import logging
@@ -30,7 +31,7 @@ _application = ""
 
 
 def log_format_option(command: Command) -> Command:
-    """Add `--log-format`, which needs no place among the parameters of the command."""
+    """Add `--log-format` to a command, without passing it as a parameter."""
     return click.option(
         "--log-format",
         type=click.Choice(FORMS),
@@ -38,31 +39,31 @@ def log_format_option(command: Command) -> Command:
         show_default=True,
         expose_value=False,
         callback=_set_form,
-        # Before all else that has something to say.
+        # Must take effect before other options log anything.
         is_eager=True,
         help="Format of standard error and of the engine's log. json: one object per line.",
     )(command)
 
 
 def configure(argv: Sequence[str]) -> None:
-    """Say already what is wrong with the words of a command in the form that they ask for."""
-    global _asked  # noqa: PLW0603 - as below
+    """Choose the format from the raw arguments, so that usage errors are written in it, too."""
+    global _asked  # noqa: PLW0603 - one format per process
     pairs = zip(argv, [*argv[1:], ""], strict=False)
     _asked = any(_ASKS in {f"{one}={other}", one} for one, other in pairs)
 
 
 def emits_json() -> bool:
-    """Tell whether lines are objects."""
+    """Return whether lines are written as JSON objects."""
     return _asked or _handler is not None
 
 
 def engine_settings() -> dict[str, str]:
-    """Return what the engine is to be told of the form."""
+    """Return the engine settings that select the same format."""
     return {"logging.format": "json"} if emits_json() else {}
 
 
 def emit(message: str, *, level: int = logging.INFO, **fields: object) -> None:
-    """Write a line; its fields are for who reads JSON, and people find in it what they tell."""
+    """Write a line. The fields appear only in JSON; the message must contain what a person needs."""
     if _handler is not None:
         _logger.log(level, "%s", message.strip(), extra=fields)
     elif emits_json():
@@ -74,13 +75,13 @@ def emit(message: str, *, level: int = logging.INFO, **fields: object) -> None:
 
 
 def set_application(application: str) -> None:
-    """Lines are of this application from here on."""
-    global _application  # noqa: PLW0603 - as the form, one for the process
+    """Add this application id to all further JSON lines."""
+    global _application  # noqa: PLW0603 - one application per process
     _application = application
 
 
 def _set_form(context: click.Context, param: click.Parameter, form: str) -> None:
-    global _handler  # noqa: PLW0603 - as above
+    global _handler  # noqa: PLW0603 - one format per process
     if context.resilient_parsing:
         return
     remember(context, param, form)
@@ -91,13 +92,13 @@ def _set_form(context: click.Context, param: click.Parameter, form: str) -> None
         return
     _handler = log_to_stderr("json")
     _handler.addFilter(_with_application)
-    # py4j gives the root a handler of its own where it has none, and would tell each line once more, as text.
+    # py4j adds a handler to a root logger without one, and would print each record again as text.
     logging.getLogger("duolog").propagate = False
     logging.getLogger().addHandler(_handler)
 
 
 def _pass_on_notes(context: click.Context) -> None:
-    """Say as lines for people what the end of the JVM logs, from info on: what goes on after the command has ended."""
+    """Print log records about the JVM's shutdown as plain lines, because it outlasts the command."""
     logger = logging.getLogger("duolog.engine.java_end")
     before = logger.level
 
@@ -106,7 +107,7 @@ def _pass_on_notes(context: click.Context) -> None:
         logger.setLevel(before)
 
     logger.setLevel(logging.INFO)
-    # Not a handler: py4j gives the root one, which would write the line once more.
+    # A filter, not a handler: the root handler added by py4j would print the record again.
     logger.addFilter(_said)
     context.call_on_close(undo)
 
@@ -123,11 +124,11 @@ def _with_application(record: logging.LogRecord) -> bool:
 
 
 def _hush_py4j() -> None:
-    """Leave out what py4j logs: a traceback as an error where Ctrl-C comes in the middle of a call, or where the JVM has gone.
+    """Suppress py4j's log records: tracebacks when Ctrl-C interrupts a call or the JVM has exited.
 
-    Whoever has called says what is the matter; these lines, of whichever form, would have somebody look for more.
+    The caller reports these events, and the tracebacks would suggest an additional problem.
     """
-    # It logs by itself, and part of it by the root.
+    # py4j uses its own logger and, in some places, the root logger.
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_of_py4j)
 

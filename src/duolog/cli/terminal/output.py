@@ -1,8 +1,8 @@
-"""Rows on standard output, in the form that `-o` names.
+"""Write rows to standard output in the format of `-o`.
 
-A table is for people; `json` is one array, `jsonl` one object per line, `csv` and `tsv` have a
-header line, and distinguish null (nothing) from the empty text (""). The columns and their meaning are part of the interface of each command: `-o help`
-prints them.
+`table` is for reading; `json` is one array, `jsonl` one object per line. `csv` and `tsv` have a header line and
+distinguish null (an empty cell) from the empty string (""). The columns and their meanings are part of the interface of
+a command; `-o help` prints them.
 """
 
 import json
@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Column(NamedTuple):
-    """A column of a command's output: its name, type and meaning."""
+    """Name, type and meaning of a column in a command's output."""
 
     name: str
     type: str
@@ -42,7 +42,7 @@ def output_option(command: Command) -> Command:
 
 
 def write_rows(rows: Sequence[Row], columns: Sequence[Column], form: str) -> None:
-    """Write `rows` to standard output as `form`."""
+    """Write `rows` to standard output in the format `form`."""
     names = [column.name for column in columns]
     match form:
         case "json":
@@ -68,7 +68,7 @@ def write_separated(rows: Sequence[Row], names: Sequence[str], separator: str) -
 
 
 def separated(values: Sequence[object], separator: str) -> str:
-    """Return values as a line of CSV or TSV: None is nothing, and the empty text is quoted.
+    """Return values as a line of CSV or TSV: None is an empty cell, the empty string is quoted.
 
     Example:
         >>> separated([None, "", "a, b", 7, [None]], ",")
@@ -84,7 +84,7 @@ def _cell(value: object, separator: str) -> str:
 
 
 def text_table(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """Return rows under headings; numbers stand to the right.
+    """Return rows as a table with headings; numbers are right-aligned.
 
     Example:
         >>> print(text_table([{"name": "orders", "partitions": 12}], ["name", "partitions"]))
@@ -107,12 +107,12 @@ def text_table(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def help_text(columns: Sequence[Column]) -> str:
-    """Return what `-o help` prints."""
+    """Return the output of `-o help`."""
     return text_table([column._asdict() for column in columns], Column._fields)
 
 
 def as_text(value: object) -> str:
-    """Return a value as a cell: nothing for None, JSON for what has parts."""
+    """Return a value as the text of a cell: empty for None, JSON for lists and objects."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""Lines about progress: rewritten in place on a terminal, written to a pipe when something has changed."""
+"""Progress lines: rewritten in place on a terminal, appended on change elsewhere."""
 
 import shutil
 import sys
@@ -15,21 +15,21 @@ _UP_AND_CLEAR = "\x1b[{}A\r\x1b[J"
 
 
 class ProgressLines:
-    """Writes lines about progress to a stream, each block in place of the one before.
+    """Writes blocks of progress lines to a stream, each replacing the previous one.
 
-    In place means on a terminal, and if nothing else has been written there since: then the cursor still stands below the
-    block. Elsewhere only lines that the last block did not have are written.
+    A block is replaced only on a terminal, and only if nothing else was written there since, so that the cursor is still
+    below the block. Otherwise only lines that the previous block did not contain are written.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._last: tuple[str, ...] = ()
         self._shown: list[str] = []
-        """The last block as it was written to a terminal."""
+        """The last block as written to a terminal."""
         self._writes_then: int | None = None
 
     def changed(self, lines: Sequence[str]) -> list[str]:
-        """Return the lines that the last block did not have, and take these for the last block."""
+        """Store `lines` as the last block; return those that the previous block did not contain."""
         before, self._last = self._last, tuple(lines)
         return [line for line in lines if line not in before]
 
@@ -43,7 +43,7 @@ class ProgressLines:
             return
         columns = shutil.get_terminal_size().columns
         if self._shown and self._writes_then is not None and _writes(stream) == self._writes_then:
-            # A terminal that has been made narrower has folded the lines.
+            # If the terminal has become narrower, it has wrapped the lines.
             height = sum(max(1, -(-cells(line) // columns)) for line in self._shown)
             stream.write(_UP_AND_CLEAR.format(height))
         self._shown = [_fitted(for_stream(line, stream), columns - 1) for line in lines]
@@ -54,7 +54,7 @@ class ProgressLines:
 
 
 class CountedStream:
-    """A stream that counts what is written to it, and to others that share `count`."""
+    """A stream that counts its writes in `count`, which several streams can share."""
 
     def __init__(self, stream: TextIO, count: list[int]) -> None:
         self._stream = stream
@@ -64,16 +64,15 @@ class CountedStream:
         self.count[0] += 1
         return self._stream.write(text)
 
-    def __getattr__(self, name: str) -> Any:  # as the stream has it
+    def __getattr__(self, name: str) -> Any:  # forwards to the stream
         return getattr(self._stream, name)
 
 
 @contextmanager
 def counted_streams() -> Iterator[None]:
-    """Count what is written to standard output and standard error, if they are terminals, until the block ends.
+    """Within this context, count writes to standard output and standard error if they are terminals.
 
-    Without it a block of `ProgressLines` is never written in place of another: whatever a topology prints could stand in
-    between.
+    Without the counts, `ProgressLines` never replaces a block, because a topology may have printed something since.
     """
     count = [0]
     with ExitStack() as undo:
@@ -86,11 +85,11 @@ def counted_streams() -> Iterator[None]:
 
 
 def _writes(stream: object) -> int | None:
-    """Return how often something was written; None if nobody counts."""
+    """Return the number of writes; None if the stream does not count them."""
     return stream.count[0] if isinstance(stream, CountedStream) else None
 
 
 def _fitted(line: str, width: int) -> str:
-    """Return a line that takes one row of at most `width` places."""
+    """Return a line truncated to one row of at most `width` columns."""
     line = " ".join(line.split()) if {"\n", "\t"} & set(line) else line
     return line if cells(line) <= width else line[: fitting(line, max(1, width - 1))] + "…"

@@ -1,4 +1,4 @@
-"""Bytes of keys, values and headers as JSON holds them: text, null, or `{"base64": "…"}`."""
+"""Represent bytes of keys, values and headers in JSON: as text, null, or `{"base64": "…"}`."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ JsonText = str | dict[str, str] | None
 
 
 def to_json_text(data: bytes | None) -> JsonText:
-    """Return bytes as JSON holds them.
+    """Return the JSON representation of bytes.
 
     Example:
         >>> to_json_text(b"bob"), to_json_text(b"\\xff"), to_json_text(None)
@@ -25,12 +25,12 @@ def to_json_text(data: bytes | None) -> JsonText:
 
 
 def in_base64(data: bytes) -> dict[str, str]:
-    """Return the object that stands for bytes in JSON."""
+    """Return the JSON object that represents binary data."""
     return {"base64": base64.b64encode(data).decode()}
 
 
 def from_json_text(text: str) -> bytes | None:
-    """Return the bytes of which `to_json_text` made what `text` is the JSON of; other JSON stays as it is written.
+    """Return the bytes for JSON written by `to_json_text`; any other JSON is kept as its text.
 
     Example:
         >>> from_json_text('"bob"'), from_json_text('{"base64": "/w=="}'), from_json_text('{"n": 1.10}')

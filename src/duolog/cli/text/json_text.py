@@ -1,7 +1,7 @@
-"""JSON as the text it is: members and items of a value, each with its digits, names and order unchanged.
+"""Split JSON text into members and items without changing digits, names or order.
 
-`json.loads` would turn 12345678901234567.89 into 1.2345678901234568e+16, 1.10 into 1.1, and keep one of two members
-that share a name.
+`json.loads` would turn 12345678901234567.89 into 1.2345678901234568e+16 and 1.10 into 1.1, and would drop one of two
+members with the same name.
 """
 
 import json
@@ -13,7 +13,7 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+')
 
 
 class JsonText(str):
-    """JSON that stands for the value that it is, in other JSON too."""
+    """JSON text to be embedded in other JSON unchanged."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(
-    # Only the ends of values are wanted: a number of 5,000 digits need not become one.
+    # Only the end positions matter: avoid converting a number of 5,000 digits.
     parse_float=str,
     parse_int=str,
     parse_constant=_refuse_constant,
@@ -34,7 +34,7 @@ _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def members_of(text: str) -> list[tuple[str, str]]:
-    """Return name and value of each member of a JSON object; the value as it is written.
+    """Return the name and the value text of each member of a JSON object.
 
     Example:
         >>> members_of('{"a": 1.10, "b": {"x": 1,  "x": 2}}')
@@ -58,7 +58,7 @@ def members_of(text: str) -> list[tuple[str, str]]:
 
 
 def items_of(text: str) -> list[str]:
-    """Return each item of a JSON array as it is written.
+    """Return the text of each item of a JSON array.
 
     Example:
         >>> items_of("[1.0, [2]]")
@@ -81,7 +81,7 @@ def items_of(text: str) -> list[str]:
 
 
 def compact(text: str) -> str:
-    """Return JSON text without the space between its parts.
+    """Return JSON text without insignificant white space.
 
     Example:
         >>> compact('{"a b": 1.10, "c": [ true ]}')
@@ -91,7 +91,7 @@ def compact(text: str) -> str:
 
 
 def dumped(value: object) -> str:
-    """Return the JSON of a value; a `JsonText` in it is written as it is.
+    """Return the JSON of a value, in which each `JsonText` is embedded unchanged.
 
     Example:
         >>> dumped({"key": [JsonText('{"n": 1.10}'), 5], "value": None})

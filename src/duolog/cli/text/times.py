@@ -1,4 +1,4 @@
-"""Points in time as a person types them."""
+"""Parse times and durations given on the command line."""
 
 import re
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 TIME_MS_MAX: Final = 2**62
-"""As far as clients count."""
+"""Largest timestamp that Kafka clients accept."""
 
 _DATE_DIGITS: Final = 8
 _EPOCH_YEAR: Final = 1970
@@ -17,7 +17,7 @@ _ISO: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+
 
 
 def read_time(text: str, now_ms: int) -> int:
-    """Return milliseconds since 1970: from digits, from RFC 3339, or from an age like `10m`.
+    """Return milliseconds since 1970 from digits, RFC 3339, or an age such as `10m`.
 
     Example:
         >>> read_time("1385000000000", 0), read_time("2013-01-01T10:15:00Z", 0)
@@ -26,7 +26,7 @@ def read_time(text: str, now_ms: int) -> int:
         400000
 
     Raises:
-        click.BadParameter: it is none of these.
+        click.BadParameter: the text is none of these.
     """
     try:
         if _AGO.fullmatch(text):
@@ -39,16 +39,16 @@ def read_time(text: str, now_ms: int) -> int:
 
 
 def read_moment(text: str) -> int:
-    """Return milliseconds since 1970: from digits or from RFC 3339, in UTC if no zone is given.
+    """Return milliseconds since 1970 from digits or RFC 3339 (UTC if no zone is given).
 
-    Eight digits that are a date since 1970 are that date, as in ISO 8601, and not milliseconds of 1970.
+    Eight digits that form a date after 1969 are read as that date (ISO 8601), not as milliseconds.
 
     Example:
         >>> read_moment("20260101") == read_moment("2026-01-01"), read_moment("20261301")
         (True, 20261301)
 
     Raises:
-        ValueError: it is neither, or before 1970, or beyond what a record can bear.
+        ValueError: it is neither, or before 1970, or larger than any record timestamp.
     """
     if text.isdecimal() and not _is_date(text):
         return _in_range(int(text), text)
@@ -76,7 +76,7 @@ def _in_range(time_ms: int, text: str) -> int:
 
 
 def read_duration(text: str) -> int:
-    """Return milliseconds of `500ms`, `90s`, `10m`, `2h`, `7d`, or of ISO 8601's `P1DT2H`.
+    """Return the milliseconds of a duration such as `500ms`, `90s`, `10m`, `2h`, `7d`, or `P1DT2H` (ISO 8601).
 
     Example:
         >>> read_duration("10m"), read_duration("PT1H30M")

@@ -1,7 +1,7 @@
-"""Refuse words of a command line that are not UTF-8.
+"""Reject command-line arguments that are not UTF-8.
 
-Python passes such bytes on as lone surrogates. Kafka's clients and the JVM cannot encode them: the command would end
-with a traceback, or the process with a segmentation fault.
+Python decodes such bytes to lone surrogates, which Kafka clients and the JVM cannot encode: the command would fail with
+a traceback or a segmentation fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _OURS: Final = "DUOLOG_"
 
 
 def ensure_utf8(words: Sequence[str], variables: Mapping[str, str]) -> None:
-    r"""See that the words, and the variables that set options, are UTF-8.
+    r"""Ensure that the arguments, and the environment variables of options, are UTF-8.
 
     Example:
         >>> ensure_utf8(["topics", "describe", "caf\udce9"], {})
@@ -21,7 +21,7 @@ def ensure_utf8(words: Sequence[str], variables: Mapping[str, str]) -> None:
         click.exceptions.UsageError: argument 3 is not UTF-8: "caf\xe9"
 
     Raises:
-        click.UsageError: one is not; the error names it.
+        click.UsageError: one of them is not; the error names it.
     """
     named = [(f"argument {number}", word) for number, word in enumerate(words, 1)]
     named += [(f"variable {name}", value) for name, value in variables.items() if name.startswith(_OURS)]  # fmt: skip
