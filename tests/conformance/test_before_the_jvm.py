@@ -359,5 +359,5 @@ def test_a_run_beside_a_broker_says_how_to_use_that_one(
 
     assert isinstance(told.exception, BrokerUnavailable)
     assert "Address already in use" in told.exception.detail
-    assert told.exception.hint.endswith(f"-b uses it: -b {cluster.bootstrap_servers}.")
+    assert told.exception.hint.endswith(f"is already running, add -b {cluster.bootstrap_servers}.")
     assert topics_at_jvm_start == []

@@ -73,7 +73,10 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
         "shop-epochs",
     ]
     assert there_after_trying == (sorted([*INTERNAL, *others]), True)
-    assert (asked.returncode, "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr) == (2, True)
+    assert (
+        asked.returncode,
+        "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr,
+    ) == (2, True)
     shown = [row["name"] for row in json.loads(asked.stdout)]
     assert set(INTERNAL) < set(shown), "who is asked sees what would go"
     assert done.returncode == 0, done.stderr
@@ -205,7 +208,10 @@ def test_state_is_dumped_and_restored_and_one_that_runs_is_left_alone(
     assert 'unknown store "total"' in wrong.stderr
     assert "totals-store" in wrong.stderr
     assert "last commit" in tried.stderr
-    assert (asked.returncode, "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr) == (2, True)
+    assert (
+        asked.returncode,
+        "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr,
+    ) == (2, True)
     assert restored.returncode == 0, restored.stderr
     told = 'application "shop" restored its stores: 2 entries, '
     assert told in restored.stderr

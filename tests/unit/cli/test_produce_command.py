@@ -95,7 +95,7 @@ def test_a_line_may_come_in_many_pieces() -> None:
     [
         (["-i", "jsonl", "-k", "a"], "apply to -i text only"),
         (["-i", "jsonl", "-Z"], "apply to -i text only"),
-        (["-K", ":", "-k", "a"], "leave one out"),
+        (["-K", ":", "-k", "a"], "Use either -K"),
         (["-K", ""], "-K is empty"),
         (["-p", "-3"], "-p"),
         (["-H", "novalue"], "is not NAME=VALUE"),

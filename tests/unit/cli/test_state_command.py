@@ -212,7 +212,7 @@ def test_one_that_was_put_aside_before_and_a_restore_that_was_struck_are_told(
         struck = restore("--dry-run")
 
     assert "to spark.before-restore, replacing the existing one" in replaced.stderr
-    assert f"would put {shop}/spark aside" in asked.stderr, "before it asks"
+    assert f"would move {shop}/spark to" in asked.stderr, "before it asks"
     assert "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr
     assert f"would remove {shop}/spark, left by an unfinished restore" in struck.stderr
 
@@ -257,7 +257,7 @@ def test_only_one_way_says_where_to_begin(data: Path) -> None:
     done = run("reset", "shop", "--data", str(data), "--to-latest", "--by-duration", "2h")
 
     assert done.exit_code == 2
-    assert "Give one of" in done.stderr
+    assert "Use only one of" in done.stderr
 
 
 class FakeRows(dict[object, object]):

@@ -41,7 +41,7 @@ def test_a_topic_that_a_full_disk_keeps_is_told_with_how_to_free_space(
     told = capsys.readouterr().err
     assert status == 5
     assert 'could not delete topic "orders"' in told
-    assert "Free space there" in told
+    assert "Free space by" in told
     # What failed once to write is offline until then.
     assert "restart the broker, then delete the topic again" in told
     assert "topics/00000000-0000-0000-0000-000000000002" in told

@@ -71,9 +71,7 @@ def test_a_data_directory_behind_a_url_is_refused_where_it_cannot_be() -> None:
     assert str(application.checkpoint_dir) == "hdfs://host/data/checkpoints/t"
     for command in ("broker", "demo", "sql"):
         told = CliRunner().invoke(cli, [command, "--data", "hdfs://host/data"])
-        assert (
-            "is a URL; this command needs a local directory" in told.output
-        ), command
+        assert "is a URL; this command needs a local directory" in told.output, command
 
 
 def test_a_broker_that_comes_with_a_run_keeps_nothing_behind_a_url(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_a_broker_that_comes_with_a_run_keeps_nothing_behind_a_url(tmp_path: Pat
     told = CliRunner().invoke(cli, ["run", str(file), "--data", "hdfs://host/data"])
 
     assert told.exit_code == 2
-    assert "what a broker keeps stays on its own disk" in told.output
+    assert "can hold checkpoints, but not the log of a broker" in told.output
 
 
 def test_master_and_settings_of_spark_are_short_forms_of_set(tmp_path: Path) -> None:

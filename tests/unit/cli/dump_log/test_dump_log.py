@@ -164,7 +164,7 @@ def test_a_wrong_checksum_is_told_with_its_position_and_the_rest_is_read(directo
     ("change", "problem"),
     [
         (lambda data, at: data[: at + 30], "truncated in its header; ignoring the last 30 bytes"),
-        (lambda data, at: data[: at + 65], "cut off: it has 7"),
+        (lambda data, at: data[: at + 65], "record batch of 7"),
         (lambda data, at: data[:at] + b"\0" * 100, "has an unknown magic 0"),
         (
             lambda data, at: data[: at + 8] + b"\0\0\0\1" + data[at + 12 :],

@@ -7,7 +7,7 @@ from duolog.cli.kafka.clients import as_kafka_error
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        (KafkaError._MSG_TIMED_OUT, "its log says why (a full disk"),  # noqa: SLF001
+        (KafkaError._MSG_TIMED_OUT, "its log says why it cannot write (a full disk"),  # noqa: SLF001
         (KafkaError._TRANSPORT, "Check that a broker is running at b:1."),  # noqa: SLF001
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, ""),
     ],

@@ -133,8 +133,8 @@ SELECT * FROM ${{nothing}};
     ("size", "said"),
     [
         ("1 HOUR", "are accepted for 24 hours"),
-        ("1 MONTH", "is left out of it"),
-        ("1 DAY", "is left out of it"),
+        ("1 MONTH", "records that arrive after the end of a window are dropped"),
+        ("1 DAY", "records that arrive after the end of a window are dropped"),
     ],
 )
 def test_what_becomes_of_late_records_is_said(size: str, said: str) -> None:

@@ -127,7 +127,7 @@ def test_a_script_that_runs_itself_is_refused(
 
     assert shell.obey([f"RUN SCRIPT '{script}';"]) == 2
 
-    assert "run by scripts that it runs itself" in capsys.readouterr().err
+    assert "runs itself, directly or through other scripts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["clear", "\\clear", "CLEAR;"])

@@ -53,7 +53,7 @@ def test_changed_state_is_refused_with_whole_commands() -> None:
     assert offered(TopologyChanged("x"), "--data", "./d", "--watch") == (
         "To see what an upgrade keeps: `duolog run app.py --data d --explain-upgrade`. "
         "To keep the state: `duolog run app.py --data d --upgrade keep`. "
-        "To start from scratch:  `duolog run app.py --data d --watch --fresh`."
+        "To start from scratch: `duolog run app.py --data d --watch --fresh`."
     )
 
 
@@ -66,7 +66,7 @@ def test_options_that_the_command_does_not_get_are_repeated_with_their_values() 
 def test_on_another_cluster_the_state_is_reset_by_hand() -> None:
     hint = offered(TopologyChanged("x"), "-b", "h:1", "--data", "d")
 
-    assert hint.endswith("To start from scratch:  `duolog state reset totals --data d -b h:1`.")
+    assert hint.endswith("To start from scratch: `duolog state reset totals --data d -b h:1`.")
 
 
 def test_an_upgrade_that_cannot_keep_all_names_the_others() -> None:

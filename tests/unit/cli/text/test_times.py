@@ -23,7 +23,7 @@ def test_a_time_is_ms_or_a_date_or_an_age(text: str, time_ms: int) -> None:
 
 
 def test_other_text_is_refused_with_the_forms_that_are_known() -> None:
-    with pytest.raises(click.BadParameter, match="an age like 10m"):
+    with pytest.raises(click.BadParameter, match="an age such as 10m"):
         read_time("yesterday", now_ms=0)
 
 
