@@ -71,9 +71,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 @click.option("-e", "--until-end", is_flag=True, help="Stop at the current end of the topic.")
 @form_options(schema=True)
 @click.option("-f", "--format", "pattern", help=r"kcat output format, such as '%k=%v\n'.")
-@click.option(
-    "-q", "--quiet", is_flag=True, help="Do not report groups, offsets and the end of the topic."
-)
+@click.option("-q", "--quiet", is_flag=True, help="Print no status messages.")
 @output.output_option
 @cluster_options
 def consume(
@@ -94,8 +92,7 @@ def consume(
     """Read records from a topic and write each to standard output.
 
     Runs until Ctrl-C unless --max or --until-end is given. `-o json` and `-o jsonl` both write one
-    object per line, because a topic has no end. With --group, the offsets of written records are
-    committed.
+    object per line. With --group, commits the offsets of the written records.
 
     \b
     Examples:
@@ -119,9 +116,7 @@ def consume(
     if group == "":
         raise click.BadParameter("-g is empty; a group needs a name")
     if group and (start or partitions):
-        raise click.UsageError(
-            "A group determines offsets and partitions. Leave out --offset and --partition."
-        )
+        raise click.UsageError("Leave out --offset and --partition with --group.")
     if pattern is not None and form != "table":
         raise click.UsageError("Use either -f or -o.")
     layout = None if pattern is None else _read_format(pattern)

@@ -44,7 +44,7 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     "texts",
     multiple=True,
     metavar="STATEMENTS",
-    help="Run these statements and exit.",
+    help="Run these and exit.",
 )
 @click.option(
     "-f",
@@ -109,8 +109,7 @@ def sql(
 ) -> int:
     """Run ksqlDB SQL statements over the topics of a broker.
 
-    Without -e and -f, statements are read from the terminal or a pipe. A pipe stops at the first
-    statement that fails.
+    Reads statements from the terminal, or from a pipe up to the first that fails, unless -e or -f is given.
 
     \b
     Examples:
