@@ -59,7 +59,8 @@ TERMINATED: Final = 143
 class Terminated(SystemExit):
     """SIGTERM arrived; like KeyboardInterrupt, not caught by `except Exception`.
 
-    A SystemExit also stops an event loop. If a callback raises another BaseException, the loop logs it and continues.
+    A SystemExit also stops an event loop. If a callback raises another BaseException, the loop logs
+    it and continues.
     """
 
     def __init__(self) -> None:

@@ -16,8 +16,8 @@ from duolog.core.errors import DuologError
 def end_in_order_on_signals() -> None:
     """Make SIGTERM raise `Terminated` and Ctrl-C raise KeyboardInterrupt in the main thread.
 
-    Call this again after starting Spark: PySpark installs a handler that cancels all jobs, whatever the main thread is
-    doing.
+    Call this again after starting Spark: PySpark installs a handler that cancels all jobs, whatever
+    the main thread is doing.
     """
     signal.signal(signal.SIGTERM, _raise_terminated)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -27,10 +27,10 @@ def end_in_order_on_signals() -> None:
 def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.Event]:
     """Within this context, make the first Ctrl-C or SIGTERM set the yielded event instead of raising.
 
-    For work that must not be interrupted in the middle of a call. After the block, the signal ends the command as with
-    `end_in_order_on_signals`. A second signal calls `hurry` from another thread, to make the work finish soon. A third
-    signal, or the second one without `hurry`, ends the command at once. Errors raised after the first signal are
-    attributed to it and not reported.
+    For work that must not be interrupted in the middle of a call. After the block, the signal ends
+    the command as with `end_in_order_on_signals`. A second signal calls `hurry` from another
+    thread, to make the work finish soon. A third signal, or the second one without `hurry`, ends
+    the command at once. Errors raised after the first signal are attributed to it and not reported.
     """
     told = threading.Event()
     # A handler may interrupt the main thread while it holds any lock; SimpleQueue.put needs none.

@@ -1,4 +1,4 @@
-"""What every package may use: errors, ids, units, settings, the clock.
+"""Foundations for all packages: errors, ids, units, settings and the clock.
 
-Imports nothing of Duolog's. Start with `errors`: it draws the tree of what can go wrong.
+Imports no other package of Duolog. Start with `errors`, which shows the error tree.
 """

@@ -1,8 +1,9 @@
-"""Where brokers are: `bootstrap.servers`, as every client of Kafka's takes it.
+"""Parse broker addresses and normalize `bootstrap.servers` for all Kafka clients.
 
     kafka, [::1]:9093   ->   kafka:9092,[::1]:9093
 
-librdkafka adds the port that is missing, and the clients in Java refuse it: so all are given the whole address.
+librdkafka adds a missing port, but the Java clients reject the address. Therefore clients always
+get complete addresses.
 """
 
 import ipaddress
@@ -19,14 +20,14 @@ _ADDRESS: Final = re.compile(
 
 
 def whole_servers(given: str) -> str:
-    """Return servers with the port of each, parted by commas.
+    """Return a comma-separated list of servers, each with its port.
 
     Example:
         >>> whole_servers("kafka, [::1]:9093")
         'kafka:9092,[::1]:9093'
 
     Raises:
-        ConfigError: there is none, or one is no address.
+        ConfigError: the list is empty, or an address is invalid.
     """
     servers = [server.strip() for server in given.split(",") if server.strip()]
     if not servers:
@@ -37,14 +38,14 @@ def whole_servers(given: str) -> str:
 
 
 def split_address(server: str) -> tuple[str, int]:
-    """Return host and port of `[PROTOCOL://]HOST[:PORT]`.
+    """Return the host and port of `[PROTOCOL://]HOST[:PORT]`.
 
     Example:
         >>> split_address("PLAINTEXT://kafka:9093"), split_address("[::1]:9092")
         (('kafka', 9093), ('::1', 9092))
 
     Raises:
-        ConfigError: it is no such address.
+        ConfigError: the address is invalid.
     """
     _, host, port = _parts(server)
     return host.strip("[]"), port

@@ -10,10 +10,10 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with(parent: int) -> None:
-    """Let the kernel kill this process when the process `parent` ends; Linux only.
+    """Make the kernel kill this process when the process `parent` exits; Linux only.
 
     Raises:
-        SystemExit: the parent has ended already.
+        SystemExit: the parent has already exited.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

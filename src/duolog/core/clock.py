@@ -1,7 +1,7 @@
-"""The clock behind an interface, so that a test can hold time still.
+"""An interface for the clock, so that tests can control time.
 
-`now_ms` is what stands in records; it may jump. `monotonic` measures durations and deadlines;
-it never goes back.
+`now_ms` is the wall-clock time stored in records; it may jump. `monotonic` measures durations and
+deadlines and never decreases.
 """
 
 import time
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the time is, and how much of it has passed."""
+    """A source of wall-clock time and of monotonic time."""
 
     def now_ms(self) -> int:
         """Return the wall-clock time in milliseconds since 1970-01-01 UTC."""
@@ -21,7 +21,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of the machine."""
+    """The system clock."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -2,26 +2,26 @@
 
     DuologError(message, detail, hint)
     ├─ KafkaError            code, retriable   the broker replies with the code
-    ├─ LogError              what the log on disk refused, or found broken
-    ├─ StatementError        a topology or a statement that cannot be built
-    ├─ RegistryError         a schema that the registry refuses
-    ├─ SerdeError            bytes that a format cannot read, or a value that it cannot write
-    ├─ QueryError            query_id          a running query that failed
-    ├─ EncodingError         a file of a user's that is not UTF-8
-    └─ ConfigError           name, value       a setting that is unknown or out of range
+    ├─ LogError              the log on disk rejected an operation or is damaged
+    ├─ StatementError        an invalid topology, expression or statement
+    ├─ RegistryError         a schema rejected by the registry
+    ├─ SerdeError            bytes that cannot be deserialized, or a value that cannot be serialized
+    ├─ QueryError            query_id          a query that cannot start or has failed
+    ├─ EncodingError         a user's file that is not UTF-8
+    └─ ConfigError           name, value       an unknown setting, or a value out of range
 
-An operating error is something that a user can meet and act on. A broken invariant is an
-`assert` and is not in this tree.
+An operating error is one that a user can encounter and resolve. A broken invariant is an `assert`
+and not part of this tree.
 
-Wording: `message` is one line, lower case, no full stop, and names the object and its kind
-(`topic "orders"`); `detail` gives facts; `hint` says what to do.
+Wording: `message` is one line, lower case, without a full stop, and names the object and its kind
+(`topic "orders"`). `detail` states facts. `hint` is an instruction.
 """
 
 from duolog.core.places import calling_place
 
 
 class DuologError(Exception):
-    """An operating error: what happened, to which object, and what to do about it."""
+    """An operating error, with a message, details and a hint for the user."""
 
     def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class DuologError(Exception):
         return self.render()
 
     def render(self) -> str:
-        """Return the error as lines for a person.
+        """Return the error as lines of text.
 
         Example:
             >>> print(ConfigError("unknown setting", name="a", hint="Use b.").render())
@@ -48,7 +48,7 @@ class DuologError(Exception):
         return "\n".join(lines)
 
     def one_line(self) -> str:
-        """Return the error as sentences in one line, for what is told as a line: each fact once.
+        """Return the error as sentences on one line, without repeating a fact.
 
         Example:
             >>> ConfigError("unknown setting", name="a", detail="There is b.", hint="Use b.").one_line()
@@ -64,7 +64,7 @@ class DuologError(Exception):
 
 
 class KafkaError(DuologError):
-    """An error that a Kafka client is told by its number.
+    """An error that is reported to Kafka clients by its number.
 
     Source: Kafka `org.apache.kafka.common.protocol.Errors`.
     """
@@ -78,14 +78,14 @@ class KafkaError(DuologError):
 
 
 class LogError(DuologError):
-    """The log on disk refused something, or was found broken."""
+    """The log on disk rejected an operation or is damaged."""
 
 
 class StatementError(DuologError):
-    """A topology, an expression or a statement that cannot be built.
+    """An invalid topology, expression or statement.
 
-    `place` is where the user wrote it, `topology.py:12`; empty where that is not known. It is found
-    from the line that called the DSL, unless it is given.
+    `place` is the position in the user's code (`topology.py:12`), or empty if it is unknown. By
+    default it is the line that called the DSL.
     """
 
     def __init__(self, message: str, *, detail: str = "", hint: str = "", place: str = "") -> None:
@@ -98,19 +98,19 @@ class StatementError(DuologError):
 
 
 class RegistryError(DuologError):
-    """A schema that the registry refuses."""
+    """A schema rejected by the registry."""
 
 
 class SerdeError(DuologError):
-    """Bytes that a format cannot read, or a value that it cannot write."""
+    """Bytes that cannot be deserialized, or a value that cannot be serialized."""
 
 
 class EncodingError(DuologError):
-    """A text of a user's that is not UTF-8."""
+    """A user's text that is not UTF-8."""
 
 
 class QueryError(DuologError):
-    """A query that cannot start, or that failed while it ran."""
+    """A query that cannot start or has failed."""
 
     def __init__(
         self, message: str, *, query_id: str = "", detail: str = "", hint: str = ""
@@ -120,7 +120,7 @@ class QueryError(DuologError):
 
 
 class ConfigError(DuologError):
-    """A setting that is unknown, or a value that it does not allow."""
+    """An unknown setting, or a value that is not allowed."""
 
     def __init__(
         self,

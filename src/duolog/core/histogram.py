@@ -1,4 +1,4 @@
-"""A count of observations in fixed steps: bounded, and cheap to add to."""
+"""A histogram with fixed buckets: bounded in size, and cheap to update."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ TIMES_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.
 
 
 class Histogram:
-    """How often a value was at most each of `steps`; one more place is for what is above all."""
+    """Counts values per bucket; `steps` are upper bounds, and a last bucket holds all larger values."""
 
     __slots__ = ("counts", "steps", "sum")
 
@@ -23,7 +23,7 @@ class Histogram:
         return sum(self.counts)
 
     def observe(self, value: float, times: int = 1) -> None:
-        """Add a value that was seen so many times.
+        """Count a value that was observed `times` times.
 
         Example:
             >>> histogram = Histogram((1, 10))

@@ -1,14 +1,14 @@
-"""Names of things that several packages point at."""
+"""Identifiers used by several packages."""
 
 from typing import NamedTuple, NewType
 from uuid import UUID
 
 TopicId = NewType("TopicId", UUID)
-"""Identifies one incarnation of a topic: a topic made anew under an old name gets another id."""
+"""Identifies one incarnation of a topic; a topic recreated under the same name gets a new id."""
 
 
 class TopicPartition(NamedTuple):
-    """One partition of a topic, by the topic's name."""
+    """A partition of a topic, identified by the topic's name."""
 
     topic: str
     partition: int

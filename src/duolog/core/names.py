@@ -1,4 +1,4 @@
-"""Names that Kafka and the disk take: of topics and of applications.
+"""Validate names of topics and applications, which also become file names.
 
 Source: Kafka `org.apache.kafka.common.internals.Topic`.
 """
@@ -14,7 +14,7 @@ _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 
 def wrong_topic_name(name: str) -> str:
-    """Return what is wrong with the name of a topic, above all with what could be a path; empty if nothing is.
+    """Return the problem with a topic name, such as one that could be a path; empty if it is valid.
 
     Example:
         >>> wrong_topic_name(".."), wrong_topic_name("orders")
@@ -32,12 +32,12 @@ def wrong_topic_name(name: str) -> str:
 
 
 def metric_name(name: str) -> str:
-    """Return what Kafka makes of a topic's name in its metrics, where two topics must not be alike."""
+    """Return the form of a topic name in Kafka's metrics, which must be unique among topics."""
     return name.replace(".", "_")
 
 
 def ensure_application_id(name: str) -> None:
-    """Raise a ConfigError if a name cannot name an application: its checkpoint is a directory of that name."""
+    """Raise a ConfigError if a name is not a valid application id, which names the checkpoint directory."""
     if not _APPLICATION_ID.fullmatch(name):
         raise ConfigError(
             f'"{name}" cannot name an application',

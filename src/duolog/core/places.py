@@ -1,4 +1,4 @@
-"""Where in a user's own file something was written: `topology.py:12`."""
+"""Find the position in the user's code that called the DSL, such as `topology.py:12`."""
 
 import inspect
 from contextlib import suppress
@@ -8,13 +8,13 @@ from typing import Final
 
 _OURS: Final = "duolog"
 _FRONT_END: Final = "duolog.dsl"
-"""The package whose functions a user's lines call to write a topology."""
+"""The package whose functions users call to define a topology."""
 
 
 def calling_place() -> str:
-    """Return file and line of the user's code that called the DSL; empty if none did.
+    """Return the file and line of the user's code that called the DSL; empty if there is none.
 
-    A file below the working directory is named from there.
+    The path of a file in the working directory is relative to it.
     """
     frame = inspect.currentframe()
     while frame is not None and frame.f_back is not None:
@@ -30,7 +30,7 @@ def _in(frame: FrameType, package: str) -> bool:
 
 
 def _short(filename: str) -> str:
-    # ValueError: the file lies elsewhere. OSError: the working directory is gone.
+    # ValueError: the file is elsewhere. OSError: the working directory was deleted.
     with suppress(ValueError, OSError):
         return str(Path(filename).relative_to(Path.cwd()))
     return filename

@@ -1,7 +1,7 @@
-"""Keep control characters of other people's text away from a terminal, which would obey them.
+"""Escape control characters in untrusted text before it is written to a terminal.
 
-A key of eight bytes, a value, or the name of a group may hold any character: an escape sequence in it could clear the
-screen, rename the window or type for the user. Files and pipes get what is there.
+A key, a value or a group name may contain any character. An escape sequence in it could clear the
+screen, rename the window or insert input. Text written to files and pipes is not changed.
 """
 
 import re
@@ -9,12 +9,12 @@ import sys
 from typing import BinaryIO, Final, TextIO
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but tab and line feed; from 0x80 on those that a terminal in 8 bits takes for an escape."""
+"""All control characters except tab and line feed, including those from 0x80 that 8-bit terminals interpret."""
 _IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
-    r"""Return text with its control characters as escapes; tab and line feed stay.
+    r"""Return text with control characters escaped, except for tab and line feed.
 
     Example:
         >>> printable("a\tb\x1b[2J\x9b1m")
@@ -24,13 +24,13 @@ def printable(text: str) -> str:
 
 
 def for_stream(text: str, stream: TextIO | None = None) -> str:
-    """Return text as it may be written to a stream, by default standard output."""
+    """Return text that is safe to write to a stream, by default standard output."""
     stream = sys.stdout if stream is None else stream
     return printable(text) if stream.isatty() else text
 
 
 def bytes_for(data: bytes, out: BinaryIO) -> bytes:
-    r"""Return bytes as they may be written: for a terminal, those that are not text are escapes.
+    r"""Return bytes that are safe to write; for a terminal, non-printable ones are escaped.
 
     Example:
         >>> import io
@@ -41,7 +41,7 @@ def bytes_for(data: bytes, out: BinaryIO) -> bytes:
 
 
 def json_safe(text: str) -> str:
-    r"""Return JSON text with the control characters that JSON allows unescaped as escapes.
+    r"""Return JSON text in which the control characters that JSON permits are escaped, too.
 
     Example:
         >>> print(json_safe('"\x9b"'))

@@ -1,6 +1,6 @@
-"""Settings as rows: a name, a kind, a default, a check and a sentence of documentation.
+"""Declare settings as rows with a name, type, default, check and documentation.
 
-From the rows come validation, the error that names the nearest setting, and the reference page.
+Validation, suggestions for misspelled names, and the reference page are derived from the rows.
 
 Source: Kafka `org.apache.kafka.common.config.ConfigDef`.
 """
@@ -15,13 +15,13 @@ from duolog.core.errors import ConfigError
 
 Value = bool | int | float | str | tuple[str, ...]
 Check = Callable[[Value], str | None]
-"""Says what is wrong with a value (`"must be at least 1"`), or returns None."""
+"""Returns the problem with a value (`"must be at least 1"`), or None."""
 
 _TRUE_FALSE: Final = {"true": True, "false": False}
 
 
 class Kind(Enum):
-    """How the text of a setting is read."""
+    """Type of a setting's value."""
 
     BOOLEAN = "boolean"
     INT = "int"
@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 class Importance(Enum):
-    """How likely a user is to need the setting."""
+    """How likely users are to need the setting."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -45,12 +45,12 @@ class Importance(Enum):
 _INTEGER_BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 NO_EFFECT: Final = "Kept, no effect: "
-"""How the documentation of a setting begins that is taken and told, and means nothing here."""
+"""Prefix in the documentation of settings that are accepted and returned but have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting, under the name that Kafka or ksqlDB gives it where they have one."""
+    """A setting, named as in Kafka or ksqlDB if they have it."""
 
     name: str
     default: Value
@@ -61,14 +61,14 @@ class Setting:
 
     @property
     def inert(self) -> bool:
-        """Whether it is taken and told, and means nothing here."""
+        """Whether the setting is accepted and returned but has no effect."""
         return self.doc.startswith(NO_EFFECT)
 
     def parse(self, text: str) -> Value:
-        """Read `text` as a value of this setting.
+        """Parse `text` as a value of this setting.
 
         Raises:
-            ConfigError: the text is not of the setting's kind, or the check refuses the value.
+            ConfigError: the text has the wrong type, or the check rejects the value.
         """
         value = self._read(text.strip())
         problem = self.check(value) if self.check else None
@@ -79,7 +79,7 @@ class Setting:
         return value
 
     def render(self, value: Value) -> str:
-        """Return `value` as the text that `parse` reads back."""
+        """Return the text from which `parse` produces `value`."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, tuple):
@@ -118,7 +118,7 @@ def _integer(text: str, bits: int) -> int:
 
 
 class Settings:
-    """A set of rows that belong together: the settings of a broker, of a topic, of a query."""
+    """A group of settings, such as those of a broker, a topic or a query."""
 
     def __init__(self, rows: tuple[Setting, ...], *, subject: str = "setting") -> None:
         self._rows = {row.name: row for row in rows}
@@ -132,10 +132,10 @@ class Settings:
         return name in self._rows
 
     def row(self, name: str) -> Setting:
-        """Return the row called `name`.
+        """Return the setting called `name`.
 
         Raises:
-            ConfigError: there is none; the hint names the nearest.
+            ConfigError: it does not exist; the hint suggests the most similar name.
         """
         try:
             return self._rows[name]
@@ -148,7 +148,7 @@ class Settings:
             ) from None
 
     def parse(self, given: Mapping[str, str]) -> dict[str, Value]:
-        """Return a value for each row: the given one, or the default.
+        """Return the value of each setting: the given one, or the default.
 
         Raises:
             ConfigError: a name is unknown, or a value is not allowed.
@@ -160,7 +160,7 @@ class Settings:
 
 
 def at_least(low: float) -> Check:
-    """Return a check for numbers that are not below `low`."""
+    """Return a check for numbers of at least `low`."""
 
     def check(value: Value) -> str | None:
         assert isinstance(value, int | float)
@@ -170,7 +170,7 @@ def at_least(low: float) -> Check:
 
 
 def between(low: float, high: float) -> Check:
-    """Return a check for numbers from `low` to `high`, both allowed."""
+    """Return a check for numbers from `low` to `high`, inclusive."""
 
     def check(value: Value) -> str | None:
         assert isinstance(value, int | float)
@@ -180,7 +180,7 @@ def between(low: float, high: float) -> Check:
 
 
 def one_of(*allowed: str) -> Check:
-    """Return a check for texts, or lists of texts, out of `allowed`."""
+    """Return a check for strings, or lists of strings, from `allowed`."""
 
     def check(value: Value) -> str | None:
         items = value if isinstance(value, tuple) else (value,)

@@ -1,7 +1,7 @@
-"""Text that users wrote: files and lines in UTF-8, with or without a byte order mark.
+"""Read files and lines written by users, in UTF-8 with or without a byte order mark.
 
-Editors of Windows put a byte order mark first, which is not part of the text. Any other encoding is refused: read as
-if it were UTF-8, it would be wrong without an error.
+Windows editors may write a byte order mark, which is removed. Other encodings are rejected, because
+decoding them as UTF-8 could produce wrong text without an error.
 """
 
 import codecs
@@ -16,22 +16,22 @@ _SHOWN_MAX: Final = 60
 
 
 def read_text_file(path: Path) -> str:
-    r"""Return the text of a file; line ends are `\n`.
+    r"""Return the text of a file, with `\n` as line ending.
 
     Raises:
-        EncodingError: it is not UTF-8; the error names file and line.
-        OSError: it cannot be read.
+        EncodingError: the file is not UTF-8; the error names file and line.
+        OSError: the file cannot be read.
     """
     return decode_text(path.read_bytes(), str(path))
 
 
 def decode_text(data: bytes, name: str) -> str:
-    """Return the text of `data`, which comes from the file `name`; raises as `read_text_file`."""
+    """Decode `data` read from the file `name`; raises as `read_text_file`."""
     return "".join(decode_lines(data.splitlines(keepends=True), name))
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    r"""Yield lines as text that ends in `\n`; the first loses its byte order mark.
+    r"""Yield decoded lines with `\n` as line ending, without a byte order mark.
 
     Example:
         >>> list(decode_lines([b"\xef\xbb\xbfa\r\n", b"b"], "a.sql"))
@@ -46,7 +46,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
                 raise EncodingError(
                     f'file "{name}" is UTF-16, not UTF-8', hint=f"Save {name} as UTF-8."
                 )
-            line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - the same line
+            line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - still the same line
         try:
             text = line.decode()
         except UnicodeDecodeError as error:

@@ -1,12 +1,13 @@
-"""Types of columns, and the text in which people write them.
+"""Column types and their syntax.
 
     carrier STRING, dep_delay BIGINT, fare DECIMAL(10, 2), stops ARRAY<STRUCT<faa STRING>>
 
-The names are ksqlDB's. A column name is a word, or anything between backquotes. Types compare by
-value. `NULL` is the type of the literal null alone: it fits everywhere, and no column has it.
+The type names are ksqlDB's. A column name is a word, or any text between backquotes. Types compare
+by value. `NULL` is the type of the literal null only: it is compatible with every type, and no
+column has it.
 
-Values in Python (reference evaluator, serdes): bool, int, int, float, str, bytes, date,
-datetime (aware, UTC), Decimal, list, dict, and a dict by field name for STRUCT.
+Python values of the types (reference implementation, serdes): bool, int, int, float, str, bytes,
+date, datetime (aware, UTC), Decimal, list, dict, and for STRUCT a dict by field name.
 """
 
 import re
@@ -24,7 +25,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type without parameters, and the base of those that have some."""
+    """A type without parameters, and the base class of parameterized types."""
 
     name: str
 
@@ -34,7 +35,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Decimal(Type):
-    """A decimal number of up to 38 digits, `scale` of them behind the point."""
+    """A decimal number of up to 38 digits, `scale` of them after the decimal point."""
 
     precision: int
     scale: int
@@ -55,7 +56,7 @@ class Decimal(Type):
 
 @dataclass(frozen=True, slots=True)
 class Array(Type):
-    """A list of values of one type."""
+    """An array with elements of one type."""
 
     element: Type
 
@@ -69,7 +70,7 @@ class Array(Type):
 
 @dataclass(frozen=True, slots=True)
 class Map(Type):
-    """Values of one type by keys of another."""
+    """A map from keys of one type to values of another."""
 
     key: Type
     value: Type
@@ -84,7 +85,7 @@ class Map(Type):
 
 
 class Column(NamedTuple):
-    """A named, typed place in a record: of its key, its value, or of a STRUCT in one."""
+    """A named and typed column of a key or value, or a field of a STRUCT."""
 
     name: str
     type: Type
@@ -95,7 +96,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Struct(Type):
-    """Named fields of their own types."""
+    """A structure of named and typed fields."""
 
     fields: tuple[Column, ...]
 
@@ -115,7 +116,7 @@ STRING: Final = Type("STRING")
 BYTES: Final = Type("BYTES")
 DATE: Final = Type("DATE")
 TIME: Final = Type("TIME")
-"""A time of day in milliseconds; SQL has it, the DSL does not."""
+"""A time of day in milliseconds; supported in SQL but not in the DSL."""
 TIMESTAMP: Final = Type("TIMESTAMP")
 NULL: Final = Type("NULL")
 
@@ -132,7 +133,7 @@ def numeric(of: Type) -> bool:
 
 
 def parts_of(of: Type) -> Iterator[Type]:
-    """Yield the type and all that are inside, itself first."""
+    """Yield the type itself, then all nested types."""
     yield of
     match of:
         case Map(key=key, value=value):
@@ -148,12 +149,12 @@ def parts_of(of: Type) -> Iterator[Type]:
 
 
 def map_in(of: Type) -> bool:
-    """Tell if a type is a MAP, or has one inside."""
+    """Return whether a type is or contains a MAP."""
     return any(isinstance(part, Map) for part in parts_of(of))
 
 
 def quote(name: str) -> str:
-    """Return a column name as it is written: a word as it is, anything else in backquotes."""
+    """Return a column name in declaration syntax: in backquotes unless it is a word."""
     return name if _WORD.match(name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -162,10 +163,10 @@ def render_columns(columns: tuple[Column, ...]) -> str:
 
 
 def parse_type(text: str) -> Type:
-    """Return the type that `text` names.
+    """Parse a type.
 
     Raises:
-        StatementError: there is no such type.
+        StatementError: the type is unknown or malformed.
 
     Example:
         >>> print(parse_type("map<string, array<decimal(10, 2)>>"))
@@ -178,10 +179,10 @@ def parse_type(text: str) -> Type:
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:
-    """Return the columns that `text` declares: names and types, between commas.
+    """Parse a comma-separated list of column declarations.
 
     Raises:
-        StatementError: the text is no list of columns, or a name stands twice in it.
+        StatementError: the text is malformed, or declares a name twice.
 
     Example:
         >>> print(*parse_columns("carrier STRING, `Delay (min)` bigint"), sep=" | ")
@@ -196,7 +197,7 @@ def parse_columns(text: str) -> tuple[Column, ...]:
 
 
 def ensure_distinct(names: list[str]) -> None:
-    """Raise a StatementError if a column name stands twice in `names`."""
+    """Raise a StatementError if `names` contains a duplicate."""
     for name in names:
         if names.count(name) > 1:
             raise StatementError(
@@ -207,7 +208,7 @@ def ensure_distinct(names: list[str]) -> None:
 
 
 class _Tokens:
-    """Words, quoted names and signs of a type's text, one ahead."""
+    """Tokenizer for types with one token of lookahead: words, quoted names and signs."""
 
     _PATTERN = re.compile(r"\s*(`(?:[^`]|``)*`|\w+|\S)")
 
@@ -332,4 +333,4 @@ _ELSEWHERE: Final = {
     "LIST": "ARRAY",
     "DICT": "MAP",
 }
-"""Names of types in Python, pandas, Polars and other databases, without their number of bits: `int64`, `text`."""
+"""Type names of Python, pandas, Polars and other databases, without bit widths (`int64`, `text`)."""

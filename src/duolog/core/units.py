@@ -1,4 +1,4 @@
-"""Names for sizes in bytes and for durations in milliseconds."""
+"""Constants for sizes in bytes and durations in milliseconds."""
 
 from typing import Final
 

@@ -1,19 +1,19 @@
-"""Keys that end with the bounds of a window, and how they are written."""
+"""Encoding of keys that end with window bounds."""
 
 from dataclasses import dataclass
 from typing import Final
 
 BOUND_BYTES: Final = 8
 NO_END: Final = 2**63 - 1
-"""The end of a window that has none: the last timestamp that there is."""
+"""End of an unlimited window: the largest timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedKey:
-    """What bytes do not say of a window: its size where all have one, else None.
+    """The window size of a key's encoding, if all windows have the same size, else None.
 
-    Behind the columns of the key stands the start of a window, or the end and the start where windows
-    differ in size (sessions, months), in eight bytes each, big-endian.
+    The key columns are followed by the start of the window, or by its end and start if sizes differ
+    (sessions, months), as eight bytes each, big-endian.
 
     Source: Kafka Streams `WindowKeySchema`, `SessionKeySchema`.
     """

@@ -1,7 +1,7 @@
-"""Kafka's wire protocol: bytes to messages and back, without a socket.
+"""Kafka's wire protocol: decode requests and encode responses, without I/O.
 
-`frames` and `headers` cut and read what every request has. Produce, Fetch, ApiVersions and
-Metadata are read and written by hand, because they are hot or needed at start; all other APIs
-go through `messages`, the bridge to kio, which loads the schema of an API version at its first
-use. Imports `record` and `core` only; does no I/O. Start reading at `headers`.
+`frames` and `headers` handle the parts common to all requests. Produce, Fetch, ApiVersions and
+Metadata have hand-written codecs, because they are hot or needed at startup. All other APIs use
+`messages`, a bridge to the library kio that loads the schema of an API version at its first use.
+Imports only `record` and `core`. Start with `headers`.
 """

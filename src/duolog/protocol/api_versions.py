@@ -1,13 +1,15 @@
-"""ApiVersions, API key 18, versions 0-4: answered by constant bytes, written by hand.
+"""ApiVersions, API key 18, versions 0-4: hand-written encoder.
 
     v0  error i16 · [key, min, max]      v1  + throttle_ms
     v3  flexible; tagged fields: 0 supported features, 1 epoch and 2 levels of finalized ones
 
-A client that asks in a version we lack is answered in version 0 with UNSUPPORTED_VERSION and
-the range of ApiVersions itself; it then asks again (KIP-511). A supported feature whose minimum
-is 0 is left out before version 4, because older clients take the 0 for an error (KAFKA-17011).
+The response to an unsupported version has version 0, the error UNSUPPORTED_VERSION and the
+supported range of ApiVersions itself, so that the client can retry (KIP-511). A supported feature
+with minimum 0 is omitted before version 4, because older clients treat the 0 as an error
+(KAFKA-17011).
 
-Source: Kafka `ApiVersionsResponse.json`; the bytes of the error from Apache Kafka 4.1.
+Source: Kafka `ApiVersionsResponse.json`; the bytes of the error response are those of Apache Kafka
+4.1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +35,7 @@ _KEY: Final = 18
 
 _FIRST_ZERO_MINIMUM: Final = 4
 _EPOCH: Final = 0
-"""Features never change while a broker runs, and clients take any epoch from 0 on."""
+"""Features never change while a broker runs, and clients accept any epoch from 0."""
 _LEVELS: Final = Struct(">hh")
 _SUPPORTED: Final = 0
 _FINALIZED_EPOCH: Final = 1
@@ -41,7 +43,7 @@ _FINALIZED: Final = 2
 
 
 class Feature(NamedTuple):
-    """A feature of the whole cluster: from 0 to `level`, and finalized at `level`."""
+    """A cluster feature, supported from 0 to `level` and finalized at `level`."""
 
     name: str
     level: int
@@ -54,7 +56,7 @@ def write_api_versions(
     *,
     error_code: int = 0,
 ) -> bytes:
-    """Return the body of the answer for `(key, versions)` pairs."""
+    """Return the body of the response for `(key, versions)` pairs."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     rows = [_RANGE.pack(key, served[0], served[-1]) + tags for key, served in apis]
@@ -67,7 +69,7 @@ def write_api_versions(
 
 
 def _write_features(version: int, features: Sequence[Feature]) -> bytes:
-    """Return the tagged fields; those whose value is the default are not written."""
+    """Return the tagged fields, without those that have the default value."""
     finalized = [(name, level, level) for name, level in features]
     supported = [(name, 0, level) for name, level in features]
     fields = []
@@ -90,5 +92,5 @@ def _write_levels(rows: list[tuple[str, int, int]]) -> bytes:
 
 
 def write_unsupported_version() -> bytes:
-    """Return the body for a client that asked in a version that is not served."""
+    """Return the body of the response to an unsupported version."""
     return write_api_versions(0, [(_KEY, VERSIONS)], error_code=ErrorCode.UNSUPPORTED_VERSION)

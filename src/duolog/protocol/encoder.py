@@ -1,8 +1,8 @@
-"""Writes answers from plain mappings, by the schema that kio's classes carry.
+"""Encode responses given as plain mappings, using the schemas in kio's classes.
 
-An encoder is compiled once for each message class: for each field a function from the value to
-bytes. It is several times faster than kio's writer, builds no entities, and lets one handler
-serve all versions: names that a version lacks are not looked at.
+An encoder is compiled once per message class, with a function from value to bytes for each field.
+It is several times faster than kio's writer and needs no entity objects. One handler can serve all
+versions, because fields that a version lacks are ignored.
 
 Source: Kafka `generator/`; kio's `dataclasses.Field.metadata` (`kafka_type`, `tag`).
 """
@@ -35,7 +35,7 @@ _INT64: Final = Struct(">q").pack
 
 
 def encoder(type_: Any) -> Encode:
-    """Return the function that writes a mapping as a message of kio's class `type_`."""
+    """Return the function that encodes a mapping as a message of kio's class `type_`."""
     found = _ENCODERS.get(type_)
     if found is None:
         found = _ENCODERS[type_] = _compile(type_)
@@ -94,9 +94,9 @@ def _item_encoder(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: 
     if is_dataclass(type_):
         write = encoder(type_)
         if not nullable:
-            # What takes long to write was written in turns, and comes as bytes.
+            # Large items have already been encoded in slices, and are given as bytes.
             return lambda values: values if type(values) is bytes else write(values)
-        # A nullable struct is led by a byte (KIP-893).
+        # A nullable struct starts with a marker byte (KIP-893).
         return lambda values: b"\xff" if values is None else b"\x01" + write(values)
     return _primitive_encoder(field.metadata["kafka_type"], flexible=flexible)
 
@@ -135,7 +135,7 @@ def _milliseconds(value: int | timedelta | datetime | None) -> int:
 
 
 def without_none(type_: Any) -> tuple[Any, bool]:
-    """Return the type of a field without None, and whether it may be None."""
+    """Return the type of a field without None, and whether it is nullable."""
     args = get_args(type_)
     if get_origin(type_) is tuple or NoneType not in args:
         return type_, False
@@ -144,7 +144,7 @@ def without_none(type_: Any) -> tuple[Any, bool]:
 
 
 def _default(field: "Field[Any]") -> Any:
-    """Return the schema's default as a plain value, or the zero of the type."""
+    """Return the schema's default as a plain value, or the zero value of the type."""
     inner, nullable = without_none(field.type)
     if field.default is not MISSING:
         return _plain(field.default)

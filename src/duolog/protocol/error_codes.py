@@ -1,4 +1,4 @@
-"""The numbers of Kafka's errors, without a library, so that starting a broker loads none.
+"""Kafka's error codes, defined here so that starting a broker does not load a library.
 
 Source: Kafka `org.apache.kafka.common.protocol.Errors`.
 """
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """An error as the wire knows it; the names are Kafka's."""
+    """Error codes on the wire, with Kafka's names."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

@@ -1,8 +1,9 @@
-"""An error answer for any API: the same code for each entity of the request.
+"""Build an error response for any API, with the same error code for each entity in the request.
 
-Some answers have an error at the top. The others say it for each topic, partition, group or
-resource, and then the client expects each one that it asked for: the request's arrays are
-copied into the answer's arrays of the same name, or of the same position when names differ.
+Some responses have an error code at the top level. The others have one for each topic, partition,
+group or resource, and clients expect an entry for each requested entity. In this case, the
+request's arrays are copied to the response's arrays of the same name, or of the same position if
+the names differ.
 
 Source: Kafka `AbstractRequest.getErrorResponse`, one method for each API.
 """
@@ -20,15 +21,15 @@ _OTHER_NAMES: Final = {
     "members": ("members",),
 }
 _PLAIN_ITEM_NAMES: Final = {"coordinators": "key", "responses": "name", "groups": "group_id"}
-"""How an item is called where the request has only a list of strings."""
+"""Field for the name of an item if the request contains only a list of strings."""
 _NOT_KNOWN: Final = {"base_offset": -1, "high_watermark": -1}
-"""What stands in an error answer where the schema has no default, and 0 would be an offset."""
+"""Values of fields in an error response that have no default in the schema, if 0 would be a valid offset."""
 
 
 def mirror_error(
     response_type: type[Any], request: Any, code: int, message: str | None
 ) -> Mapping[str, Any]:
-    """Return the fields of the answer that gives `code` to the request or to all its parts."""
+    """Return the fields of a response with the error `code` for the request or all its entities."""
     names = {field.name for field in fields(response_type)}
     values: dict[str, Any] = {}
     if "error_code" in names:

@@ -4,8 +4,8 @@ from duolog.core.errors import DuologError
 
 
 class MalformedRequest(DuologError):
-    """Bytes that are no request: the connection they came on is closed."""
+    """Bytes that are not a valid request; their connection is closed."""
 
 
 class UnsupportedRequest(MalformedRequest):
-    """A key or a version that is not served: Kafka closes the connection, and so do we."""
+    """An unsupported API key or version; like Kafka, the broker closes the connection."""

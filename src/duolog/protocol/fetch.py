@@ -1,4 +1,4 @@
-"""Fetch, API key 1, versions 4-17: read and written by hand; records are sent, not copied.
+"""Fetch, API key 1, versions 4-17: hand-written codec that does not copy records.
 
     request   replica_id i32 (to v14) · max_wait_ms i32 · min_bytes i32 · max_bytes i32 ·
               isolation_level i8 · session_id, session_epoch i32 (v7) · [topic or id (v13) ·
@@ -9,9 +9,9 @@
               error i16 · high_watermark i64 · last_stable_offset i64 · log_start_offset i64 (v5) ·
               aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) · records]]
 
-The answer is a list of bytes, with a gap behind each partition that has records: what fills it
-(bytes, or a span of a file) is the caller's to put there. One for very many partitions is written in
-steps, and in between the caller may do something else.
+The response is a list of bytes, with a placeholder after each partition that has records. The
+caller fills it with bytes or with a region of a file. A response with very many partitions is
+encoded in steps, so that the caller can do other work in between.
 
 Source: Kafka `FetchRequest.json`, `FetchResponse.json`; KIP-227, KIP-516.
 """
@@ -38,7 +38,7 @@ API_KEY: Final = 1
 VERSIONS: Final = range(4, 18)
 
 PARTITIONS_A_STEP: Final = 100
-"""What names no more of them has one step."""
+"""Requests with at most this many partitions are processed in one step."""
 
 _FIRST_LOG_START: Final = 5
 _FIRST_SESSION: Final = 7
@@ -57,13 +57,13 @@ _NO_REPLICA: Final = INT32.pack(-1)
 _THROTTLE_0: Final = bytes(4)
 
 TopicKey = bytes | UUID
-"""A topic as the request names it: the bytes of its name, or its id from v13."""
+"""A topic as identified in the request: the bytes of its name, or from v13 its id."""
 
 Chunk = TypeVar("Chunk")
 
 
 class FetchPartition(NamedTuple):
-    """What a fetch request asks of one partition."""
+    """One partition of a fetch request."""
 
     partition: int
     current_leader_epoch: int
@@ -83,11 +83,11 @@ class FetchRequest(NamedTuple):
     session_epoch: int
     topics: list[tuple[TopicKey, list[FetchPartition]]]
     forgotten: Sequence[tuple[TopicKey, list[int]]] = ()
-    """Partitions that leave the session."""
+    """Partitions to remove from the session."""
 
 
 class FetchResult(NamedTuple, Generic[Chunk]):
-    """What one partition answers; `records` is what the caller sends, or None for none."""
+    """The response for one partition; `records` is sent by the caller, None if there are none."""
 
     partition: int
     error_code: int = 0
@@ -97,7 +97,7 @@ class FetchResult(NamedTuple, Generic[Chunk]):
     records: "bytes | Chunk | None" = None
     size_bytes: int = 0
     aborted: Sequence[tuple[int, int]] = ()
-    """Producer id and first offset of each aborted transaction; for read_committed only."""
+    """Producer id and first offset of each aborted transaction, for read_committed only."""
 
 
 _PARTITION_V4: Final = Struct(">iqi")
@@ -107,10 +107,10 @@ _PARTITION_V12: Final = Struct(">iiqiqi")
 
 
 def read_fetch_request(buffer: memoryview, position: int, version: int) -> FetchRequest:
-    """Read the body that starts at `position`; what stands behind the forgotten ones is not read.
+    """Decode the body at `position`, without the fields after the forgotten topics.
 
     Raises:
-        MalformedRequest: the bytes are no fetch request.
+        MalformedRequest: the bytes are not a valid fetch request.
     """
     try:
         return _read_request(buffer, position, version)
@@ -209,7 +209,7 @@ def writing_fetch_response(
     session_id: int = 0,
     read_committed: bool = False,
 ) -> Generator[None, None, list[bytes | Chunk]]:
-    """Return, in steps, the whole frame of the answer, in pieces in the order in which they are sent."""
+    """Encode the whole frame of the response in steps; return its pieces in the order of sending."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     pieces: list[bytes | Chunk] = []
@@ -263,7 +263,8 @@ def _write_result(result: FetchResult[Chunk], version: int, *, read_committed: b
         data = _RESULT.pack(partition, code, high_watermark, stable, log_start)
     else:
         data = _RESULT_V4.pack(partition, code, high_watermark, stable)
-    # read_uncommitted has no list of aborted transactions, read_committed may have an empty one.
+    # The list of aborted transactions is null for read_uncommitted, and may be empty for
+    # read_committed.
     data += write_array_length(len(aborted) if read_committed else -1, flexible=flexible)
     for item in aborted:
         data += _ABORTED.pack(*item) + (b"\0" if flexible else b"")

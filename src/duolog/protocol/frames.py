@@ -1,7 +1,7 @@
-"""Frames: a size as i32, then as many bytes.
+"""Frames: an i32 size, followed by that many bytes.
 
-The receive buffer is read in place. `next_frame` looks at one position and says where the
-frame ends, that it is not whole yet, or that it can be no frame at all.
+Frames are read in place from the receive buffer. `next_frame_end` returns the end of a frame, -1 if
+it is incomplete, or raises if it is invalid.
 
 Source: Kafka `NetworkReceive`; `socket.request.max.bytes` bounds a frame.
 """
@@ -13,14 +13,14 @@ from duolog.protocol.wire import INT32
 
 SIZE_BYTES: Final = 4
 HEADER_BYTES_MIN: Final = 10
-"""Key, version, correlation id, length of the client id: no request is shorter."""
+"""Size of the shortest request: API key, version, correlation id, length of the client id."""
 
 
 def next_frame_end(buffer: memoryview, start: int, end: int, frame_bytes_max: int) -> int:
-    """Return the position behind the frame at `start`, or -1 when it is not whole yet.
+    """Return the position after the frame at `start`, or -1 if the frame is incomplete.
 
     Raises:
-        MalformedRequest: the size is no size of a request.
+        MalformedRequest: the size is not a valid request size.
     """
     if end - start < SIZE_BYTES:
         return -1

@@ -5,7 +5,7 @@
     response v0   correlation_id i32
     response v1   the same, then tagged fields                          (flexible versions)
 
-ApiVersions always has response header v0: a client reads it before it knows any version.
+ApiVersions always uses response header v0, because a client reads it before it knows any versions.
 
 Source: Kafka `RequestHeader.json`, `ResponseHeader.json`; KIP-482, KIP-511.
 """
@@ -27,13 +27,13 @@ FIRST_FLEXIBLE: Final = {
     18: 3, 19: 5, 20: 4, 21: 2, 22: 2, 23: 4, 24: 3, 25: 3, 26: 3, 28: 3, 29: 2, 30: 2, 31: 2,
     32: 4, 33: 2, 34: 2, 35: 2, 36: 2, 37: 2, 42: 2, 43: 2, 44: 1, 48: 1, 49: 1,
 }  # fmt: skip
-"""The first flexible version of each API; a key from 45 that is not here is flexible from 0."""
+"""First flexible version of each API; API keys from 45 that are not listed are flexible from version 0."""
 
 _NEVER_FLEXIBLE: Final = frozenset({17, 47})
 
 
 class RequestHeader(NamedTuple):
-    """What stands before the body of a request."""
+    """The header of a request."""
 
     api_key: int
     api_version: int
@@ -43,14 +43,14 @@ class RequestHeader(NamedTuple):
 
 
 def is_flexible(api_key: int, version: int) -> bool:
-    """Tell whether this version has compact types and tagged fields."""
+    """Return whether this version uses compact types and tagged fields."""
     if api_key in _NEVER_FLEXIBLE:
         return False
     return version >= FIRST_FLEXIBLE.get(api_key, 0)
 
 
 def read_request_header(buffer: memoryview) -> RequestHeader:
-    """Read the header at the start of a frame's content.
+    """Decode the header at the start of a frame's content.
 
     Raises:
         MalformedRequest: the frame ends inside its header.
@@ -67,7 +67,7 @@ def read_request_header(buffer: memoryview) -> RequestHeader:
 
 
 def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
-    """Return the header of the answer to a request."""
+    """Return the header of the response to a request."""
     header = INT32.pack(correlation_id)
     if api_key != API_VERSIONS and is_flexible(api_key, version):
         header += b"\0"

@@ -1,10 +1,11 @@
-"""Reads large requests item by item, so that other threads have their turns meanwhile.
+"""Decode large requests item by item, so that other threads can run in between.
 
-kio reads a whole message in one call of native code, which keeps the interpreter's lock: half a second for a
-million partitions, in which no client is served although another thread reads it. Here the arrays are walked
-through in Python, and only what stands in them is read by kio. It takes about twice as long.
+kio decodes a whole message in one native call that holds the GIL: half a second for a million
+partitions, during which no client is served, even if another thread does the decoding. Here the
+arrays are iterated in Python, and only their items are decoded by kio. This takes about twice as
+long.
 
-A reader is compiled once for each message class. It gives what kio gives.
+A reader is compiled once per message class. Its results equal kio's.
 
 Source: kio's `dataclasses.Field.metadata`, as in `encoder`.
 """
@@ -19,13 +20,13 @@ from duolog.protocol.encoder import without_none
 from duolog.protocol.wire import read_array_length, read_uvarint
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Takes where a value begins, and returns it with its size in bytes."""
+"""Takes the position of a value; returns the value and its size in bytes."""
 
 _READERS: Final[dict[Any, Read]] = {}
 
 
 def large_reader(type_: Any) -> Read:
-    """Return what reads a message of kio's class `type_`, whose lengths were checked."""
+    """Return the reader for messages of kio's class `type_`, whose lengths must have been checked."""
     found = _READERS.get(type_)
     if found is None:
         found = _READERS[type_] = _compile(type_)

@@ -1,11 +1,11 @@
-"""Looks whether the lengths that a request claims are those of its bytes, before kio reads it.
+"""Check the lengths in a request against its size before kio decodes it.
 
-kio takes memory for an array by the length that stands before it, and ends the process where
-there is none: twenty bytes of a stranger would be enough. It also lets a null pass where the schema
-has none. So the bytes are walked through by the schema first, and an array has no more items than
+kio allocates memory for an array by its declared length, and aborts the process if that fails:
+twenty malicious bytes would be enough. It also accepts null for fields that are not nullable.
+Therefore the bytes are first walked according to the schema; an array cannot have more items than
 bytes follow it.
 
-A walk is compiled once for each message class: fixed fields beside each other are one step.
+A walk is compiled once per message class; adjacent fixed-size fields are one step.
 
 Source: kio's `dataclasses.Field.metadata`, as in `encoder`.
 """
@@ -20,7 +20,7 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.wire import INT16, INT32, read_array_length, read_uvarint
 
 Walk = Callable[[bytes, int], int]
-"""Takes the position of a value and returns the one behind it."""
+"""Takes the position of a value and returns the position after it."""
 
 _SIZES: Final = {
     "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "float64": 8, "bool": 1,
@@ -30,11 +30,10 @@ _WALKS: Final[dict[Any, Walk]] = {}
 
 
 def ensure_lengths(type_: type[Any], data: bytes) -> None:
-    """Return if no array or text of the message reaches beyond its bytes.
+    """Ensure that no array or string extends beyond the end of the message.
 
     Raises:
-        MalformedRequest: one does, or an array has more than a million items, or is null and
-            cannot be.
+        MalformedRequest: one does, an array has more than a million items, or an array is null but not nullable.
     """
     try:
         end = _walk_of(type_)(data, 0)
@@ -81,7 +80,7 @@ def _as_walk(step: Walk | int) -> Walk:
 
 
 def _field_step(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Walk | int:
-    """Return how to pass a field: a number of bytes, or a walk."""
+    """Return how to skip a field: a number of bytes, or a walk."""
     inner, nullable = without_none(field.type)
     if get_origin(inner) is not tuple:
         return _item_step(field, inner, flexible=flexible, nullable=nullable and not tagged)
@@ -131,14 +130,14 @@ def _walk_bytes(data: bytes, position: int) -> int:
 
 def _walk_compact(data: bytes, position: int) -> int:
     byte = data[position]
-    if byte < 0x80:  # As nearly always.
+    if byte < 0x80:  # The usual case.
         return position + (byte or 1)
     length, position = read_uvarint(data, position)
     return _ensure_inside(data, position + max(length - 1, 0))
 
 
 def _tagged_fields(data: bytes, position: int, known: dict[int, Walk]) -> int:
-    if not data[position]:  # None, as nearly always.
+    if not data[position]:  # No tagged fields, the usual case.
         return position + 1
     count, position = read_uvarint(data, position)
     for _ in range(count):

@@ -1,16 +1,17 @@
-"""The bridge to kio: bytes to request entities, and answers to bytes, for the cold APIs.
+"""Bridge to kio for the APIs that are not hot: decode requests to entities, encode responses.
 
-kio has one module for each message and version, about a thousand. A schema is loaded at the
-first request of its API and version, so a broker that only produces and fetches loads none. That takes
-3 to 22 ms: who must not wait so long asks `loaded`, and calls `load` on another thread.
+kio has one module for each message and version, about a thousand in total. A schema is loaded at
+the first request of its API and version, so a broker that only produces and fetches loads none.
+Loading takes 3 to 22 ms: a caller that must not block checks `loaded` and calls `load` in another
+thread.
 
-An answer may be a kio entity, or a mapping of the schema's field names to plain values:
+A response is a kio entity, or a mapping from the schema's field names to plain values:
 
     {"throttle_time": 0, "topics": [{"name": "a", "error_code": 3}]}
 
-From a mapping, fields that the version does not have are left out, and fields that are not
-given take the schema's default, or the zero of their type. So one handler serves all versions.
-Times are milliseconds; ids are UUIDs; error codes are numbers.
+Fields of a mapping that the version lacks are ignored; missing ones get the schema's default or the
+zero value of their type. Therefore one handler can serve all versions. Times are in milliseconds,
+ids are UUIDs, error codes are numbers.
 
 Source: kio 0.6 (reading is native, 0.2 to 11 us; writing is Python, 10 to 100 us).
 """
@@ -54,7 +55,7 @@ _MODULES: Final = {
 
 
 def entity_type(api_key: int, version: int, kind: str) -> type[Any]:
-    """Return kio's class of a `"request"` or a `"response"`."""
+    """Return kio's class for a `"request"` or `"response"`."""
     name = _MODULES[api_key]
     module = import_module(f"kio.schema.{name}.v{version}.{kind}")
     class_name = "".join(word.capitalize() for word in name.split("_")) + kind.capitalize()
@@ -63,7 +64,7 @@ def entity_type(api_key: int, version: int, kind: str) -> type[Any]:
 
 
 class Messages:
-    """Decodes requests and encodes answers; keeps what it has loaded."""
+    """Decodes requests and encodes responses, caching loaded schemas."""
 
     def __init__(self) -> None:
         self._readers: dict[tuple[int, int], tuple[type[Any], _Reader]] = {}
@@ -71,11 +72,11 @@ class Messages:
         self._item_encoders: dict[tuple[int, int, str], Callable[[Fields], bytes]] = {}
 
     def loaded(self, header: RequestHeader) -> bool:
-        """Say whether the schemas of a request and its answer are there."""
+        """Return whether the schemas of a request and its response are loaded."""
         return (header.api_key, header.api_version) in self._readers
 
     def load(self, header: RequestHeader) -> None:
-        """Load the schemas of a request and its answer; on any thread."""
+        """Load the schemas of a request and its response. Thread-safe."""
         if not self.loaded(header):
             encoder(self.response_type(header))
             self._load_request(header)
@@ -91,10 +92,10 @@ class Messages:
     def decode_request(
         self, header: RequestHeader, body: memoryview, *, large: bool = False
     ) -> Any:
-        """Return the entity of a request's body; other threads have their turns while it is `large`.
+        """Decode a request's body to an entity; with `large`, other threads can run in between.
 
         Raises:
-            MalformedRequest: the bytes are not of this message and version.
+            MalformedRequest: the bytes are not a valid message of this version.
         """
         found = self._readers.get((header.api_key, header.api_version))
         type_, read = found or self._load_request(header)
@@ -102,12 +103,12 @@ class Messages:
             from duolog.protocol.large_requests import large_reader  # noqa: PLC0415
 
             read = large_reader(type_)
-        # The receive buffer is written again; kio takes nothing that can be.
+        # Copy the bytes: the receive buffer is reused, and kio requires an immutable object.
         data = bytes(body)
         ensure_lengths(type_, data)
         try:
             entity, _ = read(data, 0)
-        except Exception as error:  # kio raises errors of several families for bad bytes.
+        except Exception as error:  # kio raises unrelated exception types for invalid bytes.
             raise MalformedRequest(
                 "request cannot be decoded",
                 detail=f"api {header.api_key} version {header.api_version}: {error}",
@@ -115,7 +116,7 @@ class Messages:
         return entity
 
     def encode_response(self, header: RequestHeader, response: Any) -> bytes:
-        """Return a whole frame: size, header and body."""
+        """Encode a response as a whole frame: size, header and body."""
         if isinstance(response, Mapping):
             body = encoder(self.response_type(header))(response)
         else:
@@ -125,7 +126,7 @@ class Messages:
         )
 
     def encode_item(self, header: RequestHeader, path: str, item: Fields) -> bytes:
-        """Return one item of an array of the answer as bytes, which may stand for it there.
+        """Encode one array item of a response; the bytes can be used in place of the item.
 
         `path` names the array: `"topics"`, or `"topics.partitions"` for one inside another.
         """
@@ -146,11 +147,11 @@ class Messages:
         code: int,
         message: str | None = None,
     ) -> Fields:
-        """Return the answer that gives one error to the request, or to each of its entities."""
+        """Return a response with one error for the request, or for each of its entities."""
         return mirror_error(self.response_type(header), request, code, message)
 
     def response_type(self, header: RequestHeader) -> type[Any]:
-        """Return kio's class of the answer to a request."""
+        """Return kio's class for the response to a request."""
         key = header.api_key, header.api_version
         found = self._response_types.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""Metadata, API key 3, versions 0-13: read and written by hand.
+"""Metadata, API key 3, versions 0-13: hand-written codec.
 
     request   [topic: id (v10), name] · allow_auto_topic_creation (v4) ·
               include_..._authorized_operations (v8)
@@ -7,8 +7,8 @@
     topic     error · name · id (v10) · is_internal (v1) · [partition] · authorized_operations (v8)
     partition error · index · leader · leader_epoch (v7) · [replica] · [isr] · [offline (v5)]
 
-A topic's part is made apart, so that the broker can keep it and join an answer from parts: with
-a library it takes 20 us for each topic, and clients ask for all topics again and again.
+Each topic is encoded separately, so that the broker can cache the parts and assemble responses from
+them. Encoding with a library takes 20 us per topic, and clients request all topics repeatedly.
 
 Source: Kafka `MetadataRequest.json`, `MetadataResponse.json`; KIP-516.
 """
@@ -52,24 +52,24 @@ _NO_LEADER: Final = -1
 
 
 class TopicQuestion(NamedTuple):
-    """A topic that a client asks about: by name, or by id when the name is None."""
+    """A requested topic: by name, or by id if the name is None."""
 
     name: str | None
     topic_id: UUID | None
 
 
 class MetadataRequest(NamedTuple):
-    """A metadata request; `topics` is None when all are asked for."""
+    """A metadata request; `topics` is None if all topics are requested."""
 
     topics: list[TopicQuestion] | None
     auto_create: bool
     cluster_operations: bool = False
-    """Whether the client asks what it may do with the cluster, and with each topic."""
+    """Whether the client requests its authorized operations on the cluster and on each topic."""
     topic_operations: bool = False
 
 
 class BrokerRow(NamedTuple):
-    """A broker, as clients are told to reach it."""
+    """A broker with the address that clients use."""
 
     node_id: int
     host: str
@@ -78,7 +78,7 @@ class BrokerRow(NamedTuple):
 
 
 class TopicRow(NamedTuple):
-    """A topic, or the error in its place; partition `i` has the leader epoch at index `i`."""
+    """A topic or its error; the leader epoch at index `i` is that of partition `i`."""
 
     name: str | None
     topic_id: UUID | None
@@ -87,14 +87,14 @@ class TopicRow(NamedTuple):
     error_code: int = 0
     operations: int = OPERATIONS_NOT_ASKED
     offline: Collection[int] = ()
-    """Partitions that are not served: they have no leader, and no replica in sync."""
+    """Offline partitions, without a leader and without in-sync replicas."""
 
 
 def read_metadata_request(buffer: memoryview, version: int) -> MetadataRequest:
-    """Read a request's body.
+    """Decode the body of a request.
 
     Raises:
-        MalformedRequest: the bytes are no metadata request.
+        MalformedRequest: the bytes are not a valid metadata request.
     """
     flexible = version >= _FIRST_FLEXIBLE
     count, position = read_array_length(buffer, 0, flexible=flexible)
@@ -121,13 +121,13 @@ def read_metadata_request(buffer: memoryview, version: int) -> MetadataRequest:
         if len(flags) < count_asked:
             raise MalformedRequest("request ends inside a field")
         asked[2 - count_asked :] = map(bool, flags)
-    # Version 0 cannot say null, and means all topics by an empty list.
+    # Version 0 has no null: an empty list requests all topics.
     everything = count < 0 or (version < _FIRST_NULL_MEANS_ALL and count == 0)
     return MetadataRequest(None if everything else topics, auto_create, *asked)
 
 
 def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
-    """Return the part of an answer that is about one topic."""
+    """Encode one topic of a response."""
     flexible = version >= _FIRST_FLEXIBLE
     name = topic.name
     if name is None and version < _FIRST_TOPIC_ID + 2:
@@ -162,7 +162,7 @@ def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
 def metadata_response_start(
     version: int, broker: BrokerRow, cluster_id: str, topics_count: int
 ) -> bytes:
-    """Return what stands in the body of an answer before its topics."""
+    """Encode the part of a response body before the topics."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     parts = []
@@ -186,7 +186,7 @@ def metadata_response_start(
 
 
 def metadata_response_end(version: int, *, operations: int = OPERATIONS_NOT_ASKED) -> bytes:
-    """Return what stands in the body of an answer behind its topics."""
+    """Encode the part of a response body after the topics."""
     parts = []
     if version in _CLUSTER_OPERATIONS:
         parts.append(INT32.pack(operations))

@@ -1,6 +1,6 @@
-"""What a client may do with a resource, as the bits that Metadata and its kin answer.
+"""Authorized operations on a resource, as the bit fields in Metadata and similar responses.
 
-Nobody is asked who they are yet, so everybody may do everything that the resource knows.
+There is no authorization yet: every client may perform all operations of a resource.
 
 Source: Kafka `AclOperation`, `AuthHelper.authorizedOperations`; KIP-430.
 """

@@ -1,11 +1,11 @@
-"""Produce, API key 0, versions 3-12: read without copying the records, written by hand.
+"""Produce, API key 0, versions 3-12: hand-written codec that does not copy records.
 
     request   transactional_id · acks i16 · timeout_ms i32 · [topic · [partition i32 · records]]
     response  [topic · [partition i32 · error i16 · base_offset i64 · log_append_time i64 ·
               log_start_offset i64 (v5) · record_errors, error_message (v8)]] · throttle_ms i32
 
-Records stay a slice of the frame they came in: the log writes them from there. What names very many
-partitions is read and written in steps, and in between the caller may do something else.
+Records are slices of the received frame, from which the log writes them. Messages with very many
+partitions are decoded and encoded in steps, so that the caller can do other work in between.
 
 Source: Kafka `ProduceRequest.json`, `ProduceResponse.json`.
 """
@@ -32,7 +32,7 @@ API_KEY: Final = 0
 VERSIONS: Final = range(3, 13)
 
 PARTITIONS_A_STEP: Final = 100
-"""So many are read at once; a request of no more has one step."""
+"""Number of partitions decoded per step."""
 
 _FIRST_FLEXIBLE: Final = 9
 _FIRST_LOG_START: Final = 5
@@ -47,7 +47,7 @@ _FRAME_START_FLEXIBLE: Final = Struct(">iib")
 
 
 class ProduceData(NamedTuple):
-    """What a produce request wants to append to one partition."""
+    """The records of a produce request for one partition."""
 
     partition: int
     records: memoryview | None
@@ -63,7 +63,7 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """What one partition answers."""
+    """The response for one partition."""
 
     partition: int
     error_code: int = 0
@@ -80,10 +80,10 @@ ProduceResults = list[tuple[bytes, list[ProduceResult]]]
 def reading_produce_request(
     buffer: memoryview, position: int, version: int
 ) -> Generator[None, None, ProduceRequest]:
-    """Read the body that starts at `position` and ends with the buffer, in steps.
+    """Decode the body from `position` to the end of the buffer, in steps.
 
     Raises:
-        MalformedRequest: the bytes are no produce request.
+        MalformedRequest: the bytes are not a valid produce request.
     """
     flexible = version >= _FIRST_FLEXIBLE
     transactional_id, position = read_string(buffer, position, flexible=flexible)
@@ -139,20 +139,20 @@ def _read_records(
 
 
 def write_produce_response(version: int, correlation_id: int, results: ProduceResults) -> bytes:
-    """Return the whole frame of the answer."""
+    """Encode the whole frame of the response."""
     body = b"".join(produce_response_parts(version, results))
     return produce_response_start(version, correlation_id, len(body)) + body
 
 
 def produce_response_start(version: int, correlation_id: int, size_bytes: int) -> bytes:
-    """Return what stands before the body of an answer, which has so many bytes."""
+    """Encode the start of a frame whose body has `size_bytes` bytes."""
     if version >= _FIRST_FLEXIBLE:
         return _FRAME_START_FLEXIBLE.pack(5 + size_bytes, correlation_id, 0)
     return _FRAME_START.pack(4 + size_bytes, correlation_id)
 
 
 def produce_response_parts(version: int, results: ProduceResults) -> Iterator[bytes]:
-    """Yield the body of an answer, one part for each partition."""
+    """Yield the body of a response, one part per partition."""
     flexible = version >= _FIRST_FLEXIBLE
     yield write_array_length(len(results), flexible=flexible)
     for name, partitions in results:
@@ -174,7 +174,7 @@ def _write_result(result: ProduceResult, version: int) -> bytes:
         return data
     flexible = version >= _FIRST_FLEXIBLE
     if not record_errors and message is None:
-        # No record errors, no message, and in flexible versions no tagged fields.
+        # No record errors, no message and, in flexible versions, no tagged fields.
         return data + (b"\x01\0\0" if flexible else b"\0\0\0\0\xff\xff")
     return data + _write_record_errors(record_errors, message, flexible=flexible)
 

@@ -1,14 +1,14 @@
-"""The usual produce request, one batch for one partition, in one look and one pack.
+"""Fast path for the most common produce request: one batch for one partition.
 
     request   transactional_id none · acks i16 · timeout_ms i32 · 1 topic: name · 1 partition:
               index i32 · records · no tagged fields, three times          (versions 9-12)
     response  1 topic: name · 1 partition: no error, offsets               (versions 9-12)
 
-Clients that send one batch at a time send nothing else, so this is the hottest place of the
-broker: what `produce` does for any request costs four times as much. Whatever has another form,
-or is wrong, is left to `produce`.
+Clients that send one batch at a time send only such requests, which makes this the hottest code of
+the broker; the general codec in `produce` costs four times as much. Requests of any other form, and
+invalid ones, are left to `produce`.
 
-Source: as `produce`.
+Source: see `produce`.
 """
 
 from collections.abc import Callable
@@ -23,24 +23,24 @@ _HEAD: Final = Struct(">BhiBB")
 _PARTITION: Final = Struct(">BiBB")
 """Partitions, index, and the length of the records in its usual two bytes."""
 _ONE: Final = 2
-"""A compact array of one item: lengths are written plus one."""
+"""Length of a compact array with one item: lengths are encoded plus one."""
 _MORE: Final = 0x80
-"""A byte from here on is followed by another of the same number."""
+"""From this value on, a varint byte is followed by another one."""
 _TAGS: Final = 3
 
 SingleProduce = tuple[int, bytes, int, memoryview]
-"""acks, name of the topic, partition, records"""
+"""acks, topic name, partition, records"""
 
 
 def read_single(
     frame: memoryview,
     position: int,
     *,
-    # Bound as defaults: a local name costs a third of a global one's method.
+    # Defaults, because a local variable costs a third of looking up a method of a global.
     read_head: Callable[[memoryview, int], tuple[int, ...]] = _HEAD.unpack_from,
     read_partition: Callable[[memoryview, int], tuple[int, ...]] = _PARTITION.unpack_from,
 ) -> SingleProduce | None:
-    """Read the body at `position` if it has the usual form; None for any other."""
+    """Decode the body at `position` if it has the common form, else return None."""
     try:
         transactional_id, acks, _, topics, length = read_head(frame, position)
         start = position + 9
@@ -50,7 +50,7 @@ def read_single(
         return None
     if transactional_id or topics != _ONE or partitions != _ONE or not 0 < length < _MORE:
         return None
-    # Usual batches have 127 to 16382 bytes; larger ones are not hot, smaller ones hardly exist.
+    # Common batches have 127 to 16382 bytes; larger ones are not hot, smaller ones are rare.
     if low < _MORE or high >= _MORE:
         return None
     records = end + 7
@@ -61,10 +61,9 @@ def read_single(
 
 
 def single_answer(name: bytes) -> Callable[[int, int, int, int], bytes]:
-    """Return the function that writes the answer for a partition of the topic `name`.
+    """Return the function that encodes the response for a partition of the topic `name`.
 
-    It takes the correlation id, the partition, the base offset and the log start offset, and
-    returns a whole frame.
+    It takes correlation id, partition, base offset and log start offset, and returns a whole frame.
     """
     length = len(name)
     assert length < _MORE - 1, "names of this length are left to produce"

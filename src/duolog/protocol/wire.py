@@ -1,8 +1,8 @@
-"""The primitives of the wire that the hand-written codecs share.
+"""Primitive types of the protocol, for the hand-written codecs.
 
-Readers take `(buffer, position)` and return `(value, next position)`; writers return bytes.
-A reader that runs past the end raises `MalformedRequest`: the connection is then closed,
-because nothing after a misread field can be trusted.
+Readers take `(buffer, position)` and return `(value, next position)`; writers return bytes. A
+reader that passes the end of the buffer raises `MalformedRequest`, and the connection is closed,
+because nothing after such a field can be trusted.
 
 Source: Kafka protocol guide, "Protocol Primitive Types"; KIP-482 for the compact forms.
 """
@@ -66,7 +66,7 @@ def write_uvarint(value: int) -> bytes:
 
 
 def read_string(buffer: Buffer, position: int, *, flexible: bool) -> tuple[bytes | None, int]:
-    """Return the UTF-8 bytes of a nullable string: names are looked up by their bytes."""
+    """Return a nullable string as UTF-8 bytes, because names are looked up by their bytes."""
     if flexible:
         length, position = read_uvarint(buffer, position)
         length -= 1
@@ -96,7 +96,7 @@ def read_array_length(buffer: Buffer, position: int, *, flexible: bool) -> tuple
         length -= 1
     else:
         length, position = read_int32(buffer, position)
-    # Each item takes a byte at least, so a longer array is a lie that would cost memory.
+    # Each item takes at least one byte. A larger length is invalid and would waste memory.
     if length > len(buffer) - position or length > _ARRAY_ITEMS_MAX:
         raise MalformedRequest("array is longer than its request")
     return length, position
@@ -107,9 +107,9 @@ def write_array_length(length: int, *, flexible: bool) -> bytes:
 
 
 def skip_tagged_fields(buffer: Buffer, position: int) -> int:
-    """Return the position behind the tagged fields that start at `position`."""
+    """Return the position after the tagged fields that start at `position`."""
     if position < len(buffer) and buffer[position] == 0:
-        return position + 1  # None, as nearly always.
+        return position + 1  # No tagged fields, the usual case.
     count, position = read_uvarint(buffer, position)
     for _ in range(count):
         _, position = read_uvarint(buffer, position)

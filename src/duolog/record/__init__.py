@@ -1,8 +1,8 @@
-"""Record batch v2: read, check, patch in place, encode and decode. Pure.
+"""Record batches (v2): read, check, patch in place, encode and decode. Does no I/O.
 
-The unit on the wire and on the disk is the batch; the broker passes its bytes through and never
-looks at the records, except on compacted topics and in its own internal topics.
-Imports only `core`. Start with `batch`.
+The batch is the unit on the wire and on disk. The broker passes its bytes through and never decodes
+the records, except in compacted topics and in its internal topics. Imports only `core`. Start with
+`batch`.
 """
 
 from duolog.record.batch import (

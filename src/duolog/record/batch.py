@@ -1,12 +1,12 @@
-"""The header of a record batch v2, and what is done to a batch without opening it.
+"""The header of a record batch (v2), and operations on a batch that do not decode its records.
 
     0 base offset i64 · 8 length of what follows i32 · 12 leader epoch i32 · 16 magic i8 = 2
     17 CRC32C u32 · 21 attributes i16 · 23 last offset delta i32 · 27 base timestamp i64
     35 max timestamp i64 · 43 producer id i64 · 51 producer epoch i16 · 53 base sequence i32
     57 number of records i32 · 61 records
 
-The checksum covers bytes 21 to the end. So the broker may write base offset and leader epoch
-into a batch that it passes through, and the checksum stays right.
+The checksum covers byte 21 to the end. Therefore the broker can write base offset and leader epoch
+into a batch without changing its checksum.
 
 Source: Kafka `DefaultRecordBatch`.
 """
@@ -23,9 +23,9 @@ from duolog.record.errors import CorruptBatch
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = 61
 RECORD_BYTES_MIN: Final = 7
-"""A record without key, value and headers: seven varints and flags of one byte."""
+"""Smallest record, without key, value and headers: six varints and the attributes, of one byte each."""
 LENGTH_END: Final = 12
-"""Bytes before those that the length field counts."""
+"""Bytes that the length field does not count."""
 CRC_START: Final = 21
 MAGIC: Final = 2
 
@@ -47,7 +47,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class BatchHeader(NamedTuple):
-    """The fields of a batch's header, in their order and under Kafka's names."""
+    """The header fields of a batch, with Kafka's names and order."""
 
     base_offset: int
     batch_length: int
@@ -65,7 +65,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The whole batch, header and all."""
+        """Size of the whole batch, including the header."""
         return LENGTH_END + self.batch_length
 
     @property
@@ -94,10 +94,10 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """Return the header at `position`; nothing but its length is checked.
+    """Return the header at `position` without validating it.
 
     Raises:
-        CorruptBatch: fewer than `HEADER_BYTES` are left.
+        CorruptBatch: fewer than `HEADER_BYTES` bytes are left.
     """
     if len(buffer) - position < HEADER_BYTES:
         raise CorruptBatch(
@@ -107,13 +107,13 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
 
 
 def crc_matches(buffer: Buffer) -> bool:
-    """Say whether `buffer`, one whole batch, has the checksum that its header claims."""
+    """Return whether the checksum in the header of the batch in `buffer` is correct."""
     (crc,) = _CRC.unpack_from(buffer, _CRC_POSITION)
     return bool(crc32c(memoryview(buffer)[CRC_START:]) == crc)
 
 
 def patch_batch(buffer: memoryview | bytearray, base_offset: int, leader_epoch: int) -> None:
-    """Write the two fields that the broker assigns into the batch, in place."""
+    """Write the two fields that the broker assigns into a batch, in place."""
     BASE_OFFSET.pack_into(buffer, 0, base_offset)
     LEADER_EPOCH.pack_into(buffer, LEADER_EPOCH_POSITION, leader_epoch)
 
@@ -125,7 +125,7 @@ def seal_batch(buffer: bytearray) -> None:
 
 
 def whole_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Yield each whole batch of `buffer` with its header; a cut-off last one is left out.
+    """Yield each complete batch in `buffer` with its header, ignoring a truncated last one.
 
     Raises:
         CorruptBatch: a length is too small for a batch.

@@ -1,10 +1,10 @@
-"""The five codecs of a record batch.
+"""The five compression types of a record batch.
 
-Snappy is framed as Java's clients frame it (xerial): a magic, two versions, then blocks of raw
-snappy with their lengths. Readers take raw snappy too, as librdkafka once sent it.
+Snappy is framed as in the Java clients (xerial): a magic, two versions, then blocks of raw snappy
+with their lengths. Raw snappy, as sent by old versions of librdkafka, can be read, too.
 
-A payload may claim far more than a broker has memory for: 32 KB of zstd can be a gigabyte of zeros.
-So what is decompressed is bounded.
+A small payload can decompress to more than the broker's memory: 32 KB of zstd can contain a
+gigabyte of zeros. Therefore the decompressed size is bounded.
 
 Source: Kafka `CompressionType`; xerial `SnappyOutputStream`.
 """
@@ -20,7 +20,7 @@ from duolog.record.errors import CorruptBatch
 
 CODEC_MASK: Final = 0x07
 PLAIN_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Records of one batch decompress to no more than this, or to `PLAIN_RATIO_USUAL` times their size."""
+"""Limit for the decompressed records of a batch, unless `PLAIN_RATIO_USUAL` times their size is larger."""
 PLAIN_RATIO_USUAL: Final = 16
 
 _PLAIN_BYTES_USUAL: Final = 64 * 1024
@@ -33,7 +33,7 @@ _BLOCK_LENGTH: Final = Struct(">i")
 
 
 class Compression(IntEnum):
-    """The codec in bits 0 to 2 of a batch's attributes."""
+    """The compression type in bits 0 to 2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -43,7 +43,7 @@ class Compression(IntEnum):
 
 
 def compress(codec: Compression, data: bytes | bytearray) -> bytes:
-    """Return `data` in the form that the codec gives it inside a batch."""
+    """Return `data` compressed as inside a batch."""
     match codec:
         case Compression.NONE:
             return bytes(data)
@@ -58,7 +58,7 @@ def compress(codec: Compression, data: bytes | bytearray) -> bytes:
 
 
 def plain_bytes_max(codec: int, size_bytes: int) -> int:
-    """Return how large records of a batch may be that are so large as they are stored."""
+    """Return the limit for the decompressed size of records that are stored in `size_bytes` bytes."""
     if codec == Compression.NONE:
         return size_bytes
     return max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * size_bytes)
@@ -67,10 +67,10 @@ def plain_bytes_max(codec: int, size_bytes: int) -> int:
 def decompress(
     codec: int, data: bytes | memoryview, bytes_max: int | None = None
 ) -> bytes | memoryview:
-    """Return the records' bytes, which are `bytes_max` at most if they are compressed.
+    """Return the decompressed records, of at most `bytes_max` bytes if they were compressed.
 
     Raises:
-        CorruptBatch: the codec is unknown, or the data is not of this codec, or too large.
+        CorruptBatch: the codec is unknown, or the data is invalid or too large.
     """
     bytes_max = plain_bytes_max(codec, len(data)) if bytes_max is None else bytes_max
     try:
@@ -99,10 +99,11 @@ def _expand(
     data: bytes | memoryview,
     bytes_max: int,
 ) -> bytes:
-    """Decompress into a buffer of the usual size, or else into larger and larger ones."""
+    """Decompress into a buffer of the usual size, enlarging it until the data fits."""
     size = min(max(_PLAIN_BYTES_USUAL, PLAIN_RATIO_USUAL * len(data)), bytes_max)
     while True:
-        # It is filled with zeros first: 128 MB at once would take a tenth of a second.
+        # bytearray fills the buffer with zeros: allocating 128 MB at once would take a tenth of a
+        # second.
         target = bytearray(size)
         try:
             written = decompress_into(data, target)
@@ -115,7 +116,7 @@ def _expand(
 
 
 def _compress_lz4(data: bytes | bytearray) -> bytes:
-    # Java's client reads only blocks that do not depend on each other.
+    # The Java client reads only independent blocks.
     compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     return bytes(compressor.finish())
@@ -146,7 +147,7 @@ def _decompress_snappy(data: bytes, bytes_max: int) -> bytes:
 
 
 def _decompress_block(block: bytes, bytes_max: int) -> bytes:
-    # The block says its length first, and memory would be taken for it.
+    # Check the declared length before memory is allocated for it.
     if cramjam.snappy.decompress_raw_len(block) > bytes_max:
         raise CorruptBatch("records cannot be decompressed as snappy", detail="too large")
     return bytes(cramjam.snappy.decompress_raw(block))

@@ -1,7 +1,7 @@
 """Control batches: the markers that end a transaction in a partition.
 
-A marker is a batch of one record with the bits for transactional and control, and without a
-sequence. It takes one offset, and consumers never show it.
+A marker is a batch with one record, with the transactional and control bits set and without a
+sequence number. It occupies one offset and is invisible to consumers.
 
     key    version i16 = 0 · type i16: 0 ABORT, 1 COMMIT
     value  version i16 = 0 · coordinator epoch i32
@@ -23,7 +23,7 @@ _COMMIT: Final = 1
 
 
 class Marker(NamedTuple):
-    """What a marker says about the transaction that it ends."""
+    """Content of a transaction marker."""
 
     commit: bool
     coordinator_epoch: int
@@ -37,7 +37,7 @@ def encode_marker(
     coordinator_epoch: int,
     timestamp_ms: int,
 ) -> bytearray:
-    """Return the control batch that ends the producer's transaction in a partition."""
+    """Return the control batch that ends a producer's transaction in a partition."""
     key = _KEY.pack(0, _COMMIT if commit else _ABORT)
     record = Record(0, timestamp_ms, key, _VALUE.pack(0, coordinator_epoch))
     return encode_batch(
@@ -50,20 +50,20 @@ def encode_marker(
 
 
 def decode_marker(batch: Buffer) -> Marker | None:
-    """Read a control batch; None where it is not about a transaction, or was compacted to nothing.
+    """Decode a control batch; None if it is not a transaction marker, or was emptied by compaction.
 
     Raises:
-        CorruptBatch: it is no control batch.
+        CorruptBatch: the batch is not a valid control batch.
     """
     record = next(decode_records(batch), None)
     return decode_marker_record(record) if record is not None else None
 
 
 def decode_marker_record(record: Record) -> Marker | None:
-    """Read the record of a control batch; None where it is not about a transaction.
+    """Decode the record of a control batch; None if it is not a transaction marker.
 
     Raises:
-        CorruptBatch: it is no control record.
+        CorruptBatch: the record is not a valid control record.
     """
     try:
         _, kind = _KEY.unpack_from(record.key or b"")

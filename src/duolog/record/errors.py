@@ -1,8 +1,8 @@
-"""What can be wrong with a record batch.
+"""Errors in record batches.
 
 KafkaError
-├─ CorruptBatch      2   the bytes are not those that were sent
-└─ InvalidRecord    87   the bytes are whole, but say what a client may not say
+├─ CorruptBatch      2   the bytes are damaged
+└─ InvalidRecord    87   the bytes are intact, but their content is not allowed
 """
 
 from typing import Final
@@ -14,14 +14,14 @@ INVALID_RECORD: Final = 87
 
 
 class CorruptBatch(KafkaError):
-    """The batch is cut off, its checksum is wrong, or its records cannot be read."""
+    """The batch is truncated, its checksum is wrong, or its records cannot be decoded."""
 
     def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
         super().__init__(message, code=CORRUPT_MESSAGE, retriable=True, detail=detail, hint=hint)
 
 
 class InvalidRecord(KafkaError):
-    """The batch is whole, but its header or a record in it is not allowed here."""
+    """The batch is intact, but its header or one of its records is not allowed."""
 
     def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
         super().__init__(message, code=INVALID_RECORD, detail=detail, hint=hint)

@@ -1,8 +1,8 @@
-"""The records inside a batch: decode all codecs, encode new batches.
+"""Decode the records of a batch, and encode new batches.
 
 A record: length varint · attributes i8 = 0 · timestamp delta varint · offset delta varint ·
 key (varint length, -1 = null) · value (likewise) · number of headers varint · headers.
-All varints are zigzag. The broker's hot path never comes here.
+All varints are zigzag-encoded. The broker's hot path does not use this module.
 
 Source: Kafka `DefaultRecord`.
 """
@@ -28,12 +28,12 @@ from duolog.record.errors import CorruptBatch
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
 
 RECORDS_READ_MAX: Final = 200_000
-"""Records of one batch that the broker itself reads; a few kilobytes may claim millions."""
+"""Maximum number of records in a batch that the broker decodes; a few kilobytes can claim millions."""
 _VARINT_BITS_MAX: Final = 63
 
 
 class Record(NamedTuple):
-    """One record. `offset` is the log's; `encode_batch` numbers its records anew."""
+    """A record. `offset` is its offset in the log; `encode_batch` ignores it and assigns new offsets."""
 
     offset: int
     timestamp_ms: int
@@ -43,12 +43,12 @@ class Record(NamedTuple):
 
 
 def decode_records(buffer: Buffer, plain_bytes_max: int | None = None) -> Iterator[Record]:
-    """Yield the records of one whole batch; the checksum is not checked here.
+    """Yield the records of one complete batch without checking its checksum.
 
-    `plain_bytes_max` bounds what compressed records may be decompressed to.
+    `plain_bytes_max` limits the decompressed size of compressed records.
 
     Raises:
-        CorruptBatch: the batch is cut off, or its records are not what the header says.
+        CorruptBatch: the batch is truncated, or its records do not match its header.
     """
     header = read_header(buffer)
     if header.magic != MAGIC:
@@ -200,7 +200,7 @@ def _write_bytes(target: bytearray, value: bytes | None) -> None:
 
 
 def write_varint(target: bytearray, value: int) -> None:
-    """Append a number in zigzag form, seven bits a byte."""
+    """Append a zigzag-encoded varint."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     while zigzag > 0x7F:
         target.append((zigzag & 0x7F) | 0x80)

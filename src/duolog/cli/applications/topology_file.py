@@ -119,7 +119,8 @@ class TopologyFile:
             sys.path.insert(0, str(self._directory))
         sys.modules[spec.name] = module
         execute = spec.loader.exec_module
-        # Python considers bytecode valid if the source has the same size and modification second, which is too coarse.
+        # Python considers bytecode valid if the source has the same size and modification second,
+        # which is too coarse.
         before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             self._call(lambda: execute(module))

@@ -1,1 +1,1 @@
-"""The commands, one file each. `duolog.cli.main` lists them and loads one when it is called."""
+"""The commands, one per file. `duolog.cli.main` lists them and imports each when it is called."""

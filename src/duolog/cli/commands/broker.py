@@ -1,4 +1,4 @@
-"""`duolog broker`: the broker in this process, until it is told to stop."""
+"""`duolog broker`: run a broker in this process until it is stopped."""
 
 import os
 import signal
@@ -54,7 +54,8 @@ def broker(
 ) -> int:
     """Run a Kafka-compatible broker.
 
-    Prints `duolog broker ready on HOST:PORT` when it accepts connections. Ctrl-C or SIGTERM stops it.
+    Prints `duolog broker ready on HOST:PORT` when it accepts connections. Ctrl-C or SIGTERM stops
+    it.
 
     \b
     Examples:
@@ -64,7 +65,7 @@ def broker(
       duolog broker --data ./data --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
           --advertise OUT://broker.example:9093 --set allow.insecure.listen=true
     """
-    # Loaded here: `duolog broker --help` needs none of it.
+    # Imported late to keep `duolog broker --help` fast.
     from duolog.broker.process import BrokerOptions, run  # noqa: PLC0415
     from duolog.broker.settings.config_file import (  # noqa: PLC0415
         ConfigFile,
@@ -92,10 +93,10 @@ def broker(
 
 
 def _stop_with_stdin() -> None:
-    """Stop this process when its standard input ends: whoever started it is gone."""
+    """Stop this process when its standard input ends, because its parent has exited."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_GRACE_S)
-    # Nobody is left who could end a broker that does not stop.
+    # No parent is left to kill a broker that does not stop.
     os._exit(1)

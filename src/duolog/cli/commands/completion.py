@@ -1,4 +1,4 @@
-"""`duolog completion`: what a shell needs to complete commands, options and names of topics."""
+"""`duolog completion`: print a shell script that completes commands, options and topic names."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`duolog consume`: records of a topic on standard output."""
+"""`duolog consume`: print the records of a topic."""
 
 import sys
 import time
@@ -162,7 +162,7 @@ def _read_format(pattern: str) -> Format:
 
 
 class RecordWriter:
-    """Writes records to standard output, each at once; what a person should know of their keys goes to `say`."""
+    """Writes records to standard output without buffering; passes messages for the user to `say`."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class RecordWriter:
         self._out.flush()
 
     def _tell_of_form(self, record: TextRecord) -> None:
-        """Say once that keys or values have another form than the one that they are read in."""
+        """Report once that keys or values are not in the expected form."""
         for part, form, data in zip(
             ("key", "value"), self._forms, (record.key, record.value), strict=True
         ):

@@ -1,4 +1,4 @@
-"""`duolog dump-log`: what stands in the files of a log, without a broker."""
+"""`duolog dump-log`: print the contents of log files, without a broker."""
 
 import json
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def _json(path: Path, row: Row) -> str:
 
 
 def _text(row: Row) -> str:
-    """Return `name=value` for each field; a record stands behind its batch, indented."""
+    """Return a row as `name=value` fields; records follow their batch, indented."""
     line = " ".join(f"{name}={_quoted(value)}" for name, value in row.items() if name != "error")
     if "error" in row:
         line = f"{line} DAMAGED: {row['error']}".lstrip()

@@ -1,4 +1,4 @@
-"""`duolog groups reset`: where a group goes on."""
+"""`duolog groups reset`: move the committed offsets of a group."""
 
 import time
 from collections.abc import Iterable
@@ -138,7 +138,7 @@ def reset(
 
 
 class Target(NamedTuple):
-    """Where to: the option in Kafka's words, what stands behind it, and the time if it is one."""
+    """Target of a reset: the name of Kafka's option, its value, and the time if it is one."""
 
     option: str
     value: str = ""
@@ -147,7 +147,7 @@ class Target(NamedTuple):
 
 
 def _read_target(name: str, value: Any) -> Target:
-    """Read the one option that says where to; before a broker is asked for anything."""
+    """Parse the target option, before any request to a broker."""
     now_ms = time.time_ns() // 1_000_000
     if name == "to_time":
         time_ms = read_time(value, now_ms)
@@ -163,7 +163,7 @@ def _read_target(name: str, value: Any) -> Target:
 
 
 def _moment(time_ms: int) -> str:
-    """Return a time as Kafka's own tool takes it; one that no calendar has, in ms."""
+    """Return a time in the format of Kafka's tool, or in ms if it is out of range for a date."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError):
@@ -198,7 +198,7 @@ def _in_scope(scope: str, known: Iterable[Place]) -> set[Place]:
 
 
 def _wanted(target: Target, old: Offsets, first: Offsets, last: Offsets) -> Offsets:
-    """Return the offset that was asked for, for each place where that says one."""
+    """Return the requested offset of each partition for which the target determines one."""
     match target.option:
         case "--to-earliest":
             return first

@@ -1,4 +1,4 @@
-"""`duolog groups`: consumer groups of any Kafka cluster; `group_reset` moves their offsets."""
+"""`duolog groups`: list, describe and delete consumer groups of a Kafka cluster; see also `group_reset`."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`duolog init`: a small project that runs."""
+"""`duolog init`: create a small runnable project."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def init(*, directory: Path) -> None:
 
 
 def application_id_of(directory: Path) -> str:
-    """Return a name for the topology of a project.
+    """Return a valid topology name derived from a directory.
 
     Example:
         >>> application_id_of(Path("src/my shop")), application_id_of(Path("/"))
@@ -65,7 +65,7 @@ def _ensure_empty(directory: Path) -> None:
 
 
 def _project(name: str) -> dict[Path, str]:
-    """Return the files of a project, by their place in it."""
+    """Return the contents of the project files by relative path."""
     return {
         place.with_suffix("") if place.suffix == _TEMPLATE else place: (
             Template(text).substitute(name=name) if place.suffix == _TEMPLATE else text

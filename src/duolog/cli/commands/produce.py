@@ -1,4 +1,4 @@
-"""`duolog produce`: lines of standard input become records."""
+"""`duolog produce`: write lines of standard input to a topic."""
 
 import codecs
 import io
@@ -34,7 +34,7 @@ _READ_BYTES: Final = 65_536
 
 
 class LineRules(NamedTuple):
-    """How a line becomes a record."""
+    """Rules for converting a line to a record."""
 
     form: str = "text"
     separator: str | None = None
@@ -158,14 +158,14 @@ def _send_all(sender: "Sender", rules: LineRules) -> None:
         for record in read_lines(lines_of(sys.stdin.buffer, sender.look), rules):
             sender.send(record)
     except (SerdeError, KeyboardInterrupt):
-        # What was good before it is written, and the count says how much.
+        # The lines before the bad one are written, and their count is reported.
         sender.finish()
         raise
     sender.finish()
 
 
 class Sender:
-    """Sends records and counts acknowledgements; the first refusal ends it."""
+    """Sends records and counts acknowledgements; stops at the first refused record."""
 
     def __init__(self, topic: str, partition: int, cluster: Cluster) -> None:
         self._topic = topic
@@ -178,15 +178,15 @@ class Sender:
         )
         self._sent = 0
         self.acknowledged = 0
-        # A record would wait for a broker that says nothing, until its own time is over.
+        # Check that the broker answers: otherwise each record would wait for its own timeout.
         cluster.ask(lambda timeout: self._producer.list_topics(topic, timeout=timeout))
 
     def send(self, record: TextRecord) -> None:
-        """Hand one record to the client; waits while its buffer is full.
+        """Pass one record to the client; wait while its buffer is full.
 
         Raises:
-            SerdeError: it is too large for the client.
-            KafkaError: a record was refused, or no broker can be reached any more.
+            SerdeError: the record is too large for the client.
+            KafkaError: a record was refused, or no broker is reachable any more.
         """
         while True:
             try:
@@ -213,7 +213,7 @@ class Sender:
         self.look()
 
     def look(self) -> None:
-        """See what became of the records so far; raises as `send`."""
+        """Process acknowledgements received so far; raises as `send`."""
         self._producer.poll(0)
         try:
             self._check()
@@ -261,7 +261,7 @@ class Sender:
 
 
 def lines_of(stream: BinaryIO, look: Callable[[], None]) -> Iterator[bytes]:
-    """Yield the lines of a stream; `look` is called while none comes."""
+    """Yield the lines of a stream; call `look` while waiting for the next one."""
     try:
         file = stream.fileno()
     except io.UnsupportedOperation:
@@ -288,7 +288,7 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
     """Read records from lines.
 
     Raises:
-        SerdeError: a line is not a record; it says which line.
+        SerdeError: a line is not a record; the message contains its number.
     """
     for number, line in enumerate(lines, 1):
         text = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -307,7 +307,7 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
 
 
 def read_line(line: bytes, rules: LineRules) -> TextRecord:
-    """Read one record from a line without its end."""
+    """Read one record from a line without its line ending."""
     if rules.form == "jsonl":
         record = read_record_object(_as_utf8(line), rules.forms)
         return record._replace(

@@ -1,4 +1,4 @@
-"""`duolog repartition`: the state of a topology for another number of tasks."""
+"""`duolog repartition`: change the number of tasks of a stopped topology."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
     """
     end_in_order_on_signals()
     topology = TopologyFile(path).load()
-    # Imported here, as `duolog run` does.
+    # Imported late to keep `--help` fast.
     from duolog.runtime.application import Application  # noqa: PLC0415
 
     directory = data_dir or default_data_dir(topology.name)

@@ -1,4 +1,4 @@
-"""`duolog run`: the topology that a Python file defines."""
+"""`duolog run`: run the topology defined in a Python file."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -111,10 +111,10 @@ def run(
     topics are created; with -b, missing source topics are created only if --create-topics is given.
 
     The next run resumes where the last one stopped. If a changed topology does not match its state,
-    it does not start: --upgrade resumes it with the state that can be kept, and --fresh deletes state
-    and results and recomputes them from the first record of each topic. --explain-upgrade shows
-    what an upgrade keeps, and exits with status 6 if it does not keep everything. With --watch, a
-    topology that cannot start waits for the next change of its file.
+    it does not start: --upgrade resumes it with the state that can be kept, and --fresh deletes
+    state and results and recomputes them from the first record of each topic. --explain-upgrade
+    shows what an upgrade keeps, and exits with status 6 if it does not keep everything. With
+    --watch, a topology that cannot start waits for the next change of its file.
 
     \b
     Examples:
@@ -167,8 +167,8 @@ def _admit(
     *,
     watch: bool,
 ) -> None:
-    """Refuse what a start refuses before a broker is started for it; --watch waits for a change instead."""
-    from duolog.runtime.admission import admit  # noqa: PLC0415 - as above
+    """Reject an invalid topology before starting a broker for it; --watch waits for a change instead."""
+    from duolog.runtime.admission import admit  # noqa: PLC0415 - keeps `--help` fast
 
     if not watch:
         admit(topology.build(), topology.name, settings, mode=mode, upgrade=upgrade)
@@ -177,8 +177,8 @@ def _admit(
 def _applications(
     servers: str, directory: Path, mode: str, settings: Mapping[str, str], upgrade: str | None
 ) -> Callable[["Topology"], "Application"]:
-    """Return what makes the application of a topology."""
-    # Imported here: `duolog run --help` needs none of it.
+    """Return a factory that creates the application of a topology."""
+    # Imported late to keep `duolog run --help` fast.
     from duolog.runtime.application import Application  # noqa: PLC0415
 
     return lambda topology: Application(
@@ -200,7 +200,7 @@ def _ensure_broker_has_a_disk(directory: Path) -> None:
 
 
 def _broker(running: ExitStack, directory: Path, listen: str) -> str:
-    """Start a broker that ends with the command; return where it is."""
+    """Start a broker that stops with the command; return its address."""
     from duolog.runtime.supervisor import BrokerProcess  # noqa: PLC0415
 
     try:
@@ -240,7 +240,7 @@ def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None)
 
 
 def _fresh_start(directory: Path, bootstrap_servers: str) -> "FreshStart":
-    from duolog.cli.applications.fresh_start import FreshStart  # noqa: PLC0415 - `--help` needs none of it
+    from duolog.cli.applications.fresh_start import FreshStart  # noqa: PLC0415 - keeps `--help` fast
 
     return FreshStart(directory, bootstrap_servers)
 
@@ -248,7 +248,7 @@ def _fresh_start(directory: Path, bootstrap_servers: str) -> "FreshStart":
 def offer_of(
     context: click.Context, application: str, data_dir: Path | None
 ) -> Callable[[DuologError], None]:
-    """Return what adds the complete commands that go on to a refusal of changed state."""
+    """Return a function that adds to an error about changed state the commands that resolve it."""
 
     def again(*more: str) -> str:
         return command_again(context, *more, without={"watch", "fresh", "upgrade"})
@@ -279,7 +279,7 @@ def offer_of(
 
 
 def _reset(context: click.Context, application: str, data_dir: Path | None) -> str:
-    """Return the command that deletes the state of an application on another cluster."""
+    """Return the command that deletes the state of an application on the cluster of -b."""
     words = ["duolog", "state", "reset", application]
     if data_dir is not None:
         words += ["--data", str(data_dir)]

@@ -1,4 +1,4 @@
-"""`duolog sql`: ksqlDB's language, typed, piped or from files; what looks at files is in commands of its own."""
+"""`duolog sql`: run ksqlDB statements interactively, from a pipe or from files; `sql_files` has the subcommands."""
 
 import sys
 from pathlib import Path
@@ -109,7 +109,8 @@ def sql(
 ) -> int:
     """Run ksqlDB SQL statements over the topics of a broker.
 
-    Reads statements from the terminal, or from a pipe up to the first that fails, unless -e or -f is given.
+    Reads statements from the terminal, or from a pipe up to the first that fails, unless -e or -f
+    is given.
 
     \b
     Examples:
@@ -126,7 +127,7 @@ def sql(
     if texts and path:
         raise click.UsageError("Use either -e (run statements and exit) or -f (keep running).")
     _ensure_readable(path, texts)
-    # Imported here: `duolog sql fmt` needs none of it.
+    # Imported late: `duolog sql fmt` does not need them.
     from duolog.cli.kafka.connection import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
     from duolog.cli.sql.engine_opening import EngineOpening  # noqa: PLC0415
@@ -141,7 +142,7 @@ def sql(
     properties = read_assignments(assignments)
 
     def opened() -> "SqlEngine":
-        # Behind the first prompt.
+        # Imported while the first prompt is already shown.
         from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
 
         service = service_id or DEFAULT_SERVICE
@@ -167,7 +168,7 @@ def sql(
 
 
 def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:
-    """See that there are statements to run, before a broker is asked for anything.
+    """Ensure that there are readable statements, before any request to a broker.
 
     Raises:
         EncodingError: the file is not UTF-8.
@@ -179,8 +180,8 @@ def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:
 
 
 def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
-    """Let statements call what the modules define, and tell of it; an engine that cannot is closed."""
-    # Behind the first prompt, and for who asks for it.
+    """Define the functions of modules and report them; close the engine if that fails."""
+    # Imported only if modules are given, while the first prompt is already shown.
     from duolog.runtime.sql.function_modules import define_functions  # noqa: PLC0415
 
     try:
@@ -193,8 +194,8 @@ def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
 
 
 def _talk(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
-    """Run what is typed, until whoever types leaves."""
-    from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - 100 ms, which a pipe need not wait
+    """Run statements from the terminal until the user quits."""
+    from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - takes 100 ms, not needed for a pipe
 
     click.echo("End statements with ;  \\h for help, \\q to quit.", err=True)
     status = shell.talk(Terminal(directory, opening.known).texts())
@@ -204,8 +205,8 @@ def _talk(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
 
 
 def _go_on(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
-    """Run the queries of a file until Ctrl-C, which is an end in order; a second one is in a hurry."""
-    from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
+    """Run the queries of a file until Ctrl-C, which stops them cleanly; a second Ctrl-C stops them fast."""
+    from duolog.cli.errors import exit_status  # noqa: PLC0415 - keeps other commands fast
     from duolog.cli.signals import announce_stopping, end_by_event  # noqa: PLC0415
     from duolog.cli.sql.script_runner import Failed  # noqa: PLC0415
     from duolog.cli.terminal.progress_lines import counted_streams  # noqa: PLC0415
@@ -226,7 +227,7 @@ def _go_on(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
 
 
 def _run(engine: "SqlEngine", path: Path, stop: Event) -> None:
-    """Run a script, with lines about its queries in the form that was asked for."""
+    """Run a script and report the progress of its queries in the selected log format."""
     from duolog.cli.terminal.progress_lines import ProgressLines  # noqa: PLC0415 - as above
     from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`duolog sql fmt`, `lint`, `lineage` and `test`: what is done with files of statements, without a broker."""
+"""`duolog sql fmt`, `lint`, `lineage` and `test`: process SQL files without a broker."""
 
 import sys
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
       duolog sql fmt app.sql
       duolog sql fmt --check *.sql
     """
-    from duolog.cli.sql.layout import laid_out  # noqa: PLC0415 - for --help none of it is needed
+    from duolog.cli.sql.layout import laid_out  # noqa: PLC0415 - keeps `--help` fast
 
     status = 0
     for path in paths:
@@ -128,9 +128,9 @@ def test(*, paths: tuple[Path, ...], only: str, functions: tuple[str, ...]) -> i
     """Run SQL test files: statements, input rows and ASSERTs about the output. Needs no broker.
 
     Each test starts with `--@test: NAME` and has its own catalog and topics. INSERT INTO … VALUES
-    writes a row, which all queries process at once. ASSERT VALUES checks the next row of a stream or
-    table. With `--@expected.error` and `--@expected.message` a statement of the test must fail. The
-    exit status is 1 if a test fails.
+    writes a row, which all queries process at once. ASSERT VALUES checks the next row of a stream
+    or table. With `--@expected.error` and `--@expected.message` a statement of the test must fail.
+    The exit status is 1 if a test fails.
 
     \b
     Examples:
@@ -162,7 +162,7 @@ def _text(path: Path) -> str:
 
 
 def _sql_error() -> type[Exception]:
-    """Return the error of statements, which is loaded when one may come."""
+    """Return the class of statement errors, imported late to keep `--help` fast."""
     from duolog.ksql.errors import SqlError  # noqa: PLC0415 - as above
 
     return SqlError

@@ -1,4 +1,4 @@
-"""`duolog state`: what applications keep, on this disk and in their internal topics; `state_reset` removes it."""
+"""`duolog state`: inspect and restore the state of applications; `state_reset` deletes it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -201,10 +201,9 @@ def restore(
     """Restore the stores of an application from changelogs.
 
     Restores the state of the last commit. `duolog run` does this automatically if the checkpoint is
-    missing or unreadable. FILE defines the
-    topology. An existing checkpoint is moved to `spark.before-restore`. With --dry-run, shows what
-    would be restored, where reading would resume, and what is missing or does not match; in the last
-    case the exit status is 6.
+    missing or unreadable. FILE defines the topology. An existing checkpoint is moved to
+    `spark.before-restore`. With --dry-run, shows what would be restored, where reading would
+    resume, and what is missing or does not match; in the last case the exit status is 6.
     """
     with _application(path, data_dir, bootstrap_servers, assignments) as application:
         name = application.application_id
@@ -248,16 +247,17 @@ def _application(
 
 
 def _ensure_stopped(application: "Application") -> None:
-    """Raise CheckpointInUse where it runs on this machine: a start of a JVM later, `restore` would."""
+    """Raise CheckpointInUse if the application is running here; `restore` would only fail after starting a JVM."""
     from duolog.runtime.states import KeptState  # noqa: PLC0415 - as in `_application`
 
     KeptState(application.checkpoint_dir).ensure_stopped()
 
 
 def _last_commit(committed: "Committed") -> str:
-    """Say what stores come back to.
+    """Describe the commit that a restore returns to.
 
-    Its number is that of the checkpoint, as `list` shows it: in the topic they begin anew with each start.
+    The number is that of the checkpoint, as shown by `list`. The numbers in the commit topic
+    restart with each start.
     """
     moment = _moment(committed.committed_at_ms)
     told = f"last commit: number {committed.number}" + (f", at {moment}" if moment else "")

@@ -1,4 +1,4 @@
-"""`duolog state reset`: an application begins anew, as if it had never run."""
+"""`duolog state reset`: delete the state of an application, as if it had never run."""
 
 import sys
 import time
@@ -67,9 +67,10 @@ def reset(
 ) -> None:
     """Delete an application's checkpoint and internal topics.
 
-    The application must be stopped. The next run reads the input topics from where the topology or an option specifies. Result topics
-    are kept and receive the results again. Corresponds to Kafka Streams' application reset tool
-    together with `cleanUp()`. Works without a checkpoint, if internal topics exist.
+    The application must be stopped. The next run reads the input topics from where the topology or
+    an option specifies. Result topics are kept and receive the results again. Corresponds to Kafka
+    Streams' application reset tool together with `cleanUp()`. Works without a checkpoint, if
+    internal topics exist.
 
     \b
     Examples:
@@ -100,10 +101,11 @@ def reset(
     output.write_rows(rows, COLUMNS, form)
     if not dry_run:
         if not yes:
-            sys.stdout.flush()  # Who answers sees it, also through a pipe.
+            sys.stdout.flush()  # Show the rows before asking, even through a pipe.
             confirm(f'Delete the state of application "{application}"?')
             found.ensure_stopped()
-        # The topics first: of a checkpoint without them a start can go on, and of them without it a start restores.
+        # Delete the topics first: a start can continue from a checkpoint without them, but would
+        # restore from them alone.
         with cluster.errors(f'delete the internal topics of "{application}"'):
             for future in client.delete_topics(topics).values() if topics else ():
                 cluster.first_result([future])
@@ -126,15 +128,15 @@ def _topics_of(
     cluster: Cluster,
     client: AdminClient,
 ) -> tuple[list[str], list[str]]:
-    """Return the internal topics of an application that exist, and its input topics.
+    """Return the existing internal topics of an application, and its input topics.
 
-    What its checkpoint does not tell, because it is lost or damaged, its topic of commits does.
+    If the checkpoint is missing or damaged, the commit topic provides the information.
 
     Raises:
-        StateMissing: neither is there.
-        CheckpointInUse: there is no checkpoint, and the application runs on this machine with one elsewhere.
+        StateMissing: the application has neither a checkpoint nor internal topics.
+        CheckpointInUse: there is no checkpoint here, and the application is running with another data directory.
     """
-    # Imported here: `--help` needs none of it.
+    # Imported late to keep `--help` fast.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
     from duolog.runtime.orphaned_topics import ensure_runs_nowhere, find_orphaned_topics  # noqa: PLC0415
 
@@ -160,7 +162,7 @@ def _topics_of(
 
 
 def _at_time(to_time: str | None, by_duration: str | None) -> OffsetSpec | None:
-    """Return the spec of a time; None where the topology says where to begin."""
+    """Return the offset spec of a time; None if no time is given."""
     now_ms = time.time_ns() // 1_000_000
     if to_time is not None:
         time_ms = read_time(to_time, now_ms)
@@ -178,7 +180,7 @@ def _at_time(to_time: str | None, by_duration: str | None) -> OffsetSpec | None:
 def _starts(
     client: AdminClient, cluster: Cluster, sources: list[str], spec: OffsetSpec
 ) -> dict[str, dict[int, int]]:
-    """Return where each partition of the input topics begins; of those that exist."""
+    """Return the start offset of each partition of the existing input topics."""
     metadata = read_metadata(client, cluster).topics
     places = [
         TopicPartition(topic, number)

@@ -1,4 +1,4 @@
-"""`duolog top`: what the applications of this machine do, as it happens."""
+"""`duolog top`: monitor the applications running on this machine."""
 
 import sys
 import time
@@ -93,7 +93,7 @@ def top(
 
 
 def _show_once(application: str | None, addresses: tuple[str, ...], form: str) -> None:
-    # Loaded here: `duolog top --help` needs none of it.
+    # Imported late to keep `duolog top --help` fast.
     from rich.console import Console  # noqa: PLC0415
 
     from duolog.cli.top.snapshots import application_row, look  # noqa: PLC0415
@@ -126,7 +126,7 @@ def _watch(
         wait_s = _FIRST_S
         while True:
             now = look(addresses)
-            # It may come, or come back: whoever watches waits for it.
+            # An application that is not running may start later, so keep waiting for it.
             shown = {key: one for key, one in now.items() if application in {None, key[1]}}
             live.update(_screen(shown, before, application), refresh=True)
             before = now

@@ -1,4 +1,4 @@
-"""`duolog topics alter`, `configs` and `delete-records`: topics that are there already."""
+"""`duolog topics alter`, `configs` and `delete-records`: change existing topics."""
 
 from typing import Any, Final
 

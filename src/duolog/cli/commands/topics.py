@@ -1,4 +1,4 @@
-"""`duolog topics`: topics of any Kafka cluster; what changes them is in `topic_changes`."""
+"""`duolog topics`: list, create, describe and delete topics; `topic_changes` changes existing ones."""
 
 from collections.abc import Mapping
 
@@ -159,7 +159,7 @@ def describe(*, topic: str, form: str, cluster: Cluster) -> None:
     client = cluster.admin()
     metadata = read_metadata(client, cluster, topic)
     leaders = {number: part.leader for number, part in metadata.topics[topic].partitions.items()}
-    # Nobody could say it of a partition without a leader.
+    # A partition without a leader has no known offsets.
     places = [TopicPartition(topic, number) for number in sorted(leaders) if leaders[number] >= 0]
     with cluster.errors(f'describe topic "{topic}"'):
         first = read_offsets(client, cluster, places, EARLIEST)

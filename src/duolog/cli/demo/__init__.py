@@ -1,7 +1,7 @@
-"""`duolog demo`: a year of flights out of New York becomes two live tables.
+"""`duolog demo`: join and count a year of flights out of New York in two live tables.
 
     dataset ─▶ load ─▶ topics ─▶ topology (runtime, Spark) ─▶ result topics ─▶ tables ─▶ screen
        └───────────────────────────────────────────────────────────────────────▶ check
 
-May import what `cli` may. Start with `command`, which wires the others; each has one noun.
+Start with `command`, which connects the other modules.
 """

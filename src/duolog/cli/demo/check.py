@@ -1,7 +1,7 @@
-"""Do the live tables equal the same aggregation done in one batch?
+"""Compare the live tables with the same aggregation done in one batch.
 
-DuckDB reads the dataset's own files, not the topics, and computes both tables in SQL. Every
-column is compared exactly, the mean too: it is a sum of integers divided once.
+DuckDB reads the files of the data set, not the topics, and computes both tables in SQL. All columns
+are compared exactly, including the mean, which is a sum of integers divided once.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,7 +20,7 @@ _KEYS: Final = {
     BY_DESTINATION: ("dest", "airports", "faa"),
 }
 
-# The mean is divided from the counts of all years together, as the live table divides it.
+# Like the live table, computes the mean from the sums over all years.
 _BATCH_SQL: Final = """
     WITH numbered AS (
         SELECT *, row_number() OVER (ORDER BY {order}) AS number FROM ({flights})
@@ -41,7 +41,7 @@ _BATCH_SQL: Final = """
 
 
 class Difference(NamedTuple):
-    """A row that is not the same on both sides; None where a side lacks it."""
+    """A row that differs between the two sides; None if a side lacks the row."""
 
     table: str
     key: str

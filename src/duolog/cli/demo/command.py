@@ -1,8 +1,8 @@
-"""`duolog demo`: options, and the order in which things start, run and stop.
+"""`duolog demo`: the options of the command, and the order in which its parts start, run and stop.
 
     broker ─▶ topics ─▶ tables ∥ JVM ─▶ query ─▶ the year ─▶ caught up ─▶ live flights ─▶ compared
 
-Everything is stopped in the opposite order, whatever ends it.
+However the run ends, everything is stopped in the opposite order.
 """
 
 import shutil
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duolog.runtime.application import Mode
 
 _OWN_ENTRIES: Final = ("broker", "broker.log", "checkpoints", "clusters", "dataset", "engine.log")
-# Micro-batches of a size that lets the tables move while the year goes by.
+# Limit micro-batches so that the tables change visibly while catching up.
 _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 
 
@@ -126,7 +126,7 @@ def demo(
 
 def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool) -> int:
     """Run the demo and report; return the exit status."""
-    # Imported here: `duolog demo --help` needs none of it.
+    # Imported late to keep `duolog demo --help` fast.
     from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
     from duolog.cli.demo.screen import screen_for  # noqa: PLC0415
 
@@ -149,7 +149,7 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
 
 
 def forget(data_dir: Path) -> None:
-    """Delete what the demo keeps in `data_dir`, and nothing else that may be there."""
+    """Delete the demo's files in `data_dir`, and no others."""
     for name in _OWN_ENTRIES:
         entry = data_dir / name
         if entry.is_dir():

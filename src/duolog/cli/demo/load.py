@@ -1,19 +1,22 @@
-"""The producer of the demo: tables first, then flights, from where an earlier run stopped.
+"""Produce the data of the demo: tables first, then flights, resuming where an earlier run stopped.
 
-    tables ─▶ some flights ─▶ the year, as fast as it goes ─▶ one live flight ─▶ live flights, at their rate
-                            │                               │                  │
-                          "row"                          "first"             "rest"
+    tables ─▶ some flights ─▶ the rest of the year, at full speed ─▶ one live flight ─▶ live flights, at their rate
+                            │                                      │                  │
+                          "row"                                 "first"             "rest"
 
-It waits where a word stands, until `go_on`: the processor is Spark's until the first row is there, and a
-first micro-batch of few flights brings it sooner; live flights are for when the year was caught up with. The
-first of them comes alone, as Spark's first task of a mode takes seconds. With a rate of one's own all
-flights are live.
+At each label the producer waits for `go_on`:
 
-A flight is written to the partition of its carrier, and each partition's order is the dataset's
-order. So the number of records in a partition says which flights are there, also after a crash in
-mid-run: these are skipped, and nothing is written twice.
+- "row": Spark needs the processor until the first result, and a small first micro-batch produces one sooner.
+- "first": live flights start when the query has caught up with the year.
+- "rest": the first live flight comes alone, because the first task of a mode takes Spark seconds.
 
-Thread: `FlightLoad` is a thread of its own; its attributes are read by others.
+With `--rate`, all flights are live.
+
+A flight is written to the partition of its carrier, and each partition has the order of the data
+set. The number of records in a partition therefore shows which flights it holds, even after a
+crash: these are skipped, and no flight is written twice.
+
+Thread: `FlightLoad` is a thread; other threads read its attributes.
 """
 
 import atexit
@@ -36,21 +39,21 @@ _FLUSH_S: Final = 30.0
 _STOP_S: Final = 5.0
 _QUEUE_RECORDS: Final = 100_000
 LIVE_FLIGHTS: Final = 1_500
-"""So many flights at the end are live, or a tenth of all if that is less."""
+"""Number of live flights at the end; at most a tenth of all flights."""
 LIVE_RATE: Final = 100.0
 Waiting = Literal["", "row", "first", "rest"]
 
 _AHEAD: Final = 2_000
-"""So many flights are written before there is a row: enough to see how large a flight is."""
+"""Number of flights before the first result; enough to estimate the size of a flight."""
 _SLOW_RATE: Final = 5_000
-"""Up to so many events/s each record leaves at once; above it, records wait for company."""
+"""Up to this many events/s, records are sent without delay; above it, they are batched."""
 _PACE_S: Final = 0.002
 _LOOK_S: Final = 0.02
 _EVERY: Final = 500
 
 
 def load_tables(topics: DemoTopics, dataset: Dataset) -> None:
-    """Write the rows of all tables that are not there yet, and wait until they are.
+    """Write all missing rows of the tables, and wait until they are acknowledged.
 
     Raises:
         KafkaError: the broker refused a record.
@@ -64,20 +67,20 @@ def load_tables(topics: DemoTopics, dataset: Dataset) -> None:
 
 
 class FlightLoad(threading.Thread):
-    """Writes flights until `limit`, or until all are written, or until it is told to stop.
+    """Writes flights until `total` is reached, or until `stop` is called.
 
     Attributes:
-        total: how many flights the topic holds when this is done.
-        found: how many it held before.
-        waits_for: what it waits for now; see above.
-        error: what ended it too early, or None.
+        total: number of flights in the topic at the end.
+        found: number of flights in the topic before.
+        waits_for: the label it is waiting at; see the module docstring.
+        error: the error that ended it early, or None.
     """
 
     def __init__(
         self, topics: DemoTopics, dataset: Dataset, *, total: int, years: int, rate: float | None
     ) -> None:
         super().__init__(name="flight-load", daemon=True)
-        # A daemon thread inside of DuckDB aborts the process when the interpreter exits.
+        # A daemon thread inside DuckDB would abort the process at interpreter exit.
         atexit.register(self.stop)
         self.total = total
         self.error: DuologError | None = None
@@ -98,7 +101,7 @@ class FlightLoad(threading.Thread):
 
     @property
     def produced(self) -> int:
-        """How many flights the topic holds, as far as the broker has acknowledged them."""
+        """Number of flights in the topic that the broker has acknowledged."""
         return max(self.found, self._handed - self._sender.waiting)
 
     @property
@@ -106,7 +109,7 @@ class FlightLoad(threading.Thread):
         return not self.is_alive() and self.error is None
 
     def wait_until_tables_are_loaded(self) -> None:
-        """Return when every row of every table is in its topic.
+        """Wait until every row of every table is in its topic.
 
         Raises:
             DuologError: the dataset or the broker failed.
@@ -116,17 +119,17 @@ class FlightLoad(threading.Thread):
             raise self.error
 
     def go(self) -> None:
-        """Let all flights come without a wait: at their rate, or as fast as it goes."""
+        """Write all flights without waiting at labels."""
         if self._history:
             self._history = sys.maxsize
         self._free.set()
 
     def go_on(self) -> None:
-        """Let the flights go on that wait."""
+        """Resume at the current label."""
         self.waits_for = ""
 
     def stop(self) -> None:
-        """Stop as soon as possible and wait; what is not acknowledged is written by the next run."""
+        """Stop as soon as possible; the next run writes the flights that were not acknowledged."""
         self._stopping.set()
         give_up_at = time.monotonic() + _STOP_S
         while self.is_alive() and time.monotonic() < give_up_at:
@@ -148,11 +151,11 @@ class FlightLoad(threading.Thread):
             atexit.unregister(self.stop)
 
     def _missing(self, flights: Iterable[Flight]) -> Iterator[tuple[Flight, bytes, int]]:
-        """Yield flight, key and partition of what is not in the topic, up to the limit."""
+        """Yield flight, key and partition for each flight missing from the topic, up to `total`."""
         skip = list(self._there)
         places = _Places(len(skip))
         for flight in flights:
-            # A run that was cut off may have left one partition ahead: fill up the other.
+            # An interrupted run may have left one partition ahead: fill up the others.
             if self._passed >= self.total and not any(skip):
                 return
             self._passed += 1
@@ -184,7 +187,7 @@ class FlightLoad(threading.Thread):
         return self._sender.finish()
 
     def _wait_for(self, what: Waiting) -> None:
-        """Wait until all that was written is acknowledged, and then for `go_on`."""
+        """Wait until all written records are acknowledged, then until `go_on`."""
         self._sender.finish()
         self.waits_for = what
         while self.waits_for and not self._free.is_set() and not self._stopping.is_set():
@@ -196,7 +199,7 @@ class FlightLoad(threading.Thread):
 
 
 class _Places(dict[str, tuple[bytes, int]]):
-    """Carrier → the bytes of its key and its partition; 16 carriers are hashed once each."""
+    """Carrier → its key and partition; caches the hashes of the 16 carriers."""
 
     def __init__(self, partitions: int) -> None:
         super().__init__()
@@ -209,7 +212,7 @@ class _Places(dict[str, tuple[bytes, int]]):
 
 
 class _Pace:
-    """Lets `rate` calls through per second."""
+    """Limits the rate of `wait` calls to `rate` per second."""
 
     def __init__(self, rate: float, stopping: threading.Event) -> None:
         self._rate = rate
@@ -225,7 +228,7 @@ class _Pace:
 
 
 class _Sender:
-    """A producer that remembers the first refusal."""
+    """A producer that stores the first error."""
 
     def __init__(self, bootstrap_servers: str, *, fast: bool) -> None:
         self._bootstrap_servers = bootstrap_servers
@@ -246,11 +249,11 @@ class _Sender:
 
     @property
     def waiting(self) -> int:
-        """How many records are not acknowledged yet."""
+        """Number of records that are not acknowledged yet."""
         return len(self._producer)
 
     def send(self, topic: str, key: bytes, value: bytes, timestamp_ms: int, partition: int) -> None:
-        """Hand one record to the client; waits while its buffer is full.
+        """Pass one record to the client; wait while its buffer is full.
 
         Raises:
             KafkaError: a record was refused.
@@ -288,7 +291,7 @@ class _Sender:
             )
 
     def abandon(self) -> None:
-        """Drop what has not left yet."""
+        """Discard records that were not sent yet."""
         self._producer.purge()
         self._producer.flush(1)
 

@@ -1,4 +1,4 @@
-"""What the command line of `duolog demo` says."""
+"""The options of `duolog demo`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class DemoOptions(NamedTuple):
-    """What the command line says."""
+    """Values of the command-line options."""
 
     data_dir: Path
     mode: "Mode"

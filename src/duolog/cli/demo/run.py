@@ -1,10 +1,10 @@
-"""One run of the demo, from the first process to the comparison.
+"""Run the demo once, from starting the broker to the comparison.
 
     broker ─▶ topics ─▶ tables ─┬─▶ query ─▶ caught up ─▶ live flights ─▶ comparison
     JVM ────────────────────────┘
 
-The tables are whole before the query starts; the year follows, but for its last flights, which begin
-once the query is live and has counted all others.
+The tables are complete before the query starts. The year follows, except for its last flights:
+these start when the query is live and has counted all others.
 """
 
 import re
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.1
 STALLED_S: Final = 120.0
-"""So long nothing may come, with flights still to be counted, before the run is given up."""
+"""Time without results, while flights remain to be counted, after which the run fails."""
 
 
 class DemoResult(NamedTuple):
-    """How a run ended."""
+    """Result of a run."""
 
     events: int
     differences: list[Difference]
@@ -53,7 +53,7 @@ class DemoResult(NamedTuple):
         return not self.differences
 
     def report(self, *, as_json: bool) -> int:
-        """Write the result; return the exit status: 0 if the tables equal the batch, else 1."""
+        """Print the result; return the exit status: 0 if the tables equal the batch, else 1."""
         for difference in self.differences[:10]:
             click.echo(difference.render(), err=True)
         if as_json:
@@ -85,7 +85,7 @@ class DemoResult(NamedTuple):
 
 
 class DemoRun:
-    """Starts everything, watches it, compares. What it started is stopped by `running`."""
+    """Starts, monitors and compares; `running` stops whatever was started."""
 
     def __init__(self, options: "DemoOptions", running: ExitStack, *, started_at: float) -> None:
         self._options = options
@@ -99,7 +99,7 @@ class DemoRun:
         self._query: RunningQuery
         self._query_started_at = 0.0
         self._history: tuple[int, float] | None = None
-        """How many flights were counted when the live ones began, and the seconds they took."""
+        """Number of flights counted before the live ones, and the seconds that took."""
 
     def start(self, screen: Screen, *, fresh: bool) -> None:
         """Start broker, topics, tables, query and flights, in this order.
@@ -122,7 +122,8 @@ class DemoRun:
         self._query = application.start()
         self._tables = LiveTables(topics.bootstrap_servers)
         self._running.callback(self._tables.close)
-        # Before the query: what comes while it ends would be history for the next run.
+        # Stopped before the query: flights written while it stops would not be live in the next
+        # run.
         self._running.callback(self._load.stop)
         self._tables.open()
         screen.say("waiting for the first row")
@@ -131,7 +132,7 @@ class DemoRun:
         """Show the tables until every flight is counted in both, the last ones live.
 
         Raises:
-            DuologError: the producer or the query failed, or nothing comes any more.
+            DuologError: the producer or the query failed, or no results arrive any more.
         """
         give_up_at = time.monotonic() + STALLED_S
         while True:
@@ -160,13 +161,13 @@ class DemoRun:
         )
 
     def how_to_go_on(self, *, fresh: bool) -> str:
-        """Return what to tell someone who stops it."""
+        """Return a message about resuming, for a user who stops the demo."""
         again = "the same command without --fresh" if fresh else "the same command"
         anew = "; --fresh starts over" if not fresh else ""
         return f"stopped after {self._counted:,} flights\n{again} resumes there{anew}"
 
     def _let_flights_go_on(self) -> None:
-        """Give the flights what they wait for, when it has come."""
+        """Resume the producer if the event it waits for has occurred."""
         load = self._load
         if not load.waits_for:
             return
@@ -217,7 +218,7 @@ class DemoRun:
         return application
 
     def _application_dir(self) -> Path:
-        """Each cluster has its own: a checkpoint belongs to the topics that it was made from."""
+        """Directory of the application, one per cluster, because a checkpoint belongs to its topics."""
         servers = self._options.bootstrap_servers
         if servers is None:
             return self._options.data_dir

@@ -1,6 +1,6 @@
-"""What a person sees of the demo: a live table on a terminal, lines elsewhere, or JSON lines.
+"""Output of the demo: live tables on a terminal, plain lines elsewhere, or JSON lines.
 
-Standard output gets the data (tables, JSON); what is being done goes to standard error.
+Data (tables, JSON) goes to standard output, messages about progress to standard error.
 """
 
 import json
@@ -29,7 +29,7 @@ _LONG_S: Final = 12.0
 
 
 class Screen(Protocol):
-    """Where the demo shows itself."""
+    """Output of the demo."""
 
     def __enter__(self) -> Self: ...
 
@@ -41,11 +41,11 @@ class Screen(Protocol):
     ) -> None: ...
 
     def say(self, doing: str) -> None:
-        """Tell what is begun now, before there is anything to see."""
+        """Announce the step that starts now, before there are results."""
         ...
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
-        """Show a moment; the screen decides how often it draws."""
+        """Show the current state; the screen decides how often it draws."""
         ...
 
 
@@ -97,9 +97,9 @@ class LineScreen:
 
 
 class LiveScreen:
-    """The two tables on a terminal, redrawn four times a second by a thread of its own.
+    """The two tables on a terminal, redrawn four times a second by a separate thread.
 
-    So a clock runs also while the main thread waits for Spark.
+    The thread keeps the clock running while the main thread waits for Spark.
     """
 
     def __init__(self, console: Console, started_at: float) -> None:
@@ -120,7 +120,7 @@ class LiveScreen:
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
         if state.events == 0:
-            return  # The clock says more than empty tables.
+            return  # The clock is more useful than empty tables.
         if time.monotonic() < self._next_at and state.events < state.total:
             return
         self._next_at = time.monotonic() + REFRESH_S
@@ -140,14 +140,14 @@ class LiveScreen:
 
 
 class Waiting:
-    """What was done so far and what is being done, with the seconds of each; a clock when drawn."""
+    """The finished steps and the current one with their durations, and a clock."""
 
     def __init__(self, started_at: float) -> None:
         self._started_at = started_at
         self._steps: list[tuple[str, float]] = []
 
     def begin(self, doing: str) -> None:
-        # A new list: the thread that draws goes through the old one.
+        # Replace the list, because the drawing thread may be iterating over the old one.
         self._steps = [*self._steps, (doing, time.monotonic())]
 
     def __rich__(self) -> Group:
@@ -168,7 +168,7 @@ class Waiting:
 
 
 def screen_for(*, as_json: bool, started_at: float) -> Screen:
-    """Return the screen that fits: JSON if asked for, live on a terminal, else lines."""
+    """Return the matching screen: JSON on request, live tables on a terminal, else lines."""
     if as_json:
         return JsonScreen()
     console = Console()
@@ -195,7 +195,7 @@ def progress(state: DemoState, width: int) -> Table:
 
 
 def status_line(state: DemoState) -> Text:
-    """Return what is going on in one line: how fast the year is caught up with, or how live it is."""
+    """Return one line with the current throughput and lag, or with the latency of live flights."""
     strong = "bold cyan"
     if state.live:
         line = Text.assemble(
@@ -220,7 +220,7 @@ def status_line(state: DemoState) -> Text:
 
 
 def duration(ms: int | None) -> str:
-    """Return milliseconds for people.
+    """Return a duration in ms as readable text.
 
     Example:
         >>> duration(None), duration(56), duration(12_345)
@@ -235,7 +235,7 @@ def result_table(topic: str, rows: Mapping[str, Row], most: int | None) -> Table
     """Return the rows with the most flights first."""
     first = "airline" if topic == BY_AIRLINE else "destination"
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
-    # Where it is too narrow, names give way: a column that may wrap is the one that shrinks.
+    # On a narrow terminal the names shrink, because only their column may wrap.
     table.add_column(first, max_width=30)
     for heading in ("flights", "mean delay", "max"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""What the demo shows at one moment: numbers, as the screen and `--json` both take them."""
+"""Current figures of the demo, for the screen and for `--json`."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from duolog.cli.demo.tables import LiveTables
 
 
 class DemoState(NamedTuple):
-    """One moment of the demo; latencies are those of live events, of the last ten seconds."""
+    """Figures of the demo at one moment; latencies are those of live events in the last ten seconds."""
 
     elapsed_s: float
     mode: str
@@ -33,7 +33,7 @@ class DemoState(NamedTuple):
 def observe(
     tables: LiveTables, load: FlightLoad, *, started_at: float, mode: str, state: str
 ) -> DemoState:
-    """Return the state of this moment."""
+    """Return the current figures."""
     events, now_s = tables.events, time.time()
     return DemoState(
         elapsed_s=time.monotonic() - started_at,

@@ -1,4 +1,4 @@
-"""The two result tables, kept up to date from their changelogs by an ordinary consumer."""
+"""The two result tables, updated from their topics by an ordinary consumer."""
 
 import json
 import time
@@ -19,9 +19,9 @@ Row = dict[str, Any]
 
 
 class LiveTables:
-    """By airline and by destination: key → row, as the changelogs have it so far.
+    """Tables by airline and by destination: key → latest row.
 
-    How long a result took is counted of live events only: those written after `go_live`.
+    Latencies are measured for live events only, those written after `go_live`.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -39,7 +39,7 @@ class LiveTables:
         )
 
     def open(self) -> None:
-        """Read the result topics from their beginnings on.
+        """Read the result topics from the beginning.
 
         Raises:
             KafkaError: a topic is missing, or no broker answers.
@@ -55,17 +55,17 @@ class LiveTables:
             )
 
     def go_live(self) -> None:
-        """Count how long the results of the events take that are written from now on."""
+        """Measure the latency of events written from now on."""
         self._live_since_ms = time.time_ns() // 1_000_000
 
     def close(self) -> None:
         self._consumer.close()
 
     def poll(self, timeout_s: float) -> int:
-        """Take in what has arrived, waiting up to `timeout_s` for a first record.
+        """Process received records, waiting up to `timeout_s` for the first one.
 
         Returns:
-            How many records came.
+            The number of records.
 
         Raises:
             KafkaError: the broker or the client refused.
@@ -89,11 +89,11 @@ class LiveTables:
 
     @property
     def events(self) -> int:
-        """How many flights both tables have counted."""
+        """Number of flights that both tables have counted."""
         return min(self._events_in(topic) for topic in RESULTS)
 
     def events_per_second(self) -> float:
-        """How fast `events` has grown over the last seconds."""
+        """Growth rate of `events` over the last seconds."""
         now = time.monotonic()
         self._samples.append((now, self.events))
         while now - self._samples[0][0] > _RATE_WINDOW_S:

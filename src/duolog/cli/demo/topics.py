@@ -1,7 +1,7 @@
-"""The demo's topics: made once, and how many records each partition has.
+"""Create the demo's topics, and count the records in their partitions.
 
-Nothing is kept beside the topics about how far a run came: the high watermarks say it, as the n-th
-record of a partition is always the same.
+The high watermarks are the only record of a run's progress: the n-th record of a partition is
+always the same.
 """
 
 from concurrent.futures import Future
@@ -36,7 +36,7 @@ class DemoTopics:
         self._admin: AdminClient = clients.admin(bootstrap_servers, {})
 
     def create(self) -> None:
-        """Make the source topics that are missing.
+        """Create the missing source topics.
 
         Raises:
             KafkaError: no broker answers, or it refuses.
@@ -47,7 +47,7 @@ class DemoTopics:
             self._wait(future, f'create topic "{topic}"', but_not=_ALREADY_EXISTS)
 
     def delete(self) -> None:
-        """Delete all topics of the demo that are there.
+        """Delete the existing topics of the demo.
 
         Raises:
             KafkaError: no broker answers, or it refuses.
@@ -57,10 +57,10 @@ class DemoTopics:
             self._wait(future, f'delete topic "{topic}"', but_not=_UNKNOWN_TOPIC)
 
     def record_counts(self, topic: str) -> list[int]:
-        """Return the high watermark of each partition, which no retention moves here.
+        """Return the high watermark of each partition, which equals its number of records.
 
         Raises:
-            KafkaError: no broker answers, or there is no such topic.
+            KafkaError: no broker answers, or the topic does not exist.
         """
         reader: Consumer = clients.consumer(
             self.bootstrap_servers, {}, **{"group.id": "duolog-demo"}

@@ -1,11 +1,11 @@
-"""What the demo computes, in Duolog's DSL.
+"""The demo's topology in Duolog's DSL.
 
     flights ─▶ left join airlines ─┬─▶ by carrier ──────────────────────────▶ flights-by-airline
     (key carrier)                  └─▶ key dest ─▶ left join airports ─▶ by dest ─▶ flights-by-destination
 
-The joined stream feeds both aggregates and is computed once. The joins are left joins, as four
-destinations in Puerto Rico and the Virgin Islands are not among the airports: no flight is lost.
-A cancelled flight has no delay; null is ignored by every aggregate but `flights`.
+The joined stream feeds both aggregates and is computed once. The joins are left joins, because four
+destinations in Puerto Rico and the Virgin Islands are missing from the airports, and no flight may
+be lost. A cancelled flight has no delay; every aggregate except `flights` ignores null.
 """
 
 from typing import TYPE_CHECKING, Final

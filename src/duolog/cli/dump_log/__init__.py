@@ -1,1 +1,1 @@
-"""Reads the files of a data directory for people: what stands where, and what is damaged."""
+"""Read the files of a data directory and report their contents and damage."""

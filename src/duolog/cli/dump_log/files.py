@@ -1,4 +1,4 @@
-"""The other files of a partition: indexes, the recovery point, the leader epochs."""
+"""Dump the files of a partition other than segments: indexes, recovery point, leader epochs, journals."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,10 +31,10 @@ KINDS: Final = (
 
 
 def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Iterator[Row]:
-    """Yield the rows of one file, whatever it is.
+    """Yield the rows of one file, of any kind.
 
     Raises:
-        ConfigError: the name is not that of a file that can be dumped.
+        ConfigError: the name is not that of a log file.
     """
     if path.suffix == ".log":
         return segment_rows(path, records=records, decode=decode)
@@ -49,7 +49,7 @@ def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Ite
 
 
 def files_of(directory: Path) -> list[Path]:
-    """Return the files of a directory that can be dumped, in the order of their names."""
+    """Return the log files in a directory, sorted by name."""
     return sorted(
         path
         for path in directory.iterdir()
@@ -60,7 +60,7 @@ def files_of(directory: Path) -> list[Path]:
 
 
 def nothing_in(directory: Path) -> ConfigError:
-    """Return the error for a directory without files that can be dumped; it names directories below it that have some."""
+    """Return the error for a directory without log files; the hint names partition directories below it."""
     found = islice(_partitions_below(directory), _SHOWN_MAX + 1)
     shown = [
         f"{directory_name} ({topic})" if topic else directory_name
@@ -74,7 +74,7 @@ def nothing_in(directory: Path) -> ConfigError:
 
 
 def _partitions_below(directory: Path) -> Iterator[tuple[str, str]]:
-    """Yield the directories of partitions at most three levels below, and the names of their topics."""
+    """Yield partition directories up to three levels below, with the names of their topics."""
     for pattern in ("*", "*/*", "*/*/*"):
         for path in sorted(directory.glob(pattern)):
             if path.is_dir() and path.name.isdigit() and files_of(path):
@@ -83,7 +83,7 @@ def _partitions_below(directory: Path) -> Iterator[tuple[str, str]]:
 
 
 def _offset_index(path: Path) -> Iterator[Row]:
-    """An entry points at a batch of the segment beside it."""
+    """Yield the entries of an offset index, each of which points at a batch in its segment."""
     base = int(path.stem)
     segment = path.with_suffix(".log")
     size = segment.stat().st_size if segment.exists() else None

@@ -1,4 +1,4 @@
-"""A row of a dump: fields in order; `error` says what is damaged."""
+"""A row of a dump: ordered fields, with `error` describing damage."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ Row = dict[str, object]
 
 
 def damaged(position: int | None, problem: str) -> Row:
-    """Return the row of a damaged place."""
+    """Return the row for a damaged position."""
     place: Row = {} if position is None else {"position": position}
     return {**place, "error": problem}
 
 
 def plain(value: object) -> object:
-    """Return what a decoded record holds as texts, numbers, lists and mappings."""
+    """Convert the content of a decoded record to strings, numbers, lists and mappings."""
     fields = _fields(value)
     if fields is not None:
         return {name: plain(item) for name, item in fields.items()}

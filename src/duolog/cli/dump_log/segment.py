@@ -1,7 +1,7 @@
-"""The record batches of a segment file, each with what is wrong with it.
+"""Dump the record batches of a segment file, with their damage.
 
-A batch with a wrong checksum is told and passed over; where not even a length can be read, the
-rest of the file is told as one damaged place.
+A batch with a wrong checksum is reported and skipped. If the length of a batch is unreadable, the
+rest of the file is reported as one damaged position.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from duolog.record.control import decode_marker_record
 from duolog.record.records import Record, decode_records
 
 Decode = Callable[[bytes, bytes | None], object]
-"""Takes key and value of a coordinator's record and returns what they say."""
+"""Decodes the key and value of a coordinator's record."""
 
 DECODERS: Final[dict[str, Decode]] = {
     "offsets": decoding.decode_record,
@@ -28,7 +28,7 @@ DECODERS: Final[dict[str, Decode]] = {
 
 
 def segment_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Iterator[Row]:
-    """Yield a row for each batch, and one for each record where `records` or `decode` ask."""
+    """Yield a row for each batch and, with `records` or `decode`, one for each record."""
     size = path.stat().st_size
     position, next_offset = 0, int(path.stem) if path.stem.isdigit() else 0
     with path.open("rb") as file:

@@ -18,7 +18,8 @@ from duolog.core.errors import ConfigError, KafkaError
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
 REQUEST_TIMEOUT_S: Final = 10.0
 
-# Kafka's partitioner. librdkafka's default, CRC32, would select other partitions than Java clients do.
+# Kafka's partitioner. librdkafka's default, CRC32, would select other partitions than Java clients
+# do.
 PARTITIONER: Final = "murmur2_random"
 
 _INVALID_ARG: Final = -186

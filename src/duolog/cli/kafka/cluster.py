@@ -1,7 +1,7 @@
 """Connect a command to a Kafka cluster and wait for its answers.
 
-Each command first checks that a broker is reachable (`connection`). It reports a missing answer after two
-seconds and gives up after ten.
+Each command first checks that a broker is reachable (`connection`). It reports a missing answer
+after two seconds and gives up after ten.
 """
 
 import time

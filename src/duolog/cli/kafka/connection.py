@@ -42,8 +42,8 @@ def _unreachable(bootstrap_servers: str, problems: str) -> KafkaError:
 class Connection:
     """Reports when the connection is lost and when it is back, and gives up after `LOST_S`.
 
-    `suspect` is librdkafka's error callback; the command calls `look` regularly. A broker that hangs also counts as lost,
-    although the system still accepts its connections.
+    `suspect` is librdkafka's error callback; the command calls `look` regularly. A broker that
+    hangs also counts as lost, although the system still accepts its connections.
 
     Args:
         bootstrap_servers: the addresses given by the user.

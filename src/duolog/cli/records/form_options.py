@@ -78,8 +78,8 @@ class FormOptions(NamedTuple):
 def form_options(*, schema: bool) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Return a decorator that adds `--key-type`, `--value-type`, kcat's `-s` and `--like` to a command.
 
-    The command receives them as `options`. With `schema`, also adds `--key` and `--key-window`, which declare the key
-    as a topology does.
+    The command receives them as `options`. With `schema`, also adds `--key` and `--key-window`,
+    which declare the key as a topology does.
     """
 
     def decorate(command: Callable[..., object]) -> Callable[..., object]:

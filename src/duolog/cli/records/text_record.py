@@ -2,9 +2,9 @@
 
     {"topic", "partition", "offset", "timestamp" ms, "headers" [[name, value]…], "key", "value"}
 
-Key, value and header values are text, null, or `{"base64": "…"}` if the bytes are not UTF-8. `produce` therefore
-reproduces the output of `consume` byte for byte. `field_forms` defines the other encodings of keys and values, such as
-numbers.
+Key, value and header values are text, null, or `{"base64": "…"}` if the bytes are not UTF-8.
+`produce` therefore reproduces the output of `consume` byte for byte. `field_forms` defines the
+other encodings of keys and values, such as numbers.
 """
 
 import json
@@ -69,8 +69,8 @@ def record_object(record: TextRecord, forms: Forms = TEXT) -> dict[str, object]:
 def read_record_object(line: str, forms: Forms = TEXT) -> TextRecord:
     """Read the JSON object of a record; only the fields in `WRITTEN` matter.
 
-    A key or value that is an object, an array, a number, true or false is stored as JSON text with its digits, names and
-    order unchanged. A timestamp is a number of ms or an RFC 3339 string.
+    A key or value that is an object, an array, a number, true or false is stored as JSON text with
+    its digits, names and order unchanged. A timestamp is a number of ms or an RFC 3339 string.
 
     Raises:
         SerdeError: the line is not such an object, or has unknown fields.

@@ -1,7 +1,7 @@
 """Read one topic for `duolog consume`, from assigned partitions or as a member of a group.
 
-The offset of a record is stored for the next commit when the caller asks for the following record. An interrupted
-reader therefore loses nothing.
+The offset of a record is stored for the next commit when the caller asks for the following record.
+An interrupted reader therefore loses nothing.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
-"""`duolog sql`: statements typed, piped or in files, and what they answer.
+"""`duolog sql`: run statements from a terminal, a pipe or files, and print their results.
 
-    terminal ─▶ terminal (prompt, history, completing) ─┐
-    pipe, -e ─▶ statements ─────────────────────────────┴─▶ shell ─▶ running ─▶ engine
-                                                                       └─▶ forms (table, json, csv, vertical)
+    terminal ─▶ terminal (prompt, history, completion) ─┐
+    pipe, -e ─▶ statements ─────────────────────────────┴─▶ shell ─▶ script_runner ─▶ engine
+                                                                          └─▶ answer_formats (table, json, csv, vertical)
 
-Start with `shell`. `layout`, `linting` and `lineage` look at files and need no broker.
+Start with `shell`. `layout`, `lint` and `lineage` process files without a broker.
 """

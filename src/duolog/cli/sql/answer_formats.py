@@ -1,11 +1,11 @@
-"""Answers in the form that was asked for, as they come.
+"""Print results row by row in one of four formats.
 
-table      for people, in columns; rows of many columns one below the other
-vertical   for people, each row on lines of its own
-json       an object for each row, on one line
-csv        the names, then the rows; null is nothing, the empty text ""
+table      columns side by side; falls back to `vertical` if there are too many columns
+vertical   one line per column
+json       one object per row and line
+csv        a header line, then the rows; null is an empty cell, the empty string ""
 
-What a statement says in words goes to standard error in the last two, so that a program reads rows only.
+In the last two formats, messages go to standard error, so that standard output contains only rows.
 """
 
 import functools
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 FORMS: Final = ("table", "json", "csv", "vertical")
 _SAMPLE: Final = 500
-"""Rows of which the widths of a table are taken."""
+"""Number of rows that determine the column widths of a table."""
 _LIVE_WIDTH: Final = 20
-"""Of a column whose rows are still to come, where nothing else says how wide."""
+"""Width of a column if the rows are not known yet and the terminal has no width."""
 
 
 def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = True) -> int:
-    """Write an answer to standard output; return how many rows it had.
+    """Print an answer to standard output; return its number of rows.
 
-    `folds`: whether a table folds values that are wider than the terminal has room for.
+    `folds`: whether a table wraps values that do not fit into the terminal.
 
     Raises:
-        DuologError: rows cannot be computed; those before it are written.
+        DuologError: rows cannot be computed; earlier rows are already printed.
     """
-    # Imported here: what starts a shell need not wait for it.
+    # Imported late so that a shell starts fast.
     from duolog.runtime.sql.answers import Message  # noqa: PLC0415
     from duolog.runtime.sql.reply.readable import readable  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def write(answer: "Answer", form: str, *, titled: bool = False, folds: bool = Tr
 
 
 class _Counted:
-    """Passes rows on and counts them."""
+    """Iterates over rows and counts them."""
 
     def __init__(self, rows: Iterator[tuple[object, ...]]) -> None:
         self.count = 0
@@ -94,7 +94,7 @@ def _table(answer: "Rows", rows: _Counted, *, folds: bool = True) -> Iterator[st
 
 
 def _expected(columns: Sequence[tuple[str, str]], width: int | None) -> tuple[str, ...]:
-    """Return a row as wide as those that may come: nobody knows them yet."""
+    """Return a placeholder row that sets the column widths before any row is known."""
     even = _LIVE_WIDTH if width is None else (width - 2) // max(len(columns), 1) - 3
     return tuple("x" * min(even, _LIVE_WIDTH) for _ in columns)
 
@@ -127,7 +127,7 @@ def _csv_line(values: Sequence[str | None]) -> str:
 
 
 def _width() -> int | None:
-    """Return how wide the terminal is; None where there is none, and nothing is folded."""
+    """Return the width of the terminal; None without one, and then nothing is wrapped."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -138,4 +138,4 @@ _WRITERS: Final[dict[str, Callable[["Rows", _Counted], Iterator[str]]]] = {
     "csv": _csv,
 }
 _UNFOLDED: Final = _WRITERS | {"table": functools.partial(_table, folds=False)}
-"""The same, with values as wide as they are."""
+"""The same writers without wrapping."""

@@ -1,10 +1,10 @@
-r"""What Tab offers: statements where one begins, names where one is wanted, columns of what the statement reads.
+r"""Complete statements, names and columns on Tab.
 
 SHOW |                   STREAMS, TABLES, …
 FROM |  DESCRIBE |       streams and tables
-f.|                      columns of the source that f stands for
-SELECT |                 columns, functions, words
-\output |                forms
+f.|                      columns of the source with alias f
+SELECT |                 columns, functions, keywords
+\output |                output formats
 """
 
 import re
@@ -31,7 +31,7 @@ _IN_FROM: Final = re.compile(
 
 
 class SqlCompleter(Completer):
-    """Completes statements; `known` gives what there is now."""
+    """Completes statements with the existing names that `known` returns."""
 
     def __init__(self, known: Callable[[], Known]) -> None:
         self._known = known
@@ -56,12 +56,12 @@ class SqlCompleter(Completer):
 
 
 def offers(begun: str, whole: str, known: Known) -> Iterable[str]:
-    """Return what may come next in a statement.
+    """Return the words that can follow in a statement.
 
     Args:
         begun: the statement up to the cursor.
-        whole: the statement with what stands behind it.
-        known: what there is.
+        whole: the whole statement, including the text after the cursor.
+        known: the existing names.
     """
     if qualified := _QUALIFIED.search(begun):
         return _columns(qualified[1].strip("`"), whole, known)
@@ -74,7 +74,7 @@ def offers(begun: str, whole: str, known: Known) -> Iterable[str]:
 
 
 def _named(tokens: Sequence[str], whole: str, known: Known) -> Iterable[str]:
-    """Return what may come behind the words of a statement that has begun."""
+    """Return the names that can follow the words of an incomplete statement."""
     before = tokens[-1]
     if before in _QUERY_BEHIND:
         return (*known.queries, "ALL")
@@ -92,7 +92,7 @@ def _named(tokens: Sequence[str], whole: str, known: Known) -> Iterable[str]:
 
 
 def _columns(name: str, whole: str, known: Known) -> list[str]:
-    """Return the columns of a source, which the statement may call by another name."""
+    """Return the columns of a source, given by its name or alias."""
     called = {
         alias.upper(): source.strip("`") for source, alias in _IN_FROM.findall(whole) if alias
     }

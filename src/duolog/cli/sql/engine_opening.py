@@ -1,4 +1,4 @@
-"""The engine of a shell: opened beside the first prompt, waited for when the first text is run."""
+"""Open the engine of a shell in the background while the first prompt is shown."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """What there is by name."""
+    """Existing names."""
 
     columns: Mapping[str, Sequence[str]]
-    """The columns of each stream and table."""
+    """Stream or table → its columns."""
     functions: Sequence[str]
     queries: Sequence[str] = ()
 
@@ -23,10 +23,10 @@ NOTHING: Final = Known({}, ())
 
 
 class EngineOpening:
-    """An engine that is opened once, and closed at the end.
+    """An engine that is opened once and closed at the end.
 
-    `begin` opens it on a thread of its own, so that a prompt need not wait. Nobody else touches it until `engine`
-    has waited for that.
+    `begin` opens it in a background thread, so that the prompt appears at once. No other thread
+    uses it until `engine` has waited for that thread.
     """
 
     def __init__(self, opened: Callable[[], "SqlEngine"]) -> None:
@@ -47,27 +47,27 @@ class EngineOpening:
         self.close()
 
     def close(self) -> None:
-        """Close the engine. Does nothing when closed."""
+        """Close the engine; do nothing if it is closed."""
         if self._thread is not None:
             self._thread.join()
         if self._engine is not None:
             self._engine.close()
 
     def end_now(self) -> None:
-        """Let `close` wait for nothing that an end in order waits for. Any thread."""
+        """Make `close` stop the queries without waiting for them to finish cleanly. Thread-safe."""
         if (engine := self._engine) is not None:
             engine.end_now()
 
     def begin(self) -> None:
-        """Begin to open the engine."""
+        """Start opening the engine."""
         self._thread = threading.Thread(target=self._try, name="sql engine", daemon=True)
         self._thread.start()
 
     def engine(self) -> "SqlEngine":
-        """Return the engine; the first call may have to wait for it.
+        """Return the engine, waiting until it is open.
 
         Raises:
-            DuologError: it cannot be opened. The next call tries again.
+            DuologError: the engine cannot be opened. The next call tries again.
         """
         if self._thread is not None:
             self._thread.join()
@@ -80,11 +80,11 @@ class EngineOpening:
         return self._engine
 
     def known(self) -> Known:
-        """Return what there is by name; nothing while the engine is being opened."""
+        """Return the existing names; empty while the engine is being opened."""
         engine = self._engine
         if engine is None:
             return NOTHING
-        # Loaded with the engine.
+        # Already imported with the engine.
         from duolog.plan.sql.registry import SQL_FUNCTIONS  # noqa: PLC0415
 
         columns = {
@@ -96,23 +96,23 @@ class EngineOpening:
         return Known(columns, functions, sorted(engine.session.state.queries))
 
     def names(self) -> set[str]:
-        """Return the names of `known` together: streams, tables, columns, functions."""
+        """Return all names in one set: streams, tables, columns, functions."""
         known = self.known()
         columns = {column for columns in known.columns.values() for column in columns}
         return {*known.columns, *columns, *known.functions}
 
     @property
     def runs_queries(self) -> bool:
-        """Whether persistent queries run in this process."""
+        """True if persistent queries run in this process."""
         return self._engine is not None and self._engine.runs_queries
 
     def _try(self) -> None:
-        from duolog.runtime.sql.errors import ServiceInUse  # noqa: PLC0415 - beside the prompt
+        from duolog.runtime.sql.errors import ServiceInUse  # noqa: PLC0415 - imported in the background thread
 
         try:
             self._engine = engine = self._open()
-            # Who stays for a while runs the queries, unless somebody else does.
+            # An interactive shell runs the queries, unless another process does.
             with suppress(ServiceInUse):
                 engine.start()
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the engine is told
+        except BaseException as error:  # noqa: BLE001 - raised again by `engine`
             self._error = error

@@ -1,4 +1,4 @@
-"""Errors of statements for people: what is wrong, in a terminal the line with a caret below, and what to do.
+"""Print the errors of statements: the message, on a terminal the line with a caret, and the hint.
 
 error: line 2:6: FLIGTHS does not exist.
   FROM fligths EMIT CHANGES;
@@ -35,14 +35,14 @@ def tell(
     names: Iterable[str] = (),
     caret: bool | None = None,
 ) -> None:
-    """Write an error that running `text` has raised to standard error.
+    """Print an error raised by running `text` to standard error.
 
     Args:
-        error: what was raised; one that is about no statement is told as other commands tell it.
-        text: what was run.
-        file: the file that it stands in; empty where it was typed.
-        names: names that there are, of which one may have been meant.
-        caret: whether the line is shown; by default in a terminal.
+        error: the error; one that is not about a statement is printed as by other commands.
+        text: the statements.
+        file: their file; empty if they were typed.
+        names: existing names, for suggestions.
+        caret: whether to show the line; default: on a terminal.
     """
     if not isinstance(error, StatementError):
         report(error)
@@ -56,8 +56,8 @@ def tell(
 def lines_of(
     error: DuologError, text: str, *, file: str = "", names: Iterable[str] = (), caret: bool = True
 ) -> list[str]:
-    """Return an error as lines; the first one begins with the place, where it is known."""
-    # Imported here: a shell that meets no error needs none of it.
+    """Return an error as lines; the first one starts with the position if it is known."""
+    # Imported late: only needed for errors.
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
 
     message, hint = error.message, error.hint
@@ -84,20 +84,20 @@ def _pointed(text: str, line: int, column: int) -> list[str]:
     written = text.splitlines()
     if not 1 <= line <= len(written):
         return []
-    # A tab stays one, so that the caret stands where the terminal puts the word.
+    # Keep tabs, so that the caret is below the word.
     before = "".join(one if one == "\t" else " " for one in written[line - 1][: column - 1])
     return [f"  {written[line - 1]}", f"  {before}^"]
 
 
 def _meant(error: "SqlError", text: str, names: Iterable[str]) -> str:
-    """Return a hint with the name that is most like the one that is not known."""
+    """Return a hint with the known name most similar to an unknown one."""
     if error.at is None or "Did you mean" in error.message:
         return ""
     lines = text.splitlines()
     if error.at.line > len(lines):
         return ""
     word = _WORD.match(lines[error.at.line - 1], max(error.at.column - 1, 0))
-    # Imported here, as above.
+    # Imported late, as above.
     from duolog.cli.sql.words import KEYWORDS  # noqa: PLC0415
 
     known = {*names, *KEYWORDS}

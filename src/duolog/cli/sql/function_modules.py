@@ -1,4 +1,4 @@
-"""Modules with functions, as a command line names them."""
+"""Resolve the modules with functions that are given on the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +8,10 @@ from duolog.ksql.udf.modules import functions_of, look_in
 
 
 def modules_named(given: Sequence[str], *files: Path) -> list[str]:
-    """Return the names of modules, each given as such or as a file, and let Python find them.
+    """Return the names of modules given by name or file, and make them importable.
 
-    Modules are found beside `files`, then in the directory of the process: also those that CREATE FUNCTION names.
+    Modules are searched next to `files`, then in the working directory. This also applies to the
+    modules that CREATE FUNCTION names.
     """
     found = [Path(one) for one in given]
     beside = [file.parent for file in (*files, *found) if file.suffix]
@@ -19,10 +20,10 @@ def modules_named(given: Sequence[str], *files: Path) -> list[str]:
 
 
 def catalog_of(modules: Sequence[str]) -> Catalog:
-    """Return a catalog that has the functions of modules and nothing else.
+    """Return a catalog that contains only the functions of modules.
 
     Raises:
-        StatementError: one cannot be imported, or has none.
+        StatementError: a module cannot be imported, or has no functions.
     """
     found = (function for module in modules for function in functions_of(module))
     return Catalog(functions={function.name: function for function in found})

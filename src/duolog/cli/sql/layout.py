@@ -1,4 +1,4 @@
-"""Statements laid out: one line where there is room, else each clause on a line, lists an item a line, queries within as queries.
+"""Format statements: on one line if it fits, else one clause per line, one list item per line, subqueries indented.
 
     CREATE TABLE by_airline WITH (KAFKA_TOPIC = 'by-airline') AS
     SELECT
@@ -9,8 +9,8 @@
     GROUP BY a.carrier
     EMIT CHANGES;
 
-Only space, line ends and the case of the language's own words change: names stay as they are written, and comments where
-they stand. What is laid out is laid out again as it is.
+Only white space, line breaks and the case of keywords change. Names and comments are preserved.
+Formatting is idempotent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +29,9 @@ _CLAUSES: Final = (
     ("VALUES",),
 )  # fmt: skip
 _LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2, "ORDER": 2, "WITH": 1}
-"""Clauses that are lists, and how many words they begin with."""
+"""Clauses that are lists, with the number of keywords they start with."""
 _QUERIES: Final = ("SELECT", "WITH")
-"""What a query within a statement begins with."""
+"""First words of a subquery."""
 _OPENING: Final = {"(": ")", "[": "]"}
 _ENDS: Final = frozenset({"(", ")", "[", "]", "<", ">", "CASE", "END"})
 _TIGHT_BEFORE: Final = frozenset({",", ";", ")", "]", ".", "->"})
@@ -71,7 +71,7 @@ _APART: Final = frozenset(
         "KEY",
     ]
 )
-"""Words that a parenthesis stands apart from: it is no call's."""
+"""Words with a space before a following parenthesis, which is not a call."""
 _OPERATORS: Final = frozenset(
     [
         "=",
@@ -98,10 +98,10 @@ _OPERATORS: Final = frozenset(
 
 
 def laid_out(text: str) -> str:
-    """Return a text of statements, laid out.
+    """Return formatted statements.
 
     Raises:
-        SqlError: it has another form; a text that cannot be read is not touched.
+        SqlError: the text cannot be parsed.
     """
     pieces, last = pieces_of(text)
     mark_names(pieces, text)
@@ -122,7 +122,7 @@ def laid_out(text: str) -> str:
 
 
 def _essence(text: str) -> list[str]:
-    """Return what laying out must not change, in order: pieces, and comments among them."""
+    """Return the pieces and comments, which formatting must not change."""
     pieces, last = pieces_of(text)
     found: list[str] = []
     for piece in pieces:
@@ -140,7 +140,7 @@ def _lines(statement: Sequence[Piece], indent: str) -> Iterator[str]:
 
 
 def _clauses(statement: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
-    """Yield the clauses of a statement; what stands before the first is one too."""
+    """Yield the clauses of a statement, including any text before the first one."""
     start = behind = 0
     for at, depth in _depths(statement):
         if depth == 0 and at >= behind and (count := _begins(statement, at)):
@@ -151,11 +151,11 @@ def _clauses(statement: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
 
 
 def _begins(statement: Sequence[Piece], at: int) -> int:
-    """Return with how many words a clause begins here; 0 if none does."""
+    """Return the number of keywords of the clause that starts here; 0 if none does."""
     words = tuple(piece.word for piece in statement[at : at + 3])
     lists = at + 1 < len(statement) and statement[at + 1].text == "("
     if (words[0] == "WITH" and lists) or (words[0] == "VALUES" and not lists):
-        return 0  # Properties, and no queries; ASSERT VALUES of a stream.
+        return 0  # WITH of properties instead of queries, or ASSERT VALUES of a stream.
     return max((len(one) for one in _CLAUSES if words[: len(one)] == one), default=0)
 
 
@@ -171,7 +171,7 @@ def _clause(clause: Sequence[Piece], indent: str) -> Iterator[str]:
 
 
 def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[str]:
-    """Yield a part of a clause on as many lines as it needs; `begin` stands before it on the first one."""
+    """Yield the lines of a part of a clause, with the prefix `begin` on the first line."""
     if _fits(pieces, indent + begin):
         yield from _on_one(pieces, indent, begin)
         return
@@ -196,7 +196,7 @@ def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
 
 
 def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
-    """Return what stands between AND and OR; the AND of a BETWEEN is part of it."""
+    """Split at AND and OR, except for the AND of a BETWEEN."""
     cuts, start, between = [], 0, False
     for at, depth in _depths(pieces):
         word = pieces[at].word if depth == 0 else ""
@@ -211,7 +211,7 @@ def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
 
 
 def _told(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
-    """Return what stands between comments that end a line, but for those within parentheses."""
+    """Split after comments that end a line, except inside parentheses."""
     cuts, start = [], 0
     for at, depth in _depths(pieces):
         piece = pieces[at]
@@ -227,7 +227,7 @@ def _told(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
 
 
 def _arms(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
-    """Return the arms of the first CASE, and what stands around them."""
+    """Split before the branches of the first CASE."""
     cases = 0
     cuts, start = [], 0
     for at, piece in enumerate(pieces):
@@ -242,7 +242,7 @@ def _arms(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
 
 
 def _group(pieces: Sequence[Piece]) -> tuple[int, int] | None:
-    """Return where the first parentheses with something in them open and close; those of a query are taken first."""
+    """Return the positions of the first non-empty parentheses, preferring those of a subquery."""
     found: list[tuple[int, int]] = []
     opened: int | None = None
     for at, depth in _depths(pieces):
@@ -257,7 +257,7 @@ def _group(pieces: Sequence[Piece]) -> tuple[int, int] | None:
 
 
 def _items(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
-    """Yield what stands between commas, each with its comma."""
+    """Yield the items of a list, each with its comma."""
     start = 0
     for at, depth in _depths(pieces):
         if depth == 0 and pieces[at].text == ",":
@@ -268,7 +268,7 @@ def _items(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
 
 
 def _depths(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """Yield each place with how many parentheses, types and CASEs it is inside of; their ends are outside."""
+    """Yield each position with its nesting depth in parentheses, types and CASEs; delimiters count as outside."""
     depth = types = 0
     for at, piece in enumerate(pieces):
         of_type = piece.text == "<" and at > 0 and pieces[at - 1].word in _TYPES
@@ -284,7 +284,7 @@ def _depths(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _torn(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]:
-    """Yield what cannot be broken in order: it is torn where a comment ends its line, or is too long."""
+    """Yield pieces that cannot be split at clause level, with line breaks only at comments."""
     start = 0
     for at in range(1, len(pieces) + 1):
         if at == len(pieces) or pieces[at - 1].behind or pieces[at].before:
@@ -293,13 +293,13 @@ def _torn(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]:
 
 
 def _fits(pieces: Sequence[Piece], indent: str) -> bool:
-    """Tell if pieces can stand on one line: comments only above it and behind it."""
+    """Return whether pieces fit on one line, with comments only before the first and after the last."""
     inside = any(piece.behind for piece in pieces[:-1]) or any(piece.before for piece in pieces[1:])
     return not inside and len(indent) + len(_flat(pieces)) <= WIDTH
 
 
 def _on_one(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[str]:
-    """Yield pieces on one line, between the comments above it and behind it."""
+    """Yield pieces on one line, between the comments before and after them."""
     for comment in pieces[0].before:
         yield from (
             f"{indent}{line}".rstrip() if not at else line
@@ -324,7 +324,7 @@ def _flat(pieces: Sequence[Piece]) -> str:
 
 
 def _is_tight(before: Sequence[Piece], piece: Piece, types: int) -> bool:
-    """Tell if no space stands between a piece and the one or two before it."""
+    """Return whether a piece follows the previous one or two without a space."""
     last = before[-1]
     if piece.text in _TIGHT_BEFORE or last.text in _TIGHT_BEHIND:
         return True
@@ -341,5 +341,5 @@ def _is_tight(before: Sequence[Piece], piece: Piece, types: int) -> bool:
 
 
 def differing(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Return which of the named texts are not laid out."""
+    """Return the names of texts that formatting would change."""
     return [name for name, text in texts if laid_out(text) != text]

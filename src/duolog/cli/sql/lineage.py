@@ -1,4 +1,4 @@
-"""Which columns come from which, of a file of statements: from topics through streams to tables.
+"""Compute column lineage in a file of statements: from topics through streams to tables.
 
 BY_AIRLINE (table, topic BY_AIRLINE)
   CARRIER   ◀ FLIGHTS.CARRIER
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with those that its values are computed from, each with its stream or table."""
+    """A column with the columns it is computed from, each with its stream or table."""
 
     name: str
     type: str
@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A stream or a table; without a query its columns come from its topic."""
+    """A stream or table; without a query, its columns come from its topic."""
 
     name: str
     kind: str
@@ -37,19 +37,19 @@ class Relation:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The streams and tables that its columns come from."""
+        """Streams and tables that its columns are computed from."""
         return tuple(dict.fromkeys(name for one in self.columns for name, _ in one.origins))
 
 
 def relations_of(text: str, catalog: "Catalog | None" = None) -> list[Relation]:
-    """Return the streams and tables of a text in the order of their statements, with their columns' origins.
+    """Return the streams and tables of a text in statement order, with the origins of their columns.
 
-    `catalog` is what is there before the first statement, and goes on with them.
+    `catalog` is the initial catalog; the statements change it.
 
     Raises:
-        SqlError: a statement cannot be read, or cannot run.
+        SqlError: a statement cannot be parsed or executed.
     """
-    # Imported here: `duolog sql lineage --help` needs none of it.
+    # Imported late to keep `duolog sql lineage --help` fast.
     from duolog.ksql.session import SqlSession  # noqa: PLC0415
 
     session = SqlSession(catalog)
@@ -84,12 +84,12 @@ def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relatio
 
 
 def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the columns of a query's result with their origins."""
+    """Yield the result columns of a query with their origins."""
     from duolog.plan.cutting.origins import origins_of  # noqa: PLC0415 - as above
 
     by_topic = {topic: one for one in query.planned.sources for topic in one.topics}
     for sink in query.planned.plan.sinks:
-        # The bounds of a window are in the key, and no columns.
+        # Window bounds are part of the key and not columns.
         for column in {one.name for one in query.planned.columns} & set(sink.parent.schema.names):
             found = []
             for source, name in origins_of(sink.parent, column):
@@ -101,7 +101,7 @@ def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, st
 
 
 def as_text(relations: Iterable[Relation]) -> Iterator[str]:
-    """Yield lines for people."""
+    """Yield lines of readable text."""
     for number, relation in enumerate(relations):
         if number:
             yield ""
@@ -116,7 +116,7 @@ def as_text(relations: Iterable[Relation]) -> Iterator[str]:
 
 
 def as_json(relations: Iterable[Relation]) -> str:
-    """Return one array for programs."""
+    """Return a JSON array."""
     rows = [
         {
             "name": one.name,

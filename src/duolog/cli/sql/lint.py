@@ -1,7 +1,7 @@
-"""What is wrong in a file of statements, or probably not meant.
+"""Find errors and likely mistakes in a file of statements.
 
-error      what the statements cannot do: they are run over a catalog of their own, without a broker
-warning    what they can do, and mostly nobody wants; `-- lint: ignore RULE` on its line says that it is wanted
+error      a statement fails; statements are run against an empty catalog, without a broker
+warning    a statement works but is probably a mistake; `-- lint: ignore RULE` on its line suppresses the warning
 """
 
 import re
@@ -32,12 +32,12 @@ _OLD: Final = {
 }
 
 Told = tuple[exp.Expression, str]
-"""Where a rule has found something, and what to say."""
+"""A match of a rule: the node and the message."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing that is wrong, or probably not meant, and where."""
+    """An error or a likely mistake with its position."""
 
     line: int
     column: int
@@ -46,12 +46,12 @@ class Finding:
     text: str
 
     def render(self, file: str) -> str:
-        """Return it as a line for people, which editors can jump to."""
+        """Return the finding as a line in the format that editors recognize."""
         return f"{file}:{self.line}:{self.column}: {self.level}: {self.text} [{self.rule}]"
 
 
 def findings_of(text: str, catalog: Catalog | None = None) -> list[Finding]:
-    """Return what is found in a text, in the order of its lines; `catalog` is what is there before its first statement."""
+    """Return the findings in a text in line order; `catalog` is the initial catalog."""
     found = [*_variables(text), *_statements(text, catalog)]
     ignored = {
         number: set(re.findall(r"[\w-]+", comment[1]))
@@ -75,7 +75,7 @@ def _statements(text: str, catalog: Catalog | None) -> Iterator[Finding]:
             continue
         written = substituted(piece, session.state.variables)
         if uses_variables(written):
-            continue  # It is told of the variable.
+            continue  # The undefined variable is reported instead.
         try:
             found = parse(written)
         except SqlError as error:
@@ -103,7 +103,7 @@ def _of_error(error: SqlError, text: str) -> Finding:
 
 
 def _begin(text: str) -> tuple[int, int]:
-    """Return where the first statement of a text begins."""
+    """Return the position of the first statement in a text."""
     before = text[: len(text) - len(text.lstrip())]
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
@@ -117,7 +117,7 @@ def _told_of(node: exp.Expression) -> Iterator[tuple[tuple[int, int], str, str]]
 
 
 def _variables(text: str) -> Iterator[Finding]:
-    """Yield variables that stand for nothing, and those that nothing uses."""
+    """Yield undefined variables and unused ones."""
     defined = {found[1].upper(): found for found in _DEFINE.finditer(text)}
     used = {found[1].upper(): found for found in reversed(list(_VARIABLE.finditer(text)))}
     for name in used.keys() - defined.keys():
@@ -151,10 +151,10 @@ def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
 
 
 def _without_grace(window: nodes.StreamWindow) -> str:
-    """Say what becomes of late records: they are taken for a day from the start of a window, unless it is longer."""
+    """Return the warning about late records, which are accepted until a day after the start of a shorter window."""
     try:
         taken = windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
-    except SqlError:  # The statement is told of it.
+    except SqlError:  # The error is reported for the statement.
         taken = True
     if taken:
         return "without GRACE PERIOD, late records are accepted for 24 hours and windows are stored as long"

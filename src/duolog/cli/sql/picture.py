@@ -1,7 +1,8 @@
-"""Lineage as a picture in SVG: a box for each stream and table, its columns inside, lines from column to column.
+"""Draw lineage as SVG: a box for each stream and table with its columns, and lines between columns.
 
-Boxes stand in columns from left to right: topics first, then what reads them, each behind all that it reads. Those of a column are
-equally wide, so that lines run between columns and not under what is wider. A long type is cut, and told whole where one points.
+Boxes are arranged in levels from left to right: sources first, every other box to the right of all
+boxes it reads. The boxes of a level have the same width, so that lines run between levels and not
+under boxes. A long type is truncated; its full text is shown as a tooltip.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ _STYLE: Final = """
 
 
 def as_svg(relations: Sequence[Relation]) -> str:
-    """Return a picture of relations, as text of an SVG file."""
+    """Return the SVG text of a picture of relations."""
     levels = _levels(relations)
     widths = _widths(relations, levels)
     places = _places(relations, levels, widths)
@@ -54,15 +55,15 @@ def as_svg(relations: Sequence[Relation]) -> str:
 
 
 def _levels(relations: Sequence[Relation]) -> dict[str, int]:
-    """Return in which column each box stands."""
+    """Return the level of each box."""
     levels: dict[str, int] = {}
-    for one in relations:  # What a relation reads stands before it.
+    for one in relations:  # The relations that a relation reads precede it.
         levels[one.name] = max((levels.get(name, -1) + 1 for name in one.reads), default=0)
     return levels
 
 
 def _widths(relations: Sequence[Relation], levels: Mapping[str, int]) -> dict[str, int]:
-    """Return the width of each box, the same for all of a column."""
+    """Return the width of each box, which is the same for all boxes of a level."""
     widest: dict[int, int] = {}
     for one in relations:
         level = levels[one.name]
@@ -73,7 +74,7 @@ def _widths(relations: Sequence[Relation], levels: Mapping[str, int]) -> dict[st
 def _places(
     relations: Sequence[Relation], levels: Mapping[str, int], widths: Mapping[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """Return the left upper corner of each box."""
+    """Return the upper left corner of each box."""
     places: dict[str, tuple[int, int]] = {}
     x = _MARGIN
     for level in range(max(levels.values(), default=-1) + 1):
@@ -121,7 +122,7 @@ def _told(name: str, of: str) -> str:
 
 
 def _whole(column: Column) -> str:
-    """Return a type that is cut, to be told where one points."""
+    """Return a tooltip with the full type if it is truncated."""
     return f"<title>{escape(column.type)}</title>" if len(column.type) > _TYPE_MAX else ""
 
 

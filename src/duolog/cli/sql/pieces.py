@@ -1,6 +1,7 @@
-"""A text of statements in its pieces, with nothing lost: words, signs, literals, and the comments around each.
+"""Split statements into words, signs and literals, each with its comments, without losing any text.
 
-A comment on a line of its own belongs to the piece behind it, one at the end of a line to the piece before.
+A comment on its own line belongs to the following piece, a comment at the end of a line to the
+previous one.
 """
 
 import re
@@ -24,26 +25,26 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(slots=True)
 class Piece:
-    """A word, a name, a sign or a literal; a word that is no name is written in capitals."""
+    """A word, name, sign or literal. A word that is not a name is a keyword and is written in capitals."""
 
     kind: Kind
     text: str
     start: int
     before: list[str] = field(default_factory=list)
-    """Comments on lines of their own above it; above a statement an empty line is one too."""
+    """Comments on lines before it; before a statement, an empty line counts as a comment."""
     behind: list[str] = field(default_factory=list)
-    """Comments behind it, up to the end of its line."""
+    """Comments after it on the same line."""
     blank: bool = False
-    """Whether an empty line stands above it, and above its comments."""
+    """Whether an empty line precedes it and its comments."""
 
     @property
     def word(self) -> str:
-        """The word in capitals; empty for what is no word."""
+        """The word in capitals; empty if the piece is not a word."""
         return self.text.upper() if self.kind == "word" else ""
 
 
 def pieces_of(text: str) -> tuple[list[Piece], list[str]]:
-    """Return the pieces of a text, and the comments behind the last of them."""
+    """Return the pieces of a text, and the comments after the last one."""
     found: list[Piece] = []
     waiting: list[str] = []
     fresh, blank, apart = True, False, False
@@ -70,7 +71,7 @@ def pieces_of(text: str) -> tuple[list[Piece], list[str]]:
 
 
 def statements_of(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """Yield the pieces of each statement, with its ; at the end."""
+    """Yield the pieces of each statement, including its final `;`."""
     statement: list[Piece] = []
     for piece in pieces:
         statement.append(piece)
@@ -82,17 +83,17 @@ def statements_of(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def mark_names(pieces: Iterable[Piece], text: str) -> None:
-    """Mark which words are names: of streams, columns, aliases. All others are words of the language.
+    """Mark the words that are names of streams, columns or aliases; all others are keywords.
 
     Raises:
-        SqlError: the text has another form.
+        SqlError: the text cannot be parsed.
     """
-    # Imported here: loading the parser takes a while.
+    # Imported late: the parser is slow to load.
     from sqlglot import exp  # noqa: PLC0415
 
     from duolog.ksql.syntax.script import parse  # noqa: PLC0415
 
-    # A variable stands for a name, as far as the parser is concerned.
+    # Replace variables by names for the parser.
     plain = _VARIABLE.sub(lambda found: f"V_{found[1]}_", text)
     places = {
         identifier.meta["start"]
@@ -106,5 +107,5 @@ def mark_names(pieces: Iterable[Piece], text: str) -> None:
 
 
 def _even(comment: str) -> str:
-    """Return a comment without what would make it longer each time it is moved."""
+    """Return a comment without trailing white space, which would grow with each formatting."""
     return "\n".join(line.rstrip() for line in comment.splitlines())

@@ -1,4 +1,4 @@
-"""Texts of statements, run and answered: what the shell, a pipe, `-e` and RUN SCRIPT share."""
+"""Run statements and print their results, for the shell, a pipe, `-e` and RUN SCRIPT."""
 
 import re
 import time
@@ -23,14 +23,14 @@ _DEPTH_MAX: Final = 16
 
 
 class Executes(Protocol):
-    """What runs statements: an engine."""
+    """Runs statements; implemented by the engine."""
 
     def execute(self, text: str) -> Iterator["Answer"]:
-        """Run statements, and yield what they answer."""
+        """Run statements and yield their results."""
 
 
 class Failed(Exception):
-    """A text has failed: with what, and where it stands, so that the place can be shown."""
+    """Statements have failed; contains the error and their text and file, to show the position."""
 
     def __init__(self, error: DuologError, text: str, file: str) -> None:
         super().__init__(str(error))
@@ -41,26 +41,26 @@ class Failed(Exception):
 
 @dataclass(slots=True)
 class View:
-    """How answers are shown."""
+    """Display settings for results."""
 
     form: str = "table"
     timing: bool = False
     folds: bool = True
-    """Whether a table folds values that are wider than the terminal has room for."""
+    """Whether a table wraps values that do not fit into the terminal."""
 
 
 class ScriptRunner:
-    """Runs texts on an engine, which is asked for when the first one is run."""
+    """Runs texts of statements on an engine, which is requested when the first one is run."""
 
     def __init__(self, engine: Callable[[], Executes], view: View) -> None:
         self._engine = engine
         self.view = view
 
     def run(self, text: str, *, file: str = "", depth: int = 0) -> None:
-        """Run the statements of a text, and write what they answer.
+        """Run the statements of a text and print their results.
 
         Raises:
-            Failed: one cannot be read, or cannot run.
+            Failed: a statement cannot be parsed or executed.
             OSError: a script cannot be read.
         """
         for script, part in _parts(text):
@@ -75,7 +75,7 @@ class ScriptRunner:
                     file,
                 )
             else:
-                # Beside the script that runs it, as a shell's own is beside where it stands.
+                # Relative to the script that runs it; in a shell, to the working directory.
                 path = Path(file).parent / script
                 self.run(_script(path, text, file), file=str(path), depth=depth + 1)
 
@@ -83,7 +83,7 @@ class ScriptRunner:
         started = time.monotonic()
         try:
             for answer in self._engine().execute(text):
-                # Whatever the statement has started may have put in handlers of its own.
+                # The statement may have started Spark, which installs its own handlers.
                 end_in_order_on_signals()
                 write(answer, self.view.form, titled=True, folds=self.view.folds)
         except DuologError as error:
@@ -99,7 +99,7 @@ class ScriptRunner:
 
 
 def _script(path: Path, text: str, file: str) -> str:
-    """Return the statements of a script that `text`, in `file`, runs."""
+    """Return the text of a script that `text` in `file` runs."""
     try:
         return read_text_file(path)
     except EncodingError as error:
@@ -107,7 +107,7 @@ def _script(path: Path, text: str, file: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the scripts that a text runs, and between them its statements, each on the lines where it stands."""
+    """Yield the scripts that a text runs and the statements between them, which keep their line numbers."""
     start = begin = 0
     for end in ends_of(text):
         found = _RUN_SCRIPT.match(text, begin, end)

@@ -1,9 +1,9 @@
-r"""The shell: reads texts, from a terminal or a pipe, runs each, and goes on after what fails in a terminal.
+r"""Run statements and shell commands from a terminal or a pipe; a terminal continues after an error.
 
-SHOW STREAMS;         statements, run when their ; has come
-\output json          how answers are shown
-\timing               how long each takes
-\h  \q                help, and the way out
+SHOW STREAMS;         statements, executed when their ; is read
+\output json          set the output format
+\timing               show execution times
+\h  \q                help, quit
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,19 +38,19 @@ _SAME: Final = {
     "timing": "\\timing",
     "clear": "\\clear",
 }
-"""What ksqlDB's shell, and others, call it without a backslash."""
+"""Names of the same commands in ksqlDB's shell and others, without a backslash."""
 
 
 class Left(Exception):
-    """Whoever typed has left."""
+    """The user has quit the shell."""
 
 
 class Shell:
-    """Runs what is typed.
+    """Runs statements and shell commands.
 
     Args:
-        running: runs the texts.
-        names: gives the names that there are, for hints.
+        running: runs the statements.
+        names: returns the existing names, for hints.
     """
 
     def __init__(self, running: ScriptRunner, names: Callable[[], Iterable[str]]) -> None:
@@ -58,7 +58,7 @@ class Shell:
         self._names = names
 
     def talk(self, texts: Iterator[str]) -> int:
-        """Run texts as they are typed in a terminal; return the exit status."""
+        """Run the texts typed in a terminal; return the exit status."""
         for text in texts:
             try:
                 self.do(text)
@@ -73,7 +73,7 @@ class Shell:
         return 0
 
     def obey(self, texts: Iterable[str], *, file: str = "") -> int:
-        """Run texts up to the first that fails; return the exit status."""
+        """Run texts up to the first failure; return the exit status."""
         for text in texts:
             try:
                 self.do(text, file=file)
@@ -85,12 +85,12 @@ class Shell:
         return 0
 
     def do(self, text: str, *, file: str = "") -> None:
-        """Run statements, or a word for the shell itself.
+        """Run statements or a shell command.
 
         Raises:
-            Left: it was \\q.
-            Failed: a statement cannot run.
-            click.UsageError: there is no such word for the shell.
+            Left: the command was \\q.
+            Failed: a statement failed.
+            click.UsageError: the command is unknown.
         """
         words = text.strip().rstrip(";").split()
         first = words[0].lower() if words else ""
@@ -103,11 +103,11 @@ class Shell:
             self._running.run(text, file=file)
 
     def tell(self, failed: Failed) -> None:
-        """Write why a text has failed to standard error."""
+        """Print the error of a failed text to standard error."""
         tell(failed.error, failed.text, file=failed.file, names=self._names())
 
     def _set_cli(self, rest: list[str]) -> None:
-        """Set what ksqlDB's shell sets with SET CLI: whether wide values are folded."""
+        """Handle SET CLI of ksqlDB's shell, which sets whether wide values are wrapped."""
         match [one.strip("'").upper() for one in rest]:
             case ["WRAP", ("ON" | "OFF") as wanted]:
                 self._running.view.folds = wanted == "ON"

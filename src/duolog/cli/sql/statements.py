@@ -1,6 +1,6 @@
-"""Where statements end in what is typed or piped: at a ; that stands in no text, name or comment.
+"""Find the ends of statements: a `;` outside of string literals, quoted names and comments.
 
-This is known without the parser, which takes longer to load than a first prompt may.
+Works without the parser, which would delay the first prompt.
 """
 
 import re
@@ -17,7 +17,7 @@ _PARTS: Final = re.compile(
 
 
 def ends_of(text: str) -> list[int]:
-    """Return where statements end: the places behind each ;.
+    """Return the positions after each `;` that ends a statement.
 
     Example:
         >>> ends_of("DEFINE a = 'x;y'; -- a; b")
@@ -33,7 +33,7 @@ def ends_of(text: str) -> list[int]:
 
 
 def is_whole(text: str) -> bool:
-    """Tell if a text ends with a statement's end: behind the last ; is nothing but space and comments.
+    """Return whether only white space and comments follow the last `;` of a text.
 
     Example:
         >>> [is_whole(text) for text in ("SHOW STREAMS; -- all", "SHOW STREAMS", "SELECT ';")]
@@ -44,7 +44,7 @@ def is_whole(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Tell if there is nothing in a text but space and comments.
+    """Return whether a text contains only white space and comments.
 
     Example:
         >>> is_blank(" -- nothing")
@@ -57,9 +57,9 @@ def is_blank(text: str) -> bool:
 
 
 def taken(lines: Iterable[str]) -> Iterator[str]:
-    """Yield texts of whole statements as soon as their lines have come, and what is left at the end.
+    """Yield texts of complete statements as soon as their lines are read, and the rest at the end.
 
-    A line that begins with a backslash, where a statement might begin, is one by itself.
+    A line that starts with a backslash at the start of a statement is a text by itself.
     """
     kept = ""
     for line in lines:

@@ -1,4 +1,4 @@
-"""Rows as a table for people: columns side by side, folded where the terminal is too narrow for them.
+"""Format rows as a table, wrapping values if the terminal is too narrow.
 
  CARRIER | NAME              | FLIGHTS
 ---------+-------------------+---------
@@ -12,18 +12,18 @@ from duolog.cli.sql.values import is_number, text_of
 from duolog.cli.terminal.display_width import cells, fitting
 
 NARROWEST: Final = 6
-"""Characters below which a column cannot be read: then rows are better written one below the other."""
+"""Minimum readable width of a column; narrower rows are printed vertically."""
 _GAP: Final = 3
 _EDGE: Final = 2
 
 
 class Table:
-    """Writes rows under their names.
+    """Formats rows under a header.
 
     Args:
-        columns: names with the texts of their types.
-        sample: rows by which the widths are chosen.
-        width: what the terminal has room for; None: nothing is folded.
+        columns: names and types of the columns.
+        sample: rows that determine the column widths.
+        width: width of the terminal; None disables wrapping.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class Table:
 
     @staticmethod
     def fits(count: int, width: int | None) -> bool:
-        """Tell if so many columns can stand side by side."""
+        """Return whether this many columns fit side by side."""
         return width is None or count * (NARROWEST + _GAP) - _GAP + _EDGE <= width
 
     def head(self) -> Iterator[str]:
-        """Yield the names and the line below them."""
+        """Yield the header and the line below it."""
         yield from self._lines(self._names, [False] * len(self._names))
         yield "+".join("-" * (width + _EDGE) for width in self.widths)
 
     def row(self, row: Sequence[object]) -> Iterator[str]:
-        """Yield the lines of a row; from one on that is wider than those of the sample, columns take what room is left."""
+        """Yield the lines of a row; a row wider than the sample makes the columns use the remaining width."""
         texts = [text_of(value) for value in row]
         for number, text in enumerate(texts):
             if self._spare and (lacking := cells(text) - self.widths[number]) > 0:
@@ -74,7 +74,7 @@ class Table:
 
 
 def fitted(wanted: Sequence[int], width: int) -> list[int]:
-    """Return widths that fit into `width`, the widest columns made narrower first.
+    """Return widths that fit into `width`, shrinking the widest columns first.
 
     Example:
         >>> fitted([4, 40, 30], 40)
@@ -92,12 +92,12 @@ def fitted(wanted: Sequence[int], width: int) -> list[int]:
 
 
 def _room(count: int, width: int) -> int:
-    """Return what so many columns side by side have for their values."""
+    """Return the width available for the values of this many columns."""
     return width - _EDGE - _GAP * (count - 1)
 
 
 def folds(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most `width` characters, broken at spaces where there are some.
+    """Wrap a text into lines of at most `width` characters, at spaces if possible.
 
     Example:
         >>> folds("LaGuardia Airport of New York", 12)

@@ -1,4 +1,4 @@
-"""Texts that are typed in a terminal: lines that can be edited, until a ; has come; with history and completion."""
+"""Read statements from a terminal, with line editing, history and completion."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +22,8 @@ class Terminal:
     """Reads texts from a terminal.
 
     Args:
-        directory: where the history is kept; it is made.
-        known: what there is by name, for completion.
+        directory: directory of the history file; created if missing.
+        known: returns the existing names, for completion.
     """
 
     def __init__(self, directory: Path, known: Callable[[], Known]) -> None:
@@ -39,7 +39,7 @@ class Terminal:
         self._session = session
 
     def texts(self) -> Iterator[str]:
-        """Yield texts until Ctrl-D; Ctrl-C throws away what is being typed."""
+        """Yield texts until Ctrl-D; Ctrl-C discards the current input."""
         while True:
             try:
                 yield self._session.prompt(PROMPT)
@@ -50,7 +50,7 @@ class Terminal:
 
 
 def is_ready(text: str) -> bool:
-    r"""Tell if what is typed can be run when Enter comes.
+    r"""Return whether Enter runs the input; otherwise it continues on the next line.
 
     Example:
         >>> [is_ready(text) for text in ("", "\\h", "exit", "SHOW STREAMS;", "SHOW STREAMS")]
@@ -62,7 +62,7 @@ def is_ready(text: str) -> bool:
 
 
 def _continued(width: int, line: int, wraps: int) -> str:
-    """Return what stands before a line that goes on: one that is only too long for the terminal has none of its own."""
+    """Return the prompt of a continuation line; a line wrapped by the terminal has none."""
     del width, line
     return " " * len(_MORE) if wraps else _MORE
 
@@ -71,7 +71,7 @@ def _history(directory: Path) -> History:
     path = directory / "history"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        # Texts may hold what is nobody else's business.
+        # Statements may contain confidential data.
         path.touch(mode=0o600)
     except OSError:
         return InMemoryHistory()

@@ -1,7 +1,7 @@
-"""Values of rows as texts for people and as JSON.
+"""Format values of rows as text, JSON and CSV.
 
-people   as ksqlDB's own shell writes them: null, {A=1, B=x}, [1, 2], 2024-05-01T10:00:00.000
-JSON     numbers with their digits, bytes in base64, times as ISO texts
+text     as ksqlDB's shell does: null, {A=1, B=x}, [1, 2], 2024-05-01T10:00:00.000
+JSON     numbers with all digits, bytes in base64, times in ISO 8601
 """
 
 import base64
@@ -16,12 +16,12 @@ _NUMBERS: Final = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
 
 
 def is_number(of: str) -> bool:
-    """Tell if a type, given by its text, is one of numbers."""
+    """Return whether a type, given by name, is numeric."""
     return of.startswith(_NUMBERS)
 
 
 def text_of(value: object) -> str:  # noqa: PLR0911 - a table of cases
-    r"""Return a value as people read it; what would move a terminal's cursor is written as an escape.
+    r"""Return a value as readable text, with control characters escaped.
 
     Example:
         >>> [text_of(value) for value in (None, True, 1.5, {"A": [1, None]}, "a\tb", b"ab")]
@@ -39,7 +39,7 @@ def text_of(value: object) -> str:  # noqa: PLR0911 - a table of cases
         case Decimal():
             return f"{value:f}"
         case datetime():
-            # Times have no zone in the language: all are UTC.
+            # SQL times have no zone; all are UTC.
             return value.replace(tzinfo=None).isoformat(timespec="milliseconds")
         case date() | time():
             return value.isoformat()
@@ -63,7 +63,7 @@ def json_of(value: object) -> str:
         case None | bool() | int() | str():
             return json.dumps(value, ensure_ascii=False)
         case float():
-            # JSON has no such numbers.
+            # JSON has no NaN or infinity.
             return json.dumps(value) if value - value == 0 else json.dumps(str(value))
         case Decimal():
             return f"{value:f}"
@@ -80,7 +80,7 @@ def json_of(value: object) -> str:
 
 
 def csv_of(value: object) -> str | None:
-    """Return a value as a cell of CSV: None for null, JSON for what has parts."""
+    """Return a value as a CSV cell: None for null, JSON for arrays, maps and structs."""
     match value:
         case None:
             return None

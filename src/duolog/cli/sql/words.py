@@ -1,6 +1,6 @@
-"""Words that a statement may have, for completion and hints: no more than what people type.
+"""Keywords for completion and hints.
 
-The parser knows the language; loading it takes longer than a first prompt may.
+The parser knows the whole language, but loading it would delay the first prompt.
 """
 
 from typing import Final
@@ -11,12 +11,12 @@ STATEMENTS: Final = (
     "DELETE FROM", "DESCRIBE FUNCTION", "DROP STREAM", "DROP TABLE", "DROP TYPE", "EXPLAIN", "EXPLAIN UPGRADE", "INSERT INTO", "LIST", "PAUSE", "PRINT",
     "RESUME", "RUN SCRIPT", "SELECT", "SET", "SHOW", "TERMINATE", "UNDEFINE", "UNSET",
 )  # fmt: skip
-"""How statements begin."""
+"""First words of statements."""
 
 SHOWN: Final = (
     "ALL TOPICS", "FUNCTIONS", "PROPERTIES", "QUERIES", "STREAMS", "TABLES", "TOPICS", "TYPES", "VARIABLES",
 )  # fmt: skip
-"""What SHOW and LIST show."""
+"""Objects of SHOW and LIST."""
 
 CLAUSES: Final = (
     "ADVANCE BY", "AND", "AS", "ARRAY", "BETWEEN", "BIGINT", "BOOLEAN", "BYTES", "CASE", "CAST", "CHANGES", "DATE", "DAYS",
@@ -33,11 +33,11 @@ PROPERTIES: Final = (
     "RETENTION_MS", "TIMESTAMP", "TIMESTAMP_FORMAT", "TOPIC_PATTERN", "TTL", "VALUE_DELIMITER", "VALUE_FORMAT", "WINDOW_SIZE",
     "WINDOW_TIMEZONE", "WINDOW_TYPE", "WRAP_SINGLE_VALUE",
 )  # fmt: skip
-"""What stands in WITH (…)."""
+"""Properties in WITH (…)."""
 
 KEYWORDS: Final = frozenset(
     word for words in (*STATEMENTS, *SHOWN, *CLAUSES) for word in words.split()
 )
 
 BESIDE: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "ROWTOPIC")
-"""Pseudo columns of every source."""
+"""Pseudocolumns of every source."""

@@ -3,9 +3,9 @@
     {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch, running: …",
      "application": "sales", "records_in": 20011}
 
-With JSON, log records of Duolog's Python modules (level info and above) are written in the same format, and so is the
-engine's log. Output of the JVM before its logging is configured is not converted. Format and application id are global
-to the process.
+With JSON, log records of Duolog's Python modules (level info and above) are written in the same
+format, and so is the engine's log. Output of the JVM before its logging is configured is not
+converted. Format and application id are global to the process.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Write rows to standard output in the format of `-o`.
 
-`table` is for reading; `json` is one array, `jsonl` one object per line. `csv` and `tsv` have a header line and
-distinguish null (an empty cell) from the empty string (""). The columns and their meanings are part of the interface of
-a command; `-o help` prints them.
+`table` is for reading; `json` is one array, `jsonl` one object per line. `csv` and `tsv` have a
+header line and distinguish null (an empty cell) from the empty string (""). The columns and their
+meanings are part of the interface of a command; `-o help` prints them.
 """
 
 import json

@@ -17,8 +17,9 @@ _UP_AND_CLEAR = "\x1b[{}A\r\x1b[J"
 class ProgressLines:
     """Writes blocks of progress lines to a stream, each replacing the previous one.
 
-    A block is replaced only on a terminal, and only if nothing else was written there since, so that the cursor is still
-    below the block. Otherwise only lines that the previous block did not contain are written.
+    A block is replaced only on a terminal, and only if nothing else was written there since, so
+    that the cursor is still below the block. Otherwise only lines that the previous block did not
+    contain are written.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -72,7 +73,8 @@ class CountedStream:
 def counted_streams() -> Iterator[None]:
     """Within this context, count writes to standard output and standard error if they are terminals.
 
-    Without the counts, `ProgressLines` never replaces a block, because a topology may have printed something since.
+    Without the counts, `ProgressLines` never replaces a block, because a topology may have printed
+    something since.
     """
     count = [0]
     with ExitStack() as undo:

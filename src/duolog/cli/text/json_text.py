@@ -1,7 +1,7 @@
 """Split JSON text into members and items without changing digits, names or order.
 
-`json.loads` would turn 12345678901234567.89 into 1.2345678901234568e+16 and 1.10 into 1.1, and would drop one of two
-members with the same name.
+`json.loads` would turn 12345678901234567.89 into 1.2345678901234568e+16 and 1.10 into 1.1, and
+would drop one of two members with the same name.
 """
 
 import json

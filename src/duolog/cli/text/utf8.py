@@ -1,7 +1,7 @@
 """Reject command-line arguments that are not UTF-8.
 
-Python decodes such bytes to lone surrogates, which Kafka clients and the JVM cannot encode: the command would fail with
-a traceback or a segmentation fault.
+Python decodes such bytes to lone surrogates, which Kafka clients and the JVM cannot encode: the
+command would fail with a traceback or a segmentation fault.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""`duolog top`: what applications do, from one look to the next (`looks`), as tables (`screen`)."""
+"""`duolog top`: compare metrics snapshots (`snapshots`) and show them as tables (`screen`)."""

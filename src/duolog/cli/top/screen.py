@@ -1,4 +1,4 @@
-"""What `duolog top` shows on a terminal: a line for each application; of one, its nodes and topic partitions."""
+"""Tables of `duolog top`: a row for each application; for a selected one, its nodes, stores and topic partitions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ _FIRST_LEFT_OUT: Final = ("phases_ms", "epoch_ms", "state_rows", "state_bytes", 
                           "position", "end", "out_per_s", "forward_total", "in_per_s", "where", "counted_s_ago",
                           "bytes")  # fmt: skip
 _NAMES: Final = frozenset({"application", "where", "node", "topic", "store"})
-"""What may be long: it goes on in the next line where there is no room. No number does."""
+"""Columns whose text may wrap. Numbers never wrap."""
 _TEXTS: Final = _NAMES | {"state", "mode", "phases_ms", "task"}
 _SIZES: Final = frozenset({"state_bytes", "bytes"})
 _STATES: Final = {"running": "green", "failed": "red", "restarting": "yellow"}
@@ -34,7 +34,7 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Inside(NamedTuple):
-    """What is in one application: `where` it runs, and its nodes, stores and topic partitions as rows."""
+    """Details of one application: its location, and rows for its nodes, stores and topic partitions."""
 
     where: str
     nodes: Sequence[Row]
@@ -45,7 +45,7 @@ class Inside(NamedTuple):
 def screen(
     applications: Sequence[Row], insides: Sequence[Inside] = (), awaited: str | None = None
 ) -> RenderableType:
-    """Return all tables that there is something for; `awaited` is the application that was asked for."""
+    """Return all non-empty tables; `awaited` is the selected application."""
     if not applications:
         nothing = (
             "No application is running. Start one with: duolog run FILE"
@@ -55,7 +55,7 @@ def screen(
         return Text(nothing, style="dim")
     parts: list[RenderableType] = [_Fitting(applications, _OF_ALL)]
     for inside in insides:
-        # Two of one name are told apart by where they run.
+        # Applications with the same name are distinguished by location.
         parts += [Text(f"\n{inside.where}", style="bold")] if len(insides) > 1 else []
         tables = (
             (inside.nodes, _OF_NODES),
@@ -67,7 +67,7 @@ def screen(
 
 
 class _Fitting:
-    """A table with as many of its columns as the terminal has room for, as it is at the moment."""
+    """A table with as many columns as fit into the current width of the terminal."""
 
     def __init__(self, rows: Sequence[Row], columns: Sequence[str]) -> None:
         self._rows = rows
@@ -78,7 +78,7 @@ class _Fitting:
 
 
 def fitting(rows: Sequence[Row], columns: Sequence[str], width: int) -> list[str]:
-    """Return the columns that fit into so many characters: half a number would be another one."""
+    """Return the columns that fit completely; a truncated number would be wrong."""
     kept = list(columns)
     names = [row.get("application") for row in rows]
     told_apart = "where" if len(set(names)) < len(names) else None
@@ -94,12 +94,12 @@ def fitting(rows: Sequence[Row], columns: Sequence[str], width: int) -> list[str
 
 def _width(rows: Sequence[Row], name: str) -> int:
     widest = max((len(cell(name, row[name])) for row in rows), default=0)
-    # What time is spent on goes on in the next line.
+    # The phases may wrap.
     return max(len(_HEADS[name]), min(widest, 12) if name == "phases_ms" else widest) + 2
 
 
 def table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
-    """Return rows under headings; numbers stand to the right."""
+    """Return rows as a table with headings; numbers are right-aligned."""
     made = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for name in columns:
         made.add_column(
@@ -114,7 +114,7 @@ def table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
 
 
 def cell(name: str, value: object) -> str:
-    """Return a value for people; what is not known is a dash.
+    """Return a value as readable text, `-` if it is unknown.
 
     Example:
         >>> cell("lag_records", 12345), cell("state_bytes", 3 << 20), cell("lag_s", None)

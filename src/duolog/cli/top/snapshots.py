@@ -1,6 +1,7 @@
-"""Two looks at what runs: how much there is, and how much it became in between.
+"""Read metrics snapshots of applications, and compute rates from two successive ones.
 
-Counters begin at 0 when the process or its JVM is another one: what has become less is not told as a rate.
+Counters restart at 0 with a new process or JVM, so no rate is shown for a counter that has
+decreased.
 """
 
 import json
@@ -24,14 +25,14 @@ _PHASES: Final = {
     "walCommit": "commit",
     "commitOffsets": "commit",
 }
-"""Spark's phases in fewer words."""
+"""Short names for Spark's phases."""
 
 
 def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
-    """Return the applications there are, by where they run and name: at these addresses, or on this machine.
+    """Return the running applications by location and name: those at `addresses`, or those on this machine.
 
     Raises:
-        NotServed: nobody serves metrics at an address, or another version of Duolog does.
+        NotServed: no application, or another version of Duolog, serves metrics at an address.
     """
     found = {}
     for address in addresses:
@@ -50,7 +51,7 @@ def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
 
 
 def _read(told: Told) -> Metrics | None:
-    """Return what a process has told of an application; None where its Duolog is another one."""
+    """Return the metrics that a process has reported; None if it uses another version of Duolog."""
     try:
         return Metrics.from_json(told)
     except (KeyError, TypeError):
@@ -58,7 +59,7 @@ def _read(told: Told) -> Metrics | None:
 
 
 def application_row(where: str, now: Metrics, before: Metrics | None) -> dict[str, object]:
-    """Return an application as a row; of rates None where there was no look before."""
+    """Return an application as a row; rates are None without a previous snapshot."""
     rate = rates(now, before)
     lag_ms = now.lag_ms
     last = now.epochs.last[-1].phases_ms if now.epochs.last else {}
@@ -84,7 +85,7 @@ def application_row(where: str, now: Metrics, before: Metrics | None) -> dict[st
 
 
 def node_rows(now: Metrics, before: Metrics | None) -> list[dict[str, object]]:
-    """Return the nodes of an application as rows, all tasks of a node together, as the plan numbers them."""
+    """Return the nodes of an application as rows in plan order, summed over the tasks of each node."""
     rate = rates(now, before)
     names = dict.fromkeys(node.node for task in now.tasks for node in task.nodes)
     return [
@@ -101,7 +102,7 @@ def node_rows(now: Metrics, before: Metrics | None) -> list[dict[str, object]]:
 
 
 def store_rows(now: Metrics) -> list[dict[str, object]]:
-    """Return the stores of an application as rows, one for each task."""
+    """Return the stores of an application as rows, one per task."""
     return [
         {
             "store": store.store,
@@ -136,7 +137,7 @@ def partition_rows(now: Metrics) -> list[dict[str, object]]:
 
 
 def rates(now: Metrics, before: Metrics | None) -> Callable[[Callable[[Metrics], int]], int | None]:
-    """Return what gives the rate of a count, in records a second.
+    """Return a function that computes the rate of a counter in records per second.
 
     Example:
         >>> first = Metrics("a", "running", "real-time", 1000, records_in=100)
@@ -156,7 +157,7 @@ def rates(now: Metrics, before: Metrics | None) -> Callable[[Callable[[Metrics],
 
 
 def phases(spent_ms: Mapping[str, int]) -> dict[str, int]:
-    """Return what an epoch spent its time on, in few words, the longest first.
+    """Return the durations of an epoch's phases under short names, the longest first.
 
     Example:
         >>> phases({"addBatch": 70, "walCommit": 8, "commitOffsets": 9, "triggerExecution": 90})
@@ -170,7 +171,7 @@ def phases(spent_ms: Mapping[str, int]) -> dict[str, int]:
 
 
 def node_total(of: Metrics, name: str) -> tuple[int, int, int]:
-    """Return how many records came to a node, went on from it, and were dropped there, in all tasks."""
+    """Return the numbers of records received, forwarded and dropped by a node, over all tasks."""
     nodes = [node for task in of.tasks for node in task.nodes if node.node == name]
     return (
         sum(node.process_total for node in nodes),
