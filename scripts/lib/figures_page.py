@@ -16,7 +16,7 @@ their defaults but for what a row says. p50 and p99 are times from request to an
 Durability: "none" leaves it to the operating system, as Kafka does by default; "fsync" is Duolog's
 default, an acknowledged record is on the disk; "flush" is Kafka with `flush.messages=1`.
 
-`raw` loads come from `bench/load`, requests as bytes from one thread without a client library, so
+`raw` loads come from `bench/broker/load`, requests as bytes from one thread without a client library, so
 that the figure is the broker's. Of Java's client and librdkafka the client is the limit on two
 cores: there 0.95 counts as equal, and the broker's CPU time for each record says more."""
 LIMITS: Final = """\

@@ -126,7 +126,7 @@ class Processor(_Processing[ProcessorContext, Record]):
     between two records: after a start, a failure, or some minutes without a record. State that must survive belongs in a
     store; attributes of the object are lost, and are not rolled back when a micro-batch is repeated. Processors are
     flexible but slow: a process handles some 30,000 records per second of its own time, each with a get and a put, plus the
-    transfer in both directions (`bench/processors.py`). A count in the kernel handles hundreds of thousands.
+    transfer in both directions (`bench/functions/processors.py`). A count in the kernel handles hundreds of thousands.
     """
 
 

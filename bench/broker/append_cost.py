@@ -1,0 +1,82 @@
+"""Cost of one produce request in the log: check, assign, stage, and its share of the write.
+
+A round is what the broker does with a receive buffer that holds 64 requests of one record each
+for one partition: 64 times `append`, then one `write_staged`. No sync: that is shared by all.
+
+Run: scripts/bench append_cost
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+
+from results_file import write_result
+
+from duolog.core.clock import SystemClock
+from duolog.log import LogManager, PartitionLog, RealDisk
+from duolog.record import Record, encode_batch
+
+ROUND = 64
+ROUNDS = 2000
+REPEATS = 7
+
+
+def measure(log: PartitionLog, value_bytes: int, *, idempotent: bool) -> dict[str, float]:
+    """Return microseconds per request, best and median of several repeats."""
+    append_us, write_us = [], []
+    sequence = 0
+    producer_id, epoch = (7, 0) if idempotent else (-1, -1)
+    for _ in range(REPEATS):
+        append_s = write_s = 0.0
+        for _ in range(ROUNDS):
+            batches = []
+            for _ in range(ROUND):
+                record = Record(0, 1_000_000, b"key", bytes(value_bytes))
+                batch = encode_batch(
+                    [record],
+                    producer_id=producer_id,
+                    producer_epoch=epoch,
+                    base_sequence=sequence if idempotent else -1,
+                )
+                batches.append(memoryview(batch))
+                sequence += 1
+            append = log.append
+            started = time.perf_counter()
+            for view in batches:
+                append(view)
+            staged = time.perf_counter()
+            log.write_staged()
+            write_s += time.perf_counter() - staged
+            append_s += staged - started
+        append_us.append(append_s / ROUNDS / ROUND * 1e6)
+        write_us.append(write_s / ROUNDS / ROUND * 1e6)
+    middle = REPEATS // 2
+    return {
+        "append_us_best": round(min(append_us), 3),
+        "append_us_median": round(sorted(append_us)[middle], 3),
+        "write_us_best": round(min(write_us), 3),
+        "write_us_median": round(sorted(write_us)[middle], 3),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="what one produce request costs in the log")
+    parser.parse_args()
+
+    rows = []
+    for idempotent in (False, True):
+        with tempfile.TemporaryDirectory() as directory:
+            manager = LogManager(RealDisk(), directory, SystemClock(), {})
+            manager.create_topic("appended", 1)
+            log = manager.log("appended", 0)
+            row = {"idempotent": idempotent, **measure(log, 100, idempotent=idempotent)}
+            manager.close()
+        rows.append(row)
+        print(row)
+    write_result("append_cost", {"requests_per_round": ROUND, "rows": rows})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Duolog's broker compared with Apache Kafka 4.1.2: produce, fetch, latency and fsync.
+
+    row: Duolog, Kafka, Duolog, Kafka ...    one pair in each round, after one that is not counted
+
+Both brokers run on this machine with their defaults, in turns; nothing else does. A ratio is
+Duolog / Kafka of one round; the table has its median, minimum and maximum. `--rows` runs some rows
+anew and keeps the others' figures. The pages docs/reference/figures.md and README.md take their
+figures from bench/results/broker.json.
+
+Run: scripts/bench broker --rounds 5 [--rows java_none,raw_4x64]
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from broker_table.clients import Figures
+from broker_table.contestants import (
+    Contestant,
+    cpu_seconds,
+    create_topic,
+    delete_topic,
+    duolog,
+    flushing,
+    kafka,
+    resident_mb,
+    running,
+)
+from broker_table.results import keep_rows, ratios, spread
+from broker_table.rows import ROWS, Row
+
+
+def run_once(row: Row, contestant: Contestant, topic: str) -> Figures:
+    """Do a row's work to one broker and add what it cost the broker."""
+    pid = contestant.broker.pid
+    if row.prepare is None:
+        create_topic(contestant, topic, row.partitions)
+    cpu = cpu_seconds(pid)
+    figures = row.run(contestant, topic)
+    cpu = cpu_seconds(pid) - cpu
+    figures["broker_cpu_us_per_record"] = cpu / max(1.0, figures["records"]) * 1e6
+    figures["broker_resident_mb"] = resident_mb(pid)
+    if row.prepare is None:
+        delete_topic(contestant, topic)
+        # What one run has left to write is not written during the next.
+        os.sync()
+    return figures
+
+
+def measure(row: Row, contestants: dict[str, Contestant], rounds: int, warm: int) -> Any:
+    """Run a row in turns; return what the table says of it."""
+    pair = [contestants[name] for name in row.pair]
+    if row.prepare is not None:
+        for contestant in pair:
+            row.prepare(contestant, row.name)
+    found: list[tuple[Figures, Figures]] = []
+    for number in range(rounds + warm):
+        topic = row.name if row.prepare else f"{row.name}-{number}"
+        ours, theirs = (run_once(row, contestant, topic) for contestant in pair)
+        if number >= warm:
+            found.append((ours, theirs))
+    if row.prepare is not None:
+        for contestant in pair:
+            delete_topic(contestant, row.name)
+    return {
+        "work": row.work,
+        "load": row.load,
+        "durability": [contestant.durability for contestant in pair],
+        "goals": [
+            {"figure": goal.figure, "ratio": goal.ratio, "less": goal.less} for goal in row.goals
+        ],
+        "ratios": ratios(found),
+        "duolog": spread([ours for ours, _ in found]),
+        "kafka": spread([theirs for _, theirs in found]),
+        "rounds": rounds,
+    }
+
+
+def say(name: str, found: Any, took_s: float) -> None:
+    goals = [goal["figure"] for goal in found["goals"]] or ["p99_ms", "requests_per_s"]
+    parts = [
+        f"{figure} {found['duolog'][figure]['median']:,.4g} / {found['kafka'][figure]['median']:,.4g}"
+        f" = {found['ratios'][figure]['median']:.3g}"
+        f" [{found['ratios'][figure]['min']:.3g}-{found['ratios'][figure]['max']:.3g}]"
+        for figure in goals
+    ]
+    print(f"{name:24} {took_s:5.0f} s  {'; '.join(parts)}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm-rounds", type=int, default=1, help="run and not counted")
+    parser.add_argument("--rows", default=",".join(ROWS), help="of: " + ", ".join(ROWS))
+    parser.add_argument("--directory", type=Path, default=None, help="where the data goes")
+    options = parser.parse_args()
+    names = options.rows.split(",")
+    unknown = [name for name in names if name not in ROWS]
+    if unknown:
+        parser.error(f"there is no row {unknown[0]}; there are: {', '.join(ROWS)}")
+    with tempfile.TemporaryDirectory(prefix="duolog-bench-", dir=options.directory) as directory:
+        work = Path(directory)
+        theirs = kafka(work)
+        contestants = {
+            "duolog": duolog(work, "os"),
+            "duolog_fsync": duolog(work, "fsync"),
+            "kafka": theirs,
+            "kafka_fsync": flushing(theirs),
+        }
+        needed = {side: contestants[side] for name in names for side in ROWS[name].pair}
+        with running(*needed.values()):
+            for name in names:
+                started = time.monotonic()
+                found = measure(ROWS[name], contestants, options.rounds, options.warm_rounds)
+                keep_rows("broker", {name: found})
+                say(name, found, time.monotonic() - started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Start time, memory and recovery of Duolog's broker compared with Apache Kafka.
+
+    start      process start ─▶ first acknowledged produce, data directory empty or 1,000 partitions
+    memory     resident set, idle with 1,000 partitions and after load; Kafka also with 256 MB of heap
+    recovery   kill -9 ─▶ start ─▶ first acknowledged produce: one partition of 10 GB, 1,000 of 10 MB
+
+Recovery is measured with the data in the page cache, and once more after it was driven out of it.
+
+Run: scripts/bench broker_life [--parts start,memory,recovery] [--rounds 5]
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from broker_table.clients import Figures
+from broker_table.contestants import (
+    Contestant,
+    cpu_seconds,
+    create_topic,
+    duolog,
+    end_offsets,
+    first_produce,
+    kafka,
+    resident_mb,
+    running,
+)
+from broker_table.generator import Frame, produce_frame, run_load
+from broker_table.results import keep_rows, spread
+
+PARTITIONS: Final = 1000
+IDLE_S: Final = 10
+RECOVERED_BYTES: Final = 10 * 10**9
+LARGE_BATCH_RECORDS: Final = 2000
+TOPIC: Final = "life"
+
+Make = Callable[[Path], Contestant]
+BOTH: Final[tuple[Make, ...]] = (lambda work: duolog(work, "fsync"), kafka)
+
+
+def seconds_to_first_produce(contestant: Contestant, frame: Frame) -> float:
+    """Start the broker and return how long its first acknowledgement took."""
+    started = time.perf_counter()
+    contestant.broker.start()
+    first_produce(contestant, frame)
+    return time.perf_counter() - started
+
+
+def start_empty(make: Make, directory: Path) -> Figures:
+    """Start over an empty directory; the first client also makes the topic."""
+    contestant = make(directory)
+    if contestant.name == "kafka":
+        # Formatting the directory is a step of its own, before any start.
+        contestant.broker.start()
+        contestant.broker.stop()
+    started = time.perf_counter()
+    contestant.broker.start()
+    create_topic(contestant, TOPIC)
+    first_produce(contestant, produce_frame(TOPIC))
+    took = time.perf_counter() - started
+    contestant.broker.stop()
+    return {"seconds": took}
+
+
+def start_full(make: Make, directory: Path) -> Figures:
+    """Start over 1,000 partitions with a record each, after a clean stop."""
+    contestant = make(directory)
+    frame = produce_frame(TOPIC)
+    with running(contestant):
+        create_topic(contestant, TOPIC, PARTITIONS)
+        load(contestant, frame, seconds=1.0)
+        contestant.broker.stop()
+        return {"seconds": seconds_to_first_produce(contestant, frame)}
+
+
+def load(contestant: Contestant, frame: Frame, **options: object) -> Any:
+    given = {"connections": 4, "in_flight": 64, "partitions": PARTITIONS, "warm_up": 0, **options}
+    return run_load("produce", contestant.address, TOPIC, frame, **given)
+
+
+def memory(make: Make, directory: Path) -> Figures:
+    """Return what the broker holds, idle and after two loads."""
+    contestant = make(directory)
+    frame = produce_frame(TOPIC)
+    with running(contestant):
+        create_topic(contestant, TOPIC, PARTITIONS)
+        load(contestant, frame, seconds=1.0)
+    with running(contestant):
+        pid = contestant.broker.pid
+        time.sleep(3)
+        cpu = cpu_seconds(pid)
+        time.sleep(IDLE_S)
+        found = {
+            "idle_mb": resident_mb(pid),
+            "idle_percent_of_core": (cpu_seconds(pid) - cpu) / IDLE_S * 100,
+        }
+        load(contestant, frame, seconds=5.0)
+        found["after_one_record_batches_mb"] = resident_mb(pid)
+        large = produce_frame(TOPIC, records=LARGE_BATCH_RECORDS)
+        load(contestant, large, in_flight=5, seconds=5.0)
+        found["after_large_batches_mb"] = resident_mb(pid)
+    return found
+
+
+def recovery(make: Make, directory: Path, partitions: int) -> Figures:
+    """Fill partitions with 10 GB, kill the broker, and start it twice."""
+    contestant = make(directory)
+    frame = produce_frame(TOPIC, records=LARGE_BATCH_RECORDS)
+    one = produce_frame(TOPIC)
+    with running(contestant):
+        create_topic(contestant, TOPIC, partitions)
+        wanted = RECOVERED_BYTES // partitions // frame.batch_bytes * LARGE_BATCH_RECORDS
+        while min(end_offsets(contestant, TOPIC, partitions)) < wanted:
+            load(contestant, frame, partitions=partitions, in_flight=8, seconds=2.0)
+        contestant.broker.kill()
+        warm = seconds_to_first_produce(contestant, one)
+        contestant.broker.kill()
+        os.sync()
+        forget_pages(directory)
+        cold = seconds_to_first_produce(contestant, one)
+    return {"warm_seconds": warm, "cold_seconds": cold}
+
+
+def forget_pages(directory: Path) -> None:
+    """Drive the files of a directory out of the page cache."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+
+def in_turns(
+    work: Path, rounds: int, makes: tuple[Make, ...], run: Callable[[Make, Path], Figures]
+) -> Any:
+    """Run each contestant once in every round, in a directory of its own; return their spread."""
+    found: dict[str, list[Figures]] = {}
+    durability = {}
+    for number in range(rounds):
+        for make in makes:
+            directory = work / str(number)
+            directory.mkdir()
+            contestant = make(directory)
+            figures = run(make, directory)
+            shutil.rmtree(directory)
+            os.sync()
+            found.setdefault(contestant.name, []).append(figures)
+            durability[contestant.name] = contestant.durability
+    rows = {name: spread(figures) for name, figures in found.items()}
+    return {"durability": list(durability.values()), **rows, "rounds": rounds}
+
+
+def small_heap(work: Path) -> Contestant:
+    return kafka(work, heap="256m")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--parts", default="start,memory,recovery")
+    parser.add_argument("--rounds", type=int, default=5, help="recovery has one")
+    parser.add_argument("--directory", type=Path, default=None, help="where the data goes")
+    options = parser.parse_args()
+    parts = options.parts.split(",")
+    with tempfile.TemporaryDirectory(prefix="duolog-bench-", dir=options.directory) as directory:
+        work = Path(directory)
+        if "start" in parts:
+            report("start_empty", in_turns(work, options.rounds, BOTH, start_empty))
+            report("start_1000", in_turns(work, options.rounds, BOTH, start_full))
+        if "memory" in parts:
+            report("memory", in_turns(work, 1, BOTH, memory))
+            report("memory_256", in_turns(work, 1, (small_heap,), memory))
+        if "recovery" in parts:
+            for partitions in (1, PARTITIONS):
+                report(
+                    f"recovery_{partitions}",
+                    in_turns(
+                        work,
+                        1,
+                        (lambda path: duolog(path, "os"), kafka),
+                        lambda make, path, count=partitions: recovery(make, path, count),  # type: ignore[misc]
+                    ),
+                )
+
+
+def report(name: str, found: Any) -> None:
+    keep_rows("broker_life", {name: found})
+    print(name, {side: found[side] for side in ("duolog", "kafka") if side in found}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
