@@ -109,8 +109,7 @@ def sql(
 ) -> int:
     """Run ksqlDB SQL statements over the topics of a broker.
 
-    Reads statements from the terminal, or from a pipe up to the first that fails, unless -e or -f
-    is given.
+    Without -e or -f, reads statements from a terminal or a pipe; a pipe stops at the first error.
 
     \b
     Examples:
