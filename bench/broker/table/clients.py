@@ -13,9 +13,9 @@ import time
 from functools import cache
 from typing import Final
 
+from broker_table.contestants import Contestant
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker_table.contestants import Contestant
 from conformance.kafka.peer import HERE as PEER
 from conformance.kafka.peer import fetch
 

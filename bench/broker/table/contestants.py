@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from broker_table.generator import PRODUCE, VERSION, Frame
+
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import create, new_topic
 from conformance.kafka.wire_client import ConnectionClosed, WireClient
