@@ -1,10 +1,10 @@
 """Write the JVM's class archive before the tests: `python scripts/lib/class_archive.py`.
 
-The tests start many JVMs with Spark. Each starts sooner with an archive, and later if it is asked to record one, which
-every application does as long as there is none. An application does not write its archive on a busy machine and gives up
-after a minute; this program waits for it.
+The tests start many JVMs with Spark. A JVM starts faster with an archive, and slower while recording one, which every
+application does if there is none. On a busy machine an application does not write the archive, and it gives up after a minute.
+This program waits until the archive is written.
 
-Does nothing if the archive exists. If it cannot be written the tests pass without it, and take longer.
+Does nothing if the archive exists. Without an archive, the tests pass but take longer.
 """
 
 import math
@@ -41,13 +41,13 @@ def topology() -> Topology:
 
 
 def archive() -> ClassArchive:
-    """Return the archive that the JVMs of the tests look for."""
+    """Return the archive that the test JVMs use."""
     jars = (*spark_jars(), *connector_jars(_CONNECTOR), kernel_jar())
     return ClassArchive.of(ensure_java(), jars, cache_dir=cache_dir(), scratch=Path("tests"))
 
 
 def write() -> None:
-    """Run a query in a JVM that writes the archive; return when it has been written."""
+    """Run a query in a JVM that writes the archive, and wait until it is written."""
     with TemporaryDirectory() as directory, EmbeddedCluster() as cluster:
         client = Client(cluster.bootstrap_servers)
         for topic in ("visits", "people"):
@@ -67,15 +67,15 @@ def write() -> None:
 def main() -> None:
     if archive().exists:
         return
-    # An archive holds classes, not compiled code: the second compiler costs a JVM of a minute more than it saves.
+    # An archive contains classes, not compiled code. In a JVM that lives a minute, C2 costs more than it saves.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
-    # The test run waits for the archive, on a busy machine too.
+    # Write the archive even on a busy machine; the test run waits for it.
     ARCHIVE_LIMITS.load_max, ARCHIVE_LIMITS.write_s = math.inf, _WRITE_S
-    print("writing the class archive, which all JVMs of the tests share", file=sys.stderr)
+    print("writing the class archive for the JVMs of the tests", file=sys.stderr)
     try:
         write()
     except DuologError as error:
-        print(f"no class archive, the tests take longer: {error}", file=sys.stderr)
+        print(f"no class archive; the tests take longer: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

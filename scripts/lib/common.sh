@@ -1,5 +1,5 @@
-# What the scripts share: messages, the right Python, the JDK, and an installed .venv.
-# Sourced by the scripts beside it, from the root of the project.
+# Functions for all scripts: messages, and checks for Python, the JDK and an installed .venv.
+# Sourced by the scripts in the parent folder, from the root of the project.
 
 readonly VENV=.venv
 
@@ -13,7 +13,7 @@ die() {
   exit 1
 }
 
-# Sets PYTHON to a Python of 3.11 or later: the one that $PYTHON names, else the first on PATH.
+# Sets PYTHON to a Python 3.11 or later: $PYTHON if set, else the first on PATH.
 need_python() {
   local candidate candidates=(python3.11 python3.12 python3.13 python3 python)
   if [ -n "${PYTHON:-}" ]; then candidates=("$PYTHON"); fi
@@ -28,7 +28,7 @@ need_python() {
     "      or set PYTHON to the path of such a Python."
 }
 
-# Checks that javac of 17 or later is there: in JAVA_HOME, else on PATH.
+# Checks for javac 17 or later in JAVA_HOME, else on PATH.
 need_jdk() {
   local javac=javac found version
   if [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/javac" ]; then javac=$JAVA_HOME/bin/javac; fi
@@ -36,10 +36,10 @@ need_jdk() {
   version=${found#javac }
   version=${version%%.*}
   if [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge 17 ]; then return; fi
-  die "Duolog needs a JDK of 17 or later (Spark runs on it, and javac compiles the kernel): found $found" \
+  die "Duolog needs a JDK 17 or later (Spark runs on it, and javac compiles the kernel); found $found" \
     "hint: install the package openjdk-17-jdk-headless (Debian, Ubuntu) or java-17-openjdk-devel (Fedora)," \
     "      or set JAVA_HOME to the folder of a JDK."
 }
 
-# Runs scripts/install, which returns at once when nothing has changed.
+# Runs scripts/install, which returns at once if nothing has changed.
 need_installed() { scripts/install --quiet; }

@@ -1,7 +1,6 @@
-"""The page of clients: what each suite of `compat/` found, and which versions each client used.
+"""Generate the page of clients: results of the suites in `compat/`, and the API versions each client used.
 
-Written from `compat/results/*.json`, which `compat/run` keeps, from `compat/known_issues.toml` and from
-the broker's APIs.
+Sources: `compat/results/*.json` written by `compat/run`, `compat/known_issues.toml`, and the broker's APIs.
 """
 
 import json
@@ -15,17 +14,16 @@ from duolog.broker.router import find_apis
 RESULTS: Final = Path(__file__).parents[2] / "compat/results"
 
 INTRO: Final = """\
-Real clients, by their own tests where these run against one broker, else by checks of ours. Each
-run is repeated with the command in its row; what a suite needs is fetched when it runs."""
+Results of real clients. Their own tests are used if these can run against a single broker; otherwise we
+wrote checks. The command in a row repeats its run and downloads what the suite needs."""
 EXPECTED_INTRO: Final = """\
-Tests that fail as expected, with the reason. A failure that is not listed here is a bug of ours:
-please report it."""
+Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"
 KNOWN_INTRO: Final = """\
-What clients and their tests do with this broker that may surprise you."""
+Behaviour of clients and their tests with this broker that may be unexpected."""
 VERSIONS_INTRO: Final = """\
-What the broker serves, and what each client asked for while its suite ran. An empty field means
-that the suite never asked, not that it would not work."""
+Versions that the broker supports, and versions that each client used while its suite ran. An empty
+field means that the suite did not use the API, not that it is unsupported."""
 
 
 def compatibility_page() -> str:
@@ -62,7 +60,7 @@ def _expected(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _known() -> str:
-    """Return a list: table cells of this length would be hard to read."""
+    """Return a list, because the texts are too long for table cells."""
     issues = tomllib.loads(KNOWN.read_text())["issue"]
     return "\n\n".join(
         f"**{issue['client']}.** {issue['symptom']}\n\n"
@@ -84,7 +82,7 @@ def _versions(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _span(versions: Sequence[int]) -> str:
-    """Versions as a person writes them: 0 to 3, 5."""
+    """Return version numbers as ranges: 0 to 3, 5."""
     spans: list[list[int]] = []
     for version in versions:
         if spans and spans[-1][1] == version - 1:

@@ -1,13 +1,13 @@
-"""The deep tests in parts, each below an hour: which test is in which, and when each part last passed.
+"""Assign the deep tests to parts of less than an hour each, and store when each part last passed.
 
 `tests/deep_parts.json` keeps three things:
 
-    parts     how many there are
-    groups    each group's part and seconds; a group is a file, or a test function of a file that is too long for one part
-    passed    for each part: when it last passed, at which commit, how many tests it had, how many minutes they took
+    parts     number of parts
+    groups    part and seconds of each group; a group is a file, or a test function of a file that is too long for one part
+    passed    for each part: date and commit of its last pass, number of tests, minutes
 
-A group stays in its part until somebody edits the file. A test file that is not listed yet belongs to the part with the
-fewest seconds; the next pass of that part lists it. Only a passing part writes the file (`tests/deep_run.py`).
+A group stays in its part until the file is edited. A test file that is not listed belongs to the part with the fewest
+seconds, and is listed when that part passes. Only a passing part writes the file (`tests/deep_run.py`).
 
 Run as a program, it prints the table: `scripts/test --deep --parts`.
 """
@@ -21,12 +21,12 @@ from typing import Final, Self, TypedDict
 
 FILE: Final = Path(__file__).parents[2] / "tests/deep_parts.json"
 MINUTES_MAX: Final = 60
-# What an unlisted group counts until it was measured.
+# Assumed duration of a group that has not been measured.
 UNKNOWN_SECONDS: Final = 60
 
 
 class Group(TypedDict):
-    """Where a group of tests belongs, and how long it took when its part last passed."""
+    """Part of a group of tests, and its duration when that part last passed."""
 
     part: int
     seconds: int
@@ -42,12 +42,12 @@ class Pass(TypedDict):
 
 
 class PartsError(Exception):
-    """The parts do not allow what was asked."""
+    """The requested part does not exist."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What the file holds."""
+    """Content of the file."""
 
     count: int
     groups: Mapping[str, Group]
@@ -55,12 +55,12 @@ class Parts:
 
     @classmethod
     def read(cls, file: Path = FILE) -> Self:
-        """Return what the file holds."""
+        """Read the file."""
         kept = json.loads(file.read_text(encoding="utf-8"))
         return cls(kept["parts"], kept["groups"], kept["passed"])
 
     def write(self, file: Path = FILE) -> None:
-        """Write the file, one group a line."""
+        """Write the file with one group per line."""
         groups = _lines({name: self.groups[name] for name in sorted(self.groups)})
         passed = _lines({part: self.passed[part] for part in sorted(self.passed, key=int)})
         text = f'"parts": {self.count},\n"groups": {{{groups}}},\n"passed": {{{passed}}}'
@@ -72,7 +72,7 @@ class Parts:
         if count == str(self.count) and number.isdecimal() and 1 <= int(number) <= self.count:
             return int(number)
         raise PartsError(
-            f'there is no part "{name}" of the deep tests: give 1/{self.count} to {self.count}/{self.count}'
+            f'there is no part "{name}" of the deep tests; use 1/{self.count} to {self.count}/{self.count}'
         )
 
     def group_of(self, nodeid: str) -> str:
@@ -93,7 +93,7 @@ class Parts:
         return {nodeid: part_of[name] for nodeid, name in group_of.items()}
 
     def after(self, part: int, entry: Pass, seconds_of: Mapping[str, float]) -> "Parts":
-        """Return what to keep after a part has passed: seconds_of has the seconds of each of its tests."""
+        """Return the content after a part has passed; `seconds_of` maps its tests to their durations."""
         groups = {name: group for name, group in self.groups.items() if group["part"] != part}
         measured: dict[str, float] = {}
         for nodeid, seconds in seconds_of.items():
@@ -125,7 +125,7 @@ def _holds(group: str, nodeid: str) -> bool:
 
 
 def _lines(entries: Mapping[str, Group] | Mapping[str, Pass]) -> str:
-    """Return the entries in JSON, each in a line."""
+    """Return the entries as JSON, one per line."""
     lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
     return ",".join(f"\n  {line}" for line in lines) + "\n" * bool(entries)
 

@@ -57,7 +57,7 @@ Line = tuple[tuple[str, str], ...]
 
 
 class Frame(NamedTuple):
-    """What the terminal shows from a time on."""
+    """Content of the terminal from a point in time."""
 
     at_s: float
     lines: tuple[Line, ...]

@@ -1,8 +1,8 @@
-"""What each operator of Kafka Streams is called here, and what each of ours is called there.
+"""Map the operators of Kafka Streams to those of Duolog, and back.
 
-A name that differs in its spelling alone (`KStream.selectKey`, `Stream.select_key`) is found by itself:
-`THEIRS` lists what Kafka Streams has, `OTHERWISE` where ours has another name or does only a part,
-and `OURS_ALONE` what has no counterpart. An operator of ours that is in none of them is an error.
+Names that differ only in spelling (`KStream.selectKey`, `Stream.select_key`) are matched automatically. `THEIRS` lists the
+operators of Kafka Streams, `OTHERWISE` those with another name or a partial counterpart, and `OURS_ALONE` those of Duolog
+without a counterpart. A Duolog operator that is in none of them is an error.
 
 Source: the interfaces of Kafka Streams 4.1, `org.apache.kafka.streams.kstream`.
 """
@@ -45,44 +45,44 @@ HOMES: Final[Mapping[str, str]] = {
     "TimeWindowedKStream": "Grouped",
     "SessionWindowedKStream": "Grouped",
 }
-"""Which of our classes stands for an interface of theirs. For others a name alone decides."""
+"""Duolog classes that correspond to interfaces of Kafka Streams. For others, only the name is compared."""
 
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
-    "KStream.foreach": ("Stream.for_each", "of a record; at least once, beside the tasks"),
-    "KStream.peek": ("Stream.peek", "a function is called beside what goes on"),
+    "KStream.foreach": ("Stream.for_each", "at least once per record, outside of the tasks"),
+    "KStream.peek": ("Stream.peek", "a function is called outside of the tasks"),
     "StreamsBuilder.addStateStore": ("Stream.process", "`stores=`"),
-    "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
-    "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),
-    "BranchedKStream.branch": ("Stream.split", "a condition by the branch's name"),
+    "KStream.flatMap": ("Stream.flat_map", "an expression returns the elements"),
+    "KStream.flatMapValues": ("Stream.flat_map_values", "an expression returns the elements"),
+    "BranchedKStream.branch": ("Stream.split", "a condition for each branch name"),
     "BranchedKStream.defaultBranch": ("Stream.split", "`default=`"),
     "BranchedKStream.noDefaultBranch": ("Stream.split", "without `default=`"),
-    "KTable.join": ("Table.join", "a foreign key, of key and value too, is `on=`"),
-    "KTable.leftJoin": ("Table.left_join", "a foreign key, of key and value too, is `on=`"),
+    "KTable.join": ("Table.join", "`on=` is a foreign key, of key or value columns"),
+    "KTable.leftJoin": ("Table.left_join", "`on=` is a foreign key, of key or value columns"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
     "KTable.queryableStoreName": (
         "Table.store_name",
-        "None where rows are computed from those of others",
+        "None if the rows are computed from those of other tables",
     ),
     "GlobalKTable.queryableStoreName": ("GlobalTable.store_name", ""),
     "TimeWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
     "SessionWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
 }
-"""Names of theirs: what does the same here, and how far. One that ours has too wins."""
+"""Kafka Streams name → Duolog counterpart and a note. An identical Duolog name takes precedence."""
 
 PROPERTIES: Final = ("Table.store_name", "GlobalTable.store_name")
-"""What is asked of a handle and makes no records."""
+"""Methods that return information and produce no records."""
 
 OURS_ALONE: Final[Mapping[str, str]] = {
     "Topology.describe": "Topology.describe",
     "Stream.with_headers": "Record.withHeaders, in processValues",
     "Stream.without_headers": "Headers.remove, in processValues",
     "Stream.with_time": "Record.withTimestamp, in process",
-    "Stream.map_async": "KStream.mapValues, whose function waits for each record",
-    "Stream.process_to": "KStream.process, of a processor whose children have names",
-    "Stream.distinct": "KStream.process, of a processor with a window store",
-    "Stream.explode": "KStream.flatMapValues, with the columns that there are",
-    "Stream.with_columns": "KStream.mapValues, with the columns that there are",
-    "Table.with_columns": "KTable.mapValues, with the columns that there are",
+    "Stream.map_async": "KStream.mapValues, with a function that blocks for each record",
+    "Stream.process_to": "KStream.process, with a processor that has named children",
+    "Stream.distinct": "KStream.process, with a processor that has a window store",
+    "Stream.explode": "KStream.flatMapValues, keeping the other columns",
+    "Stream.with_columns": "KStream.mapValues, keeping the other columns",
+    "Table.with_columns": "KTable.mapValues, keeping the other columns",
     "Stream.for_each": "KStream.foreach",
     "Table.for_each": "KTable.toStream().foreach",
     "Table.print": "KTable.toStream().print",
@@ -99,12 +99,12 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Table.to_arrow": "KafkaStreams.store(…).all(), as an Arrow table",
     "Table.to_polars": "KafkaStreams.store(…).all(), as a DataFrame of Polars",
 }
-"""Operators of ours that no interface of theirs has under such a name, and what is near to them."""
+"""Duolog operators without a counterpart of the same name, and the most similar operator of Kafka Streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """An operator of Kafka Streams, and ours for it: empty where there is none."""
+    """An operator of Kafka Streams and its Duolog counterpart, empty if there is none."""
 
     theirs: str
     ours: str
@@ -112,7 +112,7 @@ class Counterpart:
 
 
 def counterparts(ours: Iterable[str]) -> list[Counterpart]:
-    """Return for each operator of Kafka Streams which of `ours` (`Stream.filter`) it is."""
+    """Return the counterpart among `ours` (such as `Stream.filter`) of each operator of Kafka Streams."""
     known = [*ours, *PROPERTIES]
     return [
         _counterpart(interface, name, known)
@@ -122,10 +122,10 @@ def counterparts(ours: Iterable[str]) -> list[Counterpart]:
 
 
 def names_there(ours: Iterable[str]) -> dict[str, str]:
-    """Return what each of `ours` is called in Kafka Streams.
+    """Return the name of each of `ours` in Kafka Streams.
 
     Raises:
-        LookupError: one of them stands nowhere in this file.
+        LookupError: an operator is missing from this file.
     """
     known = list(ours)
     named = {name: OURS_ALONE.get(name, "") for name in known}
@@ -135,8 +135,8 @@ def names_there(ours: Iterable[str]) -> dict[str, str]:
     missing = [name for name, there in named.items() if not there]
     if missing:
         raise LookupError(
-            f"{', '.join(missing)}: say in scripts/lib/kafka_streams_names.py what Kafka Streams "
-            "has that is near to it (OURS_ALONE)"
+            f"{', '.join(missing)}: add to OURS_ALONE in scripts/lib/kafka_streams_names.py, with "
+            "the most similar operator of Kafka Streams"
         )
     return named
 

@@ -1,10 +1,10 @@
-"""What shows each operator of the DSL: the test that judges it, the one that runs it, its figure.
+"""List the evidence for each DSL operator: the test that verifies it, the test that runs it, and its throughput.
 
-    SHOWN  ── a row for each thing that an operator does ──►  the table of docs/reference/streams.md
+    SHOWN  ── a row for each feature of an operator ──►  the table of docs/reference/streams.md
 
-A row's tests must be there and must call its operators, in their own text or in that of the test modules
-that they import: the one that judges all of them, the one that runs them one at least. In which modes an operator runs is read off the test that runs it. A figure appears
-when `bench/results/` keeps it. An operator that stands in no row is an error.
+The tests of a row must exist and must call its operators, themselves or in test modules that they import. The verifying test
+must call all of them, the running test at least one. The modes of an operator are derived from the text of the running test.
+A figure appears if `bench/results/` contains it. An operator without a row is an error.
 """
 
 import ast
@@ -30,15 +30,15 @@ _MODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One thing that operators do, and what shows it.
+    """A feature of some operators and its evidence.
 
     Attributes:
-        what: as a user writes it.
-        operators: those that do it, `Stream.join`.
-        judged: the test that says whether results are right, `file::test` below `tests/`.
+        what: the feature as users write it.
+        operators: the operators, such as `Stream.join`.
+        judged: the test that verifies the results, `file::test` in `tests/`.
         runs: the test that runs it in its modes.
-        figures: files of `bench/results/` with its rate beside that of Kafka Streams.
-        differs: from Kafka Streams, if it does.
+        figures: files in `bench/results/` with its throughput relative to Kafka Streams.
+        differs: the difference from Kafka Streams, if any.
     """
 
     what: str
@@ -51,19 +51,19 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test that a row names."""
+    """A test named in a row."""
 
     file: Path
     name: str
     source: str
-    """Its decorators and its text."""
+    """Its source text, with decorators."""
 
     def link(self, text: str) -> str:
         return f"[{text}](../../{self.file.relative_to(ROOT)})"
 
     @property
     def judge(self) -> str:
-        """Who says what is right."""
+        """The reference for the expected results."""
         if _KAFKA_STREAMS.search(self.source):
             return "Kafka Streams: "
         return "reference evaluator: " if _REFERENCE.search(self.source) else ""
@@ -74,10 +74,10 @@ class Test:
 
 
 def find_test(named: str) -> Test:
-    """Return the test of a name, `conformance/test_x.py::test_y`.
+    """Return the test named `conformance/test_x.py::test_y`.
 
     Raises:
-        LookupError: there is none.
+        LookupError: it does not exist.
     """
     path, _, name = named.partition("::")
     file = TESTS / path
@@ -89,33 +89,35 @@ def find_test(named: str) -> Test:
                 lines = text.splitlines()[first - 1 : node.end_lineno]
                 return Test(file, name, "\n".join(lines))
     raise LookupError(
-        f"tests/{named} is not there: say in scripts/lib/operator_evidence.py which test it is now"
+        f"tests/{named} does not exist: update its name in scripts/lib/operator_evidence.py"
     )
 
 
 def ensure_shown(rows: Iterable[Shown], ours: Iterable[str]) -> None:
-    """Raise a LookupError where an operator of `ours` stands in no row, or a test does not know it."""
+    """Raise a LookupError if an operator of `ours` has no row, or a test does not use it."""
     shown = list(rows)
     known = {operator for row in shown for operator in row.operators.split()} | set(NO_RESULT)
     wanted = set(ours)
     if missing := sorted(wanted - known):
         raise LookupError(
-            f"{', '.join(missing)}: say in scripts/lib/operator_evidence.py which test judges it (SHOWN)"
+            f"{', '.join(missing)}: add to SHOWN in scripts/lib/operator_evidence.py, with the test that verifies it"
         )
     if gone := sorted(known - wanted):
         raise LookupError(f"{', '.join(gone)}: there is no such operator (SHOWN)")
     for row in shown:
         unknown = _unknown_to(row.judged, row)
         if unknown:
-            raise LookupError(f"tests/{row.judged} has no {', '.join(unknown)}: it cannot judge it")
+            raise LookupError(
+                f"tests/{row.judged} does not call {', '.join(unknown)}: it cannot verify it"
+            )
         if len(_unknown_to(row.runs, row)) == len(row.operators.split()):
-            raise LookupError(f"tests/{row.runs} has none of {row.operators}: it cannot run it")
+            raise LookupError(f"tests/{row.runs} calls none of {row.operators}: it cannot run it")
 
 
 def evidence_table(rows: Iterable[Shown]) -> str:
-    """Return the rows as a table for a page below `docs/`."""
+    """Return the rows as a table for a page in `docs/`."""
     lines = [
-        "| operator | mode | judged by | figure | different from Kafka Streams |",
+        "| operator | mode | verified by | throughput | difference from Kafka Streams |",
         "|---" * 5 + "|",
     ]
     for row in rows:
@@ -148,7 +150,7 @@ def _unknown_to(named: str, row: Shown) -> list[str]:
 
 @cache
 def _text_around(file: Path) -> str:
-    """Return the text of a test file, and of the test modules that it imports."""
+    """Return the text of a test file and of the test modules that it imports."""
     seen: dict[Path, str] = {}
     waiting = [file]
     while waiting:
@@ -164,7 +166,7 @@ def _text_around(file: Path) -> str:
 
 
 NO_RESULT: Final = ("Topology.build",)
-"""Operators that make no records."""
+"""Operators that produce no records."""
 
 _S: Final = "conformance/streams/"
 _JUDGED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
@@ -208,16 +210,16 @@ SHOWN: Final = (
         "Topology.stream",
         _JUDGED,
         _SHAPES,
-        differs="several topics as a list; `timestamp=` in place of an extractor",
+        differs="several topics as a list; `timestamp=` instead of an extractor",
     ),
     Shown(
         "`topology.stream(pattern=…)`, `start=`",
         "Topology.stream",
         _SOURCES,
         _SOURCES,
-        differs="a new topic joins at the next start; a start is kept as offsets",
+        differs="new topics are added at the next start; `start=` is stored as offsets",
     ),
-    Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="is in no record cache"),
+    Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="has no record cache"),
     Shown(
         "`filter`, `filter_not`, `map_values`, `with_columns` of streams",
         "Stream.filter Stream.filter_not Stream.map_values Stream.with_columns",
@@ -226,55 +228,55 @@ SHOWN: Final = (
         ("operators_stateless",),
     ),
     Shown(
-        "the same of tables",
+        "the same for tables",
         "Table.filter Table.filter_not Table.map_values Table.with_columns",
         _JUDGED,
         _KERNEL,
-        differs="a filtered table is silent about rows that never passed",
+        differs="a filtered table emits nothing for rows that never passed",
     ),
-    Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no topic in between"),
+    Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no repartition topic"),
     Shown("`map`", "Stream.map", _RANDOM, _KERNEL),
     Shown(
         "`process_to`",
         "Stream.process_to",
         f"{_S}test_processors.py::test_punctuation_comes_when_that_of_kafka_streams_does",
         f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
-        differs="records are brought to the tasks of their keys first; children get what is forwarded when the call ends",
+        differs="records are first moved to the tasks of their keys; children get forwarded records when the call returns",
     ),
     Shown(
         "`process`, `process_values`",
         "Stream.process Stream.process_values",
         "unit/functions/test_processors.py::test_what_is_forwarded_under_another_key_is_shuffled_where_that_is_needed",
         f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
-        differs="as `process_to`",
+        differs="see `process_to`",
     ),
     Shown(
         "`map_async`",
         "Stream.map_async",
         "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_side_by_side_and_in_order",
         "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
-        differs="many records wait side by side",
+        differs="many records wait concurrently",
     ),
     Shown(
         "`distinct`",
         "Stream.distinct",
         f"{_S}test_distinct.py::test_the_first_record_of_each_key_goes_on_as_it_was",
         f"{_S}test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_second_start",
-        differs="a key is kept for twice `within`",
+        differs="keys are stored for twice `within`",
     ),
     Shown(
         "`explode`",
         "Stream.explode",
         _JUDGED,
         _PRINTS,
-        differs="an expression gives the elements",
+        differs="an expression returns the elements",
     ),
     Shown(
         "`flat_map_values`, `flat_map`",
         "Stream.flat_map_values Stream.flat_map",
         _RANDOM,
         _SHAPES,
-        differs="an expression gives the elements",
+        differs="an expression returns the elements",
     ),
     Shown("`split`", "Stream.split", _JUDGED, _SHAPES),
     Shown("`merge`", "Stream.merge", _JUDGED, _SHAPES),
@@ -283,28 +285,28 @@ SHOWN: Final = (
         "Stream.repartition",
         _JUDGED,
         _SHAPES,
-        differs="no topic in between; records without a key stay",
+        differs="no repartition topic; records without a key are kept",
     ),
     Shown(
         "`repartition(partitions=…, partitioner=…)`",
         "Stream.repartition",
         f"{_S}test_engine_sources.py::test_records_go_to_the_tasks_that_are_chosen",
         _SOURCES,
-        differs="tasks and no partitions; joins and split keys behind it are refused",
+        differs="changes tasks, not partitions; joins and split keys after it are refused",
     ),
     Shown(
         "`for_each`, `peek(function)`",
         "Stream.for_each Table.for_each Stream.peek Table.peek",
         "unit/dsl/steps/test_for_each.py::test_a_function_is_called_with_each_record_and_what_stands_beside",
         _SOURCES,
-        differs="called beside the tasks, in the process that started the application",
+        differs="called outside of the tasks, in the process that started the application",
     ),
     Shown(
         "`to`",
         "Stream.to Table.to",
         _JUDGED,
         _SHAPES,
-        differs="at least once; topics that records choose are all said",
+        differs="at least once; all topics that records can select must be listed",
     ),
     Shown(
         "`to(…, partitioner=…)`",
@@ -312,7 +314,7 @@ SHOWN: Final = (
         "unit/dsl/steps/test_key_functions.py::"
         "test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key",
         _SOURCES,
-        differs="an expression of the record, or a function that is asked once for a key",
+        differs="an expression over the record, or a function called once per key",
     ),
     Shown("`to_table`", "Stream.to_table", _JUDGED, _SHAPES),
     Shown("`to_stream`", "Table.to_stream", _JUDGED, _CLOSED),
@@ -334,7 +336,7 @@ SHOWN: Final = (
         "Stream.named Table.named Grouped.materialized CoGrouped.materialized",
         _BESIDE,
         _BESIDE,
-        differs="there is no time to live there",
+        differs="Kafka Streams has no time to live",
     ),
     Shown(
         "`print`, `peek`",
@@ -349,7 +351,7 @@ SHOWN: Final = (
         _JUDGED,
         _KERNEL,
         ("operators_stream-table", "throughput"),
-        "partitions need not be as many; `on=` re-keys",
+        "numbers of partitions may differ; `on=` re-keys",
     ),
     Shown(
         "the same with a global table",
@@ -357,7 +359,7 @@ SHOWN: Final = (
         f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_rows_of_global_tables",
         f"{_S}test_engine_global_tables.py::"
         "test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since",
-        differs="its rows are in the checkpoint, once for each task",
+        differs="its rows are in the checkpoint, once per task",
     ),
     Shown(
         "the same with a versioned table, and with `grace=`",
@@ -365,7 +367,7 @@ SHOWN: Final = (
         f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_versions",
         f"{_S}test_engine_versioned_tables.py::"
         "test_orders_wait_over_a_stop_and_find_the_price_of_their_time",
-        differs="tables of topics alone",
+        differs="only tables read from topics",
     ),
     Shown(
         "`join`, `left_join`, `outer_join` of a stream with a stream",
@@ -374,7 +376,7 @@ SHOWN: Final = (
         f"{_S}test_engine_stream_joins.py::"
         "test_joins_of_streams_find_each_partner_and_tell_who_has_none",
         ("operators_stream-stream",),
-        "who has no partner is told by the next record, and not once in a second",
+        "unmatched records are emitted with the next record, not once per second",
     ),
     Shown(
         "`join`, `left_join`, `outer_join` of tables",
@@ -382,7 +384,7 @@ SHOWN: Final = (
         _JUDGED,
         _TABLES,
         ("operators_table-table",),
-        "windows of two sizes do not meet: there a row meets what begins with its window",
+        "windows of different sizes do not join; in Kafka Streams rows join if their windows start together",
     ),
     Shown(
         "`join`, `left_join` of tables by a foreign key",
@@ -390,7 +392,7 @@ SHOWN: Final = (
         f"{_S}test_foreign_joins.py::test_kafka_streams_writes_the_same",
         f"{_S}test_engine_foreign_joins.py::test_joins_by_a_foreign_key_say_what_the_tables_say",
         ("operators_foreign-key",),
-        "an answer is matched by a number, and not by a hash",
+        "responses are matched by a number, not by a hash",
     ),
     Shown(
         "`count`, `aggregate` of groups of a stream",
@@ -401,7 +403,7 @@ SHOWN: Final = (
         "the old value of a group's first result is null",
     ),
     Shown(
-        "the same of groups of a table",
+        "the same for groups of a table",
         "Table.group_by Grouped.aggregate",
         _JUDGED,
         _UNDONE,
@@ -412,7 +414,7 @@ SHOWN: Final = (
         "Grouped.cogroup CoGrouped.cogroup CoGrouped.aggregate",
         _JUDGED,
         _SHAPES,
-        differs="its streams have one stream time",
+        differs="all its streams share one stream time",
     ),
     Shown(
         "`windowed_by(tumbling(…))`, `hopping`",
@@ -421,7 +423,7 @@ SHOWN: Final = (
         f"{_S}test_engine_streaming.py::"
         "test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition",
         ("operators_tumbling", "operators_hopping"),
-        "time is kept over a start; a record without a value is dropped",
+        "stream time survives a restart; a record without a value is dropped",
     ),
     Shown(
         "`windowed_by(session(…))`",
@@ -429,21 +431,21 @@ SHOWN: Final = (
         f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_sessions",
         _WINDOWS,
         ("operators_session",),
-        "what has closed is not opened again; results keep headers",
+        "closed sessions are not reopened; results keep headers",
     ),
     Shown(
         "`windowed_by(sliding(…))`",
         "Grouped.windowed_by",
         f"{_S}test_window_kinds.py::test_kafka_streams_makes_the_same_sliding_windows",
         _WINDOWS,
-        differs="a first result has no old value",
+        differs="the first result has no old value",
     ),
     Shown(
         "`windowed_by(calendar(…))`",
         "Grouped.windowed_by",
         f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows_of_the_calendar",
         _WINDOWS,
-        differs="there a class of one's own",
+        differs="Kafka Streams needs a custom class",
     ),
     Shown(
         "`windowed_by(unlimited(…))`, `offset=`",
@@ -456,7 +458,7 @@ SHOWN: Final = (
         "CoGrouped.windowed_by",
         f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_windows_of_several_streams",
         _WINDOWS,
-        differs="its streams have one stream time",
+        differs="all its streams share one stream time",
     ),
     Shown(
         '`windowed_by(…, emit="on close")`',
@@ -464,7 +466,7 @@ SHOWN: Final = (
         f"{_S}test_on_close.py::test_kafka_streams_lets_the_same_results_go",
         _CLOSED,
         ("operators_tumbling-on-close", "operators_session-on-close"),
-        "none is lost where time jumps",
+        "no result is lost when time jumps",
     ),
     Shown(
         "`materialized(…, retention=…)` of windows",
@@ -477,7 +479,7 @@ SHOWN: Final = (
         "Table.suppress",
         f"{_S}test_on_close.py::test_kafka_streams_holds_the_same_changes_back",
         _CLOSED,
-        differs="what is taken back behind it is what was told",
+        differs="retractions downstream match the emitted results",
     ),
     Shown('`describe("kafka-streams")`', "Topology.describe", _TEXT, _TEXT),
     Shown(
@@ -486,6 +488,6 @@ SHOWN: Final = (
         "conformance/test_present_rows.py::test_the_last_record_of_each_key_is_its_row",
         "conformance/test_present_rows.py::"
         "test_a_table_of_a_running_application_has_the_rows_that_it_has_written",
-        differs="read from the table's topic, and not from the store",
+        differs="read from the table's topic, not from the store",
     ),
 )

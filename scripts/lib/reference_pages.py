@@ -1,15 +1,15 @@
-"""Writes `docs/reference/` from the code: `reference_pages.py [--check]`.
+"""Generate `docs/reference/` from the code: `reference_pages.py [--check]`.
 
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
     streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
     sql-functions.md ◄── the rows of SQL's functions
-    metrics.md    ◄── the rows of what applications tell Prometheus
+    metrics.md    ◄── the metrics that applications export
     figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
     compatibility.md ◄── the results that compat/run keeps
     ../reliability.md ◄── what bench/results/ keeps of kills
 
-With --check nothing is written, and the exit status is 1 where a page differs from the code.
+With --check nothing is written, and the exit status is 1 if a page differs from the code.
 """
 
 import sys
@@ -37,19 +37,19 @@ _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 SETTINGS_INTRO: Final = """\
-Names and defaults are Kafka's where Kafka has the setting. A name that is not here is an error, and
-the error names the nearest."""
-BROKER_INTRO: Final = "Given with `duolog broker --set NAME=VALUE` or `--config FILE`."
+Settings that Kafka has, too, have Kafka's names and defaults. An unknown name is an error that
+suggests the most similar one."""
+BROKER_INTRO: Final = "Set with `duolog broker --set NAME=VALUE` or `--config FILE`."
 INERT_INTRO: Final = """\
-Known to Kafka 4.1 and taken with its checks, so that a script or a `server.properties` for Kafka runs. They are told by
-DescribeConfigs as they were given, and change nothing; `duolog broker` says at its start which of the given ones are such."""
+These settings of Kafka 4.1 are accepted and validated, so that scripts and `server.properties` files for Kafka work. They
+have no effect. DescribeConfigs returns them as given, and `duolog broker` lists the given ones when it starts."""
 TOPIC_INTRO: Final = """\
-Given with `duolog topics create --config NAME=VALUE`, or by any Kafka client. What is not set for a
-topic follows the broker's setting."""
-ENGINE_INTRO: Final = "How an application runs on Spark."
+Set with `duolog topics create --config NAME=VALUE`, or by any Kafka client. A setting that is not
+given for a topic defaults to the broker's."""
+ENGINE_INTRO: Final = "Settings for running applications on Spark."
 APIS_INTRO: Final = """\
-What the broker answers, and what it says in ApiVersions. Another key or version closes the
-connection, as Apache Kafka does."""
+APIs and versions that the broker supports, as in ApiVersions. A request with another key or version
+closes the connection, as in Apache Kafka."""
 
 
 def settings_page() -> str:
@@ -98,7 +98,7 @@ def _default(row: Setting) -> str:
 
 
 def _size(row: Setting) -> str:
-    """Bytes as a person says them, where the number is a whole one of a larger unit."""
+    """Return a number of bytes in the largest unit of which it is a multiple."""
     if row.kind not in {Kind.INT, Kind.LONG} or "bytes" not in row.name:
         return ""
     assert isinstance(row.default, int)
@@ -132,7 +132,7 @@ def main() -> int:
             page.write_text(f"{text}\n")
             print(f"wrote docs/reference/{name}")
     for name in drifted:
-        print(f"error: docs/reference/{name} differs from the code: run scripts/docs")
+        print(f"error: docs/reference/{name} is out of date; run scripts/docs")
     return 1 if drifted else 0
 
 

@@ -1,6 +1,6 @@
-"""The page of SQL's functions: by family, the ways to call each, and what it is for.
+"""Generate the page of SQL functions: signatures and descriptions, by family.
 
-Written from the rows of `duolog.plan.sql`, which SHOW FUNCTIONS and DESCRIBE FUNCTION tell, too.
+The source is the function table in `duolog.plan.sql`, which SHOW FUNCTIONS and DESCRIBE FUNCTION print, too.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,16 @@ from duolog.ksql.statements.function_listing import FUNCTIONS
 from duolog.plan.sql.signatures import SqlFunction
 
 INTRO: Final = """\
-What SQL calls; `SHOW FUNCTIONS` and `DESCRIBE FUNCTION name` say the same. Numbers widen from INTEGER over BIGINT and DECIMAL to DOUBLE, a
-text is read as a DATE, TIME or TIMESTAMP where one is wanted, and DECIMAL stands for one of any size. `T`, `U`, `K`, `V` are any types, the same
-everywhere in a line; `...` as often as one likes; `(T) => U` a lambda, `x => x + 1`.
+All SQL functions, as listed by `SHOW FUNCTIONS` and `DESCRIBE FUNCTION name`. In a signature:
 
-A call that has no result is null, and its record goes on: a pattern that is wrong, a text that is no date, a number too large."""
+- Numbers are widened from INTEGER to BIGINT, DECIMAL and DOUBLE. Strings are parsed if a DATE, TIME or TIMESTAMP is expected.
+- DECIMAL is a decimal of any precision and scale.
+- `T`, `U`, `K` and `V` are arbitrary types. Each name has the same type throughout a signature.
+- `...` repeats the argument any number of times.
+- `(T) => U` is a lambda, such as `x => x + 1`.
+
+If a call has no result, for example because a pattern is invalid, a string is not a date, or a number is too large, it returns
+null and the record is processed further."""
 
 
 def sql_functions_page() -> str:
@@ -35,7 +40,7 @@ def _title(family: str) -> str:
 
 def _table(functions: Sequence[SqlFunction]) -> str:
     rows = [f"| {_calls(function)} | {_escaped(function.description)} |" for function in functions]
-    return "\n".join(("| call | what it gives |", "|---|---|", *rows))
+    return "\n".join(("| call | result |", "|---|---|", *rows))
 
 
 def _calls(function: SqlFunction) -> str:

@@ -101,37 +101,38 @@ _ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a", "float": 0.5}
 NO_OPERATOR: Final = ("__init__", "__repr__", "__str__", "__format__", "__bool__", "__abs__")
 
 INTRO: Final = """\
-All that a topology is written with. How it is meant stands in [topologies](../guide/topologies.md), where to begin in
-[from zero](../guide/from-zero.md). In the last column: what Kafka Streams calls it."""
-BOTH: Final = "Each method returns a new one and leaves this one as it is."
+Reference of the DSL. [From zero](../guide/from-zero.md) is a tutorial, [topologies](../guide/topologies.md) explains the
+concepts. The last column names the counterpart in Kafka Streams."""
+BOTH: Final = "Each method returns a new object and leaves this one unchanged."
 EXPRESSIONS_INTRO: Final = """\
-`from duolog import col, lit, …`. Python values beside a column are literals: `col("delay") > 15`. A null among the arguments gives
-null where nothing else is said. Types: what is taken → what comes of it, D(p,s) for DECIMAL(p,s); other
-arguments have the type of the first."""
+`from duolog import col, lit, …`. Python values in an expression are literals: `col("delay") > 15`. If an argument is null, the
+result is null unless documented otherwise. The column "types" lists argument types → result type, with D(p,s) for
+DECIMAL(p,s); further arguments have the type of the first."""
 AGGREGATES_INTRO: Final = """\
-Results of `aggregate(name=…)`, alone or in an expression: `sum_("amount") / count()`. Nulls are passed over. Of a grouped table a row
-can change or go, so that only what can be taken back is aggregated there. What they cannot say, an `initializer` and an `adder` do.
-What each keeps for a group, and what it does in sessions that become one, says its docstring: `help(duolog.top_k)`."""
+Arguments of `aggregate(name=…)`, alone or in an expression: `sum_("amount") / count()`. Aggregates ignore null. Rows of a
+grouped table can change or be deleted, so that it supports only aggregates that can subtract a value. For anything else, use
+an `initializer` and an `adder`. The docstring of an aggregate (`help(duolog.top_k)`) describes the state it stores for a group,
+and the result when sessions merge."""
 TYPES_INTRO: Final = """\
-Declared as a text (`"dest STRING, delay BIGINT"`), or in Python ([columns](../guide/topologies.md#columns)). A value of each type may
-be null. Format KAFKA carries one column alone, in the bytes of Kafka's own serializers."""
+Declare columns as a string (`"dest STRING, delay BIGINT"`) or in Python ([columns](../guide/topologies.md#columns)). Values of all
+types can be null. The format KAFKA contains a single column, in the encoding of Kafka's serializers."""
 LIMITS: Final = f"""\
 - DECIMAL has at most {DECIMAL_PRECISION_MAX} digits. INT has 32 bits, BIGINT 64, and both wrap.
-- JSON is read to a depth of {NESTING_MAX}, and a number to {NUMBER_LENGTH_MAX:,} characters; times are of the years 0001 to 9999. What is
-  beyond is a [record that is wrong](../guide/topologies.md#records-that-are-wrong).
-- A MAP in JSON has keys of type STRING, and is no part of a key: its entries have no order.
-- Lists, sets, maps and histograms of a group have {LIMIT:,} values unless `limit=` says otherwise; `first(by="offset")` and
-  `approx_count_distinct` are not for grouped tables, where what they forgot may be needed again.
-- Key and value have columns of different names, and so has what a join makes.
-- The number of tasks is the number of partitions of the largest source topic at the first start, for good.
-- A real-time query holds a slot for each source partition and for each task of each level, as long as it runs (the
-  setting `master`, [settings](config.md#engine))."""
+- JSON can be nested {NESTING_MAX} levels deep, and a number can have {NUMBER_LENGTH_MAX:,} characters. Times must be in the years 0001
+  to 9999. A record beyond these limits is [invalid](../guide/topologies.md#records-that-are-wrong).
+- A MAP in JSON has keys of type STRING. It cannot be part of a key, because its entries have no order.
+- Lists, sets, maps and histograms of a group have at most {LIMIT:,} values; change this with `limit=`. `first(by="offset")` and
+  `approx_count_distinct` do not support grouped tables, because they do not store what a subtraction would need.
+- Key and value must have columns with different names, and so must both sides of a join.
+- The first start fixes the number of tasks: the number of partitions of the largest source topic.
+- A running real-time query occupies a slot for each source partition and for each task of each level (see `master` in the
+  [settings](config.md#engine))."""
 EVIDENCE_INTRO: Final = """\
-In which modes an operator runs, with the test that runs it so; the test that says whether its results are right, and by whom; its rate
-at full speed in times that of Kafka Streams, where one is kept (that of `throughput` is a join and an aggregate together); what
-differs from Kafka Streams on purpose."""
+For each operator: the modes in which it runs, with the test that runs it; the test that verifies its results, and against what;
+its throughput relative to Kafka Streams, if measured (`throughput` measures a join and an aggregate together); and intentional
+differences from Kafka Streams."""
 NAMES_INTRO: Final = """\
-All operators of Kafka Streams 4.1, and what does the same here."""
+All operators of Kafka Streams 4.1 with their counterparts."""
 
 
 def streams_page() -> str:
@@ -161,7 +162,7 @@ def streams_page() -> str:
 
 
 def operator_classes() -> list[type]:
-    """Return `Topology` and every class of the DSL that a method of one of them returns, bases too."""
+    """Return `Topology` and all DSL classes that its methods return, transitively, with base classes."""
     modules = [
         import_module(found.name)
         for found in pkgutil.walk_packages(duolog.dsl.__path__, "duolog.dsl.")
@@ -182,7 +183,7 @@ def operator_classes() -> list[type]:
 
 
 def operator_names(classes: Sequence[type]) -> list[str]:
-    """Return `Stream.filter` for each operator, under each class of handles that has it."""
+    """Return names such as `Stream.filter` for each operator of each class."""
     names = []
     for of in classes:
         heirs = [one for one in classes if of in one.__mro__[1:]]
@@ -191,7 +192,7 @@ def operator_names(classes: Sequence[type]) -> list[str]:
 
 
 def methods_of(of: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods of a class in their order, those of bases that are its alone first."""
+    """Yield the public methods of a class in source order, starting with its unshared bases."""
     shared = _shared_bases(of)
     for own in (one for one in reversed(of.__mro__[:-1]) if one not in shared):
         for name, member in vars(own).items():
@@ -200,7 +201,7 @@ def methods_of(of: type) -> Iterator[tuple[str, Any]]:
 
 
 def _shared_bases(of: type) -> list[type]:
-    """Return the bases that other handles have too; one of one handle alone is a part of its text."""
+    """Return the bases that other classes share; an unshared base is documented with its class."""
     return [base for base in of.__mro__[1:-1] if len(_leaves(base)) > 1]
 
 
@@ -229,17 +230,17 @@ def _operators_table(of: type, there: dict[str, str]) -> str:
     for name, method in methods_of(of):
         named = "; ".join(dict.fromkeys(_code(there[f"{one.__name__}.{name}"]) for one in heirs))
         rows.append(f"| `{name}{_arguments(method)}` | {_summary(method)} | {named} |")
-    return _table(("", "what it does", "Kafka Streams"), rows)
+    return _table(("", "effect", "Kafka Streams"), rows)
 
 
 def _code(names: str) -> str:
-    """Return names as code, words as they are."""
+    """Return text in which names are formatted as code."""
     first, comma, rest = names.partition(", ")
     return f"`{first}`{comma}{rest if ' ' in rest else _code(rest) if rest else ''}"
 
 
 def _arguments(method: Callable[..., Any]) -> str:
-    """Return the arguments as a caller sees them, with what they are if they are left out."""
+    """Return the signature with default values."""
     signature = inspect.signature(method)
     shown = [
         one.replace(annotation=one.empty)
@@ -250,7 +251,7 @@ def _arguments(method: Callable[..., Any]) -> str:
 
 
 def _summary(of: object) -> str:
-    """Return the first sentence of a docstring; what has none says nothing."""
+    """Return the first sentence of a docstring, or an empty string."""
     return (
         inspect.cleandoc(of.__doc__ or "")
         .partition("\n\n")[0]
@@ -263,7 +264,7 @@ def _summary(of: object) -> str:
 
 
 def exported() -> dict[str, Callable[..., Expr]]:
-    """Return the functions that `duolog` exports and that give columns."""
+    """Return the functions exported by `duolog` that return expressions."""
     found = {name: getattr(duolog, name) for name in duolog.__all__}
     return {
         name: of
@@ -280,7 +281,7 @@ def _functions_table() -> str:
             rows.append(
                 f"| `{name}{_arguments(function)}` | {_types(made)} | {_summary(function)} |"
             )
-    return _table(("", "types", "what it gives"), rows)
+    return _table(("", "types", "result"), rows)
 
 
 def _methods_table() -> str:
@@ -288,7 +289,7 @@ def _methods_table() -> str:
         f"| `{name}{_arguments(method)}` | {_types(_made(method, col('a')))} | {_summary(method)} |"
         for name, method in methods_of(Expr)
     ]
-    return _table(("", "types", "what it gives"), rows)
+    return _table(("", "types", "result"), rows)
 
 
 def _expr_operators_table() -> str:
@@ -304,11 +305,11 @@ def _expr_operators_table() -> str:
             written, apply = OPERATORS[name]
             made = None if name == "__getitem__" else apply(col("a"), col("a"))
             rows.append(f"| `{written}` | {_types(made)} | {_summary(vars(Expr)[name])} |")
-    return _table(("", "types", "what it gives"), rows)
+    return _table(("", "types", "result"), rows)
 
 
 def _made(function: Callable[..., object], *first: Expr) -> Expr | None:
-    """Call a function with column `a` wherever it takes a column; None if that makes no column."""
+    """Call a function with column `a` for each column argument; None if the result is not an expression."""
     arguments = list[object](first)
     for one in list(inspect.signature(function).parameters.values())[len(first) :]:
         of = str(one.annotation)
@@ -328,7 +329,7 @@ def _made(function: Callable[..., object], *first: Expr) -> Expr | None:
 
 
 def _types(made: Expr | None) -> str:
-    """Return which types of column `a` an expression takes, and what it gives for them."""
+    """Return the types of column `a` that an expression accepts, with the result types."""
     if made is None or isinstance(made.expression, Literal):
         return ""
     given = {of: found for of in TYPES if (found := _type(made.expression, of))}
@@ -338,7 +339,7 @@ def _types(made: Expr | None) -> str:
 
 
 def _taken_and_given(given: Mapping[Type, Type]) -> str:
-    """Return `INT, BIGINT → DOUBLE; STRING → the same`, as short as it can be said."""
+    """Return the shortest form of `INT, BIGINT → DOUBLE; STRING → the same`."""
     if len(set(given.values())) == 1 and len(given) > 1:
         return f"{_names(list(given))} → {next(iter(given.values()))}"
     by_result: dict[str, list[Type]] = {}
@@ -350,7 +351,7 @@ def _taken_and_given(given: Mapping[Type, Type]) -> str:
 
 
 def _around(of: Type, found: Type) -> str:
-    """Return what is made of values of one type where its name does not depend on it."""
+    """Return a phrase for a result type in terms of the argument type, independent of its name."""
     match found:
         case Array(element=element) if element == of:
             return "an ARRAY of them"
@@ -410,7 +411,7 @@ def _aggregates_table() -> str:
         table = "yes" if any(_folded(made, of, undo=True) for of in PLAIN) else "no"
         written = f"`{name}{_arguments(function)}`"
         rows.append(f"| {written} | {_taken_and_given(given)} | {table} | {_summary(function)} |")
-    return _table(("", "types", "of a grouped table", "what it gives"), rows)
+    return _table(("", "types", "grouped tables", "result"), rows)
 
 
 def _folded(made: Expr, of: Type, *, undo: bool) -> Type | None:

@@ -2,7 +2,7 @@
 
 One busy process for each core that this process may use, at normal priority. They end with the command: after
 success, after failure, on Ctrl-C and on SIGTERM. If this process is killed, each of them notices within a second
-that its parent has gone; none lives longer than LIFETIME_S. Exits with the command's status.
+that its parent has exited; none lives longer than LIFETIME_S. Exits with the command's status.
 """
 
 import os
@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Final
 
 LIFETIME_S: Final = 4 * 3600
-# One turn of the loop takes milliseconds. A system call in each would be work for the kernel, not for the core.
+# One iteration takes milliseconds. With shorter ones, the system call would keep the kernel busy instead of the core.
 _BUSY: Final = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -30,15 +30,15 @@ def busy_processes() -> list[subprocess.Popen[bytes]]:
 
 
 def run(command: list[str]) -> int:
-    """Run the command beside busy processes; return its exit status as a shell gives it."""
+    """Run the command alongside busy processes; return its exit status as a shell would."""
     child: subprocess.Popen[bytes] | None = None
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        # Ctrl-C reaches the command by itself: it is in the same process group.
+        # Ctrl-C reaches the command directly, because it is in the same process group.
         if child is not None and number == signal.SIGTERM:
             child.send_signal(number)
 
-    # A function and not SIG_IGN, which the command would inherit.
+    # A function instead of SIG_IGN, which the command would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, forward)
     busy = busy_processes()

@@ -55,7 +55,7 @@ def test_without_a_jdk_the_package_to_install_is_named_and_nothing_is_made(
     done = _run(clone, script, bare_path)
 
     assert done.returncode == 1
-    assert "error: Duolog needs a JDK of 17 or later" in done.stderr
+    assert "error: Duolog needs a JDK 17 or later" in done.stderr
     assert "openjdk-17-jdk-headless" in done.stderr
     assert sorted(path.name for path in clone.iterdir()) == ["scripts"]
 

@@ -33,7 +33,7 @@ def test_every_operator_has_a_name_in_kafka_streams() -> None:
 
 
 def test_an_operator_that_stands_nowhere_is_named() -> None:
-    with pytest.raises(LookupError, match=r"Stream\.twist: say in scripts/lib"):
+    with pytest.raises(LookupError, match=r"Stream\.twist: add to \w+ in scripts/lib"):
         names_there([*ours(), "Stream.twist"])
 
 
@@ -66,7 +66,7 @@ def test_every_operator_has_tests_that_are_there_and_call_it() -> None:
 
 
 def test_an_operator_that_nothing_shows_and_a_row_of_none_are_named() -> None:
-    with pytest.raises(LookupError, match=r"^Stream\.twist: say in scripts/lib"):
+    with pytest.raises(LookupError, match=r"^Stream\.twist: add to \w+ in scripts/lib"):
         ensure_shown(SHOWN, [*ours(), "Stream.twist"])
     with pytest.raises(LookupError, match=r"^Stream\.merge: there is no such operator"):
         ensure_shown(SHOWN, [name for name in ours() if name != "Stream.merge"])
@@ -75,16 +75,22 @@ def test_an_operator_that_nothing_shows_and_a_row_of_none_are_named() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"judged": "conformance/streams/test_gone.py::test_it"}, r"test_gone\.py::test_it is not"),
-        ({"runs": "unit/test_x.py::test_it"}, r"tests/unit/test_x\.py::test_it is not there"),
-        ({"judged": "architecture/test_size.py::test_no_file_grows_beyond"}, r"is not there: say"),
+        (
+            {"judged": "conformance/streams/test_gone.py::test_it"},
+            r"test_gone\.py::test_it does not",
+        ),
+        ({"runs": "unit/test_x.py::test_it"}, r"tests/unit/test_x\.py::test_it does not exist"),
+        (
+            {"judged": "architecture/test_size.py::test_no_file_grows_beyond"},
+            r"does not exist: update",
+        ),
         (
             {"judged": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
-            r"has no Stream\.merge: it cannot judge",
+            r"does not call Stream\.merge: it cannot verify",
         ),
         (
             {"runs": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
-            r"has none of Stream\.merge: it cannot run",
+            r"calls none of Stream\.merge: it cannot run",
         ),
     ],
 )
