@@ -1,7 +1,7 @@
-"""Hello, topic: events are stored, and each reader reads all of them.
+"""Hello, topic: events are stored, and every reader can read all of them.
 
-One client writes four events with key, value, timestamp and headers. Two clients that know nothing
-of each other read them. Then everything is stopped and started again: the events are still there.
+One client writes four events with key, value, timestamp and headers. Two independent clients read
+them. Then everything is stopped and started again: the events are still there.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ def write(bootstrap_servers: str) -> None:
 
 
 def read(bootstrap_servers: str, group: str) -> list[Message]:
-    """Read from the beginning until as many events are there as were written."""
+    """Read from the beginning until all written events have been read."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -50,7 +50,7 @@ def text(data: bytes | None) -> str:
 
 
 def show(reader: str, events: list[Message]) -> None:
-    print(f"\n{reader} has read:")
+    print(f"\n{reader} read:")
     for event in events:
         print(
             f"  offset {event.offset()}  {event.timestamp()[1]}  {event.headers()}  "
@@ -65,7 +65,7 @@ def values(events: list[Message]) -> list[str]:
 def main() -> None:
     with TemporaryDirectory() as directory, EmbeddedCluster(Path(directory) / "broker") as cluster:
         write(cluster.bootstrap_servers)
-        print(f"{len(EVENTS)} events are written to topic {TOPIC}.")
+        print(f"Wrote {len(EVENTS)} events to topic {TOPIC}.")
 
         first = read(cluster.bootstrap_servers, "first-reader")
         second = read(cluster.bootstrap_servers, "second-reader")
@@ -74,14 +74,14 @@ def main() -> None:
         assert values(first) == values(second) == [value for _, value in EVENTS]
 
         cluster.stop()
-        print("\nThe broker is stopped ...")
+        print("\nStopped the broker ...")
         cluster.restart()
-        print("... and started again.")
+        print("... and started it again.")
 
         later = read(cluster.bootstrap_servers, "later-reader")
-        show("A reader that came later", later)
+        show("A later reader", later)
         assert values(later) == [value for _, value in EVENTS]
-        print("\nNotice: reading does not use events up, and they outlive the broker's process.")
+        print("\nNote: reading does not remove events, and they survive a restart of the broker.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A ledger and a total: a stream is history, a table is the present.
 
-Each sale is an event that stays. The total per product is a row that changes. Both are up to date
-with each event.
+Each sale is a permanent event. The total per product is a row that changes. Every event updates
+both.
 """
 
 import json
@@ -48,11 +48,9 @@ def main() -> None:
         expected = {"tea": 10, "coffee": 10, "cake": 6}
         assert {name: row["total"] for name, row in totals.items()} == expected
         assert len(ledger) == len(SALES)
-        print(
-            "\nNotice: the ledger only grows, and never changes. The totals change, and say nothing"
-        )
-        print("of how they came about. The totals can be made from the ledger, but not the ledger")
-        print("from the totals.")
+        print("\nNote: the ledger only grows and never changes. The totals change, and do not show")
+        print("how they were computed. The ledger determines the totals, but the totals do not")
+        print("determine the ledger.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 -- A ledger and a total: a stream is history, a table is the present.
 --
--- Each sale is an event that stays. The total per product is a row that changes. Both are up to date with each event.
+-- Each sale is a permanent event. The total per product is a row that changes. Every event updates both.
 --
 --   duolog sql test examples/02_ledger_and_total.sql
 
@@ -23,7 +23,7 @@ INSERT INTO sales VALUES ('cake', 6);
 INSERT INTO sales VALUES ('coffee', 5);
 INSERT INTO sales VALUES ('tea', 3);
 
--- The totals say nothing of how they came about.
+-- The totals do not show how they were computed.
 ASSERT VALUES totals (product, sales, total) VALUES ('tea', 1, 3);
 ASSERT VALUES totals (product, sales, total) VALUES ('coffee', 1, 5);
 ASSERT VALUES totals (product, sales, total) VALUES ('tea', 2, 7);
@@ -31,7 +31,7 @@ ASSERT VALUES totals (product, sales, total) VALUES ('cake', 1, 6);
 ASSERT VALUES totals (product, sales, total) VALUES ('coffee', 2, 10);
 ASSERT VALUES totals (product, sales, total) VALUES ('tea', 3, 10);
 
--- The ledger has them all: the totals can be made from it, and not it from them.
+-- The ledger contains all sales: it determines the totals, but the totals do not determine it.
 ASSERT VALUES sales (product, amount) VALUES ('tea', 3);
 ASSERT VALUES sales (product, amount) VALUES ('coffee', 5);
 ASSERT VALUES sales (product, amount) VALUES ('tea', 4);

@@ -1,11 +1,11 @@
 """A chess game: moves are a stream, the board is a table.
 
-A move is a fact that stays. What it does to the board is up to three changes of rows:
+A move is a permanent event. It changes up to three rows of the board:
 
-    move        Nc3xb5        one record in the stream, for ever
-    board       c3: deleted   the knight has left
-                b5: deleted   a capture is a delete
-                b5: N         and there it stands
+    move        Nc3xb5        one record in the stream
+    board       c3: deleted   the knight leaves its square
+                b5: deleted   the captured piece is removed
+                b5: N         the knight arrives
 """
 
 from itertools import groupby
@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from duolog import Application, Topology, array, col, concat
 from duolog.testing import Client, EmbeddedCluster, TopologyDriver
 
-# Morphy against two allies, Paris 1858. White in capitals; a word is a move, castling two steps.
+# Morphy against two allies, Paris 1858. White is in capitals; each word is a move, castling has two steps.
 GAME = """
     Pe2e4 pe7e5  Ng1f3 pd7d6  Pd2d4 bc8g4  Pd4e5 bg4f3  Qd1f3 pd6e5  Bf1c4 ng8f6
     Qf3b3 qd8e7  Nb1c3 pc7c6  Bc1g5 pb7b5  Nc3b5 pc6b5  Bc4b5 nb8d7  Ke1c1+Ra1d1 ra8d8
@@ -27,14 +27,14 @@ HALF_MOVE_MS = 60_000
 EMPTY = "."
 
 Step = tuple[int, str, str, str]
-"""Number of the half-move (0 sets the game up), piece, from, to."""
+"""Number of the half-move (0 for the initial position), piece, from, to."""
 Change = tuple[int, str, str | None]
-"""Number of the half-move, square, what stands there now."""
+"""Number of the half-move, square, piece on it."""
 Board = dict[str, str]
 
 
 def topology() -> Topology:
-    """Read moves, write what stands on each square."""
+    """Read moves, write the piece on each square."""
     topology = Topology("chess")
     moves = topology.stream(
         "moves", key="game STRING", value="piece STRING, start STRING, goal STRING"
@@ -49,13 +49,13 @@ def topology() -> Topology:
         .map(key=col("effect").substring(1, 2).alias("square"), piece=col("effect").substring(3))
         .to_table("squares")
     )
-    # A row that no longer passes is deleted; one that never was is not spoken of.
+    # A row that no longer passes is deleted; for one that never passed, nothing is emitted.
     squares.filter(col("piece") != EMPTY).to("board")
     return topology
 
 
 def steps() -> list[Step]:
-    """Return the whole game; the men come out of the box first."""
+    """Return the whole game, starting with the initial position."""
     men = "RNBQKBNR"
     rows = {"1": men, "2": "P" * 8, "7": "p" * 8, "8": men.lower()}
     found = [
@@ -79,13 +79,13 @@ def number_of(timestamp_ms: int) -> int:
 
 
 def board_at(changes: list[Change], number: int) -> Board:
-    """Return the board that the changes up to a half-move lead to: the last one of each square."""
+    """Return the board after a half-move: the last change of each square up to it."""
     last = {square: piece for at, square, piece in changes if at <= number}
     return {square: piece for square, piece in last.items() if piece is not None}
 
 
 def show(boards: dict[str, Board]) -> None:
-    """Print boards beside each other."""
+    """Print boards next to each other."""
     print("".join(f"{title:22}" for title in boards).rstrip())
     for row in "87654321":
         print(
@@ -121,16 +121,18 @@ def main() -> None:
         for record in written
     ]
     last = number_of(moves[-1].timestamp_ms)
-    print(f"{len(moves)} records in the stream: 32 set the board up, then {last} half-moves.\n")
+    print(
+        f"{len(moves)} records in the stream: 32 for the initial position, then {last} half-moves.\n"
+    )
     show({f"after half-move {n}": board_at(changes, n) for n in (0, 19, last)})
 
-    print("\nWhat some moves did to the table:")
+    print("\nChanges of the table by some moves:")
     for number, of_move in groupby(changes, key=lambda change: change[0]):
         if number in {1, 19, 23}:
             told = ", ".join(f"{square}: {piece or 'deleted'}" for _, square, piece in of_move)
             print(f"  half-move {number:2}  {GAME.split()[number - 1]:12} {told}")
 
-    # The stored moves, played once more from the beginning, by the same topology in a test driver.
+    # Replay the stored moves from the beginning with the same topology in a test driver.
     driver = TopologyDriver(topology())
     board: Board = {}
     for number, records in groupby(moves, key=lambda record: number_of(record.timestamp_ms)):
@@ -142,12 +144,10 @@ def main() -> None:
         assert present == board_at(changes, number), number
     captures = sum(1 for _, square, piece in changes if piece is None) - (last + 1)
     print(f"\nReplayed to each of the {last} half-moves: the boards are the same.")
-    print(f"{captures} captures, {len(present)} men are left.")
+    print(f"{captures} captures, {len(present)} pieces are left.")
     assert (captures, len(present)) == (12, 20)
-    print(
-        "\nNotice: the board forgets how it came about, the moves do not: from them the board after"
-    )
-    print("any move is made again. And what changes on the board is a stream, too.")
+    print("\nNote: the board does not show how it was reached. From the moves, the board after any")
+    print("move can be computed again. The changes of the board are a stream, too.")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 -- A chess game: moves are a stream, the board is a table.
 --
--- A move is a fact that stays. What it does to the board is up to three changes of rows:
+-- A move is a permanent event. It changes up to three rows of the board:
 --
---   move     Qh5xf7         one record in the stream, for ever
---   board    h5: deleted    the queen has left
---            f7: deleted    a capture is a delete
---            f7: Q          and there she stands
+--   move     Qh5xf7         one record in the stream
+--   board    h5: deleted    the queen leaves its square
+--            f7: deleted    the captured piece is removed
+--            f7: Q          the queen arrives
 --
 --   duolog sql test examples/03_chess.sql
 
---@test: a capture deletes a man and sets another one
+--@test: a capture deletes a piece and sets another one
 CREATE STREAM moves (
   game STRING KEY,
   piece STRING,
@@ -17,7 +17,7 @@ CREATE STREAM moves (
   goal STRING
 ) WITH (KAFKA_TOPIC = 'moves', VALUE_FORMAT = 'JSON');
 
--- A dot is nothing: what a square holds is taken away before it holds another man.
+-- A dot is an empty square: a captured piece is removed before the other one arrives.
 CREATE STREAM effects AS
 SELECT
   game,
@@ -33,14 +33,14 @@ FROM effects
 GROUP BY SUBSTRING(effect, 1, 2)
 EMIT CHANGES;
 
--- A row that no longer passes is deleted; one that never was is not spoken of.
+-- A row that no longer passes is deleted; for one that never passed, nothing is emitted.
 CREATE TABLE board WITH (KAFKA_TOPIC = 'board') AS
 SELECT square, piece
 FROM squares
 WHERE piece <> '.'
 EMIT CHANGES;
 
--- The men that take part come out of the box; white in capitals.
+-- The pieces that take part are set up; white is in capitals.
 INSERT INTO moves VALUES ('mate', 'P', '--', 'e2');
 INSERT INTO moves VALUES ('mate', 'Q', '--', 'd1');
 INSERT INTO moves VALUES ('mate', 'p', '--', 'f7');

@@ -1,4 +1,4 @@
-"""The duality, row by row: what a stream and what a table make of the same records.
+"""Duality, row by row: the same records read as a stream and as a table.
 
 bob: Rome      stream: one more record    table: insert
 bob: Oslo      stream: one more record    table: update
@@ -23,7 +23,7 @@ RECORDS: list[tuple[Record, str]] = [
 
 
 def topology() -> Topology:
-    """Read the topic as a table, and write what the table makes of it."""
+    """Read the topic as a table, and write the changes of the table."""
     topology = Topology("duality")
     table = topology.table("moves", key="name STRING", value="city STRING")
     table.to("as-table")
@@ -31,7 +31,7 @@ def topology() -> Topology:
 
 
 def read(client: Client, topic: str) -> list[Record]:
-    """Return what a topic holds now: names and cities."""
+    """Return the current content of a topic: names and cities."""
     return [
         (record.key_text, None if record.value is None else json.loads(record.value)["city"])
         for record in client.read(topic)
@@ -39,7 +39,7 @@ def read(client: Client, topic: str) -> list[Record]:
 
 
 def rows_of(changelog: list[Record]) -> dict[str | None, str]:
-    """Return the rows that a changelog leaves: the latest value of each key, without the deleted."""
+    """Return the rows of a changelog: the latest value of each key, without deleted ones."""
     latest = dict(changelog)
     return {key: value for key, value in latest.items() if value is not None}
 
@@ -67,8 +67,8 @@ def main() -> None:
         assert changelog == [("bob", "Rome"), ("bob", "Oslo"), ("bob", None)]
         assert rows_of(changelog) == {}
         print(f"\nThe table's changelog is a stream again: {changelog}")
-        print("Notice: a stream keeps every record. A table keeps the latest value per key, a null")
-        print("value deletes its row, and a record without key is none of its business.")
+        print("Note: a stream keeps every record. A table keeps the latest value per key. A null")
+        print("value deletes a row, and a record without a key is ignored.")
 
 
 if __name__ == "__main__":

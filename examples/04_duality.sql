@@ -1,11 +1,11 @@
--- The duality, row by row: what a stream and what a table make of the records of one topic.
+-- Duality, row by row: the records of one topic read as a stream and as a table.
 --
 --   bob: Rome      stream: one more record    table: insert
 --   bob: Oslo      stream: one more record    table: update
 --   bob: null      stream: one more record    table: delete
 --   null: Paris    stream: one more record    table: ignored
 --
--- In format KAFKA a value that is null is no value at all, which is how a row is deleted.
+-- In format KAFKA, a null column is written as a null value, which deletes the row.
 --
 --   duolog sql test examples/04_duality.sql
 

@@ -1,7 +1,7 @@
 """Visited places: an aggregate is a table, and its changes are a stream.
 
-Who was where is a stream of (user, place). The number of visits per user is a table, made by
-counting. Each visit changes one row, and the stream of these changes is shown beside it.
+Visits are a stream of (user, place). The number of visits per user is a table, computed by
+counting. Each visit changes one row, and the example shows the stream of these changes.
 """
 
 import json
@@ -53,7 +53,7 @@ def main() -> None:
                 print(f"{user + ' in ' + place:<18}{f'{who} -> {visits}':<24}{table}")
         assert table == {"alice": 3, "bob": 2, "carol": 1}
         assert [user for user, _ in changes] == [user for user, _ in VISITS]
-        print("\nNotice: one event changes one row. The latest change of each user is the table.")
+        print("\nNote: one event changes one row. The latest change of each user is the table.")
 
 
 if __name__ == "__main__":

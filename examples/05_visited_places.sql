@@ -1,6 +1,6 @@
 -- Visited places: an aggregate is a table, and its changes are a stream.
 --
--- Who was where is a stream of (user, place). The number of visits per user is a table, made by counting. Each visit changes
+-- Visits are a stream of (user, place). The number of visits per user is a table, computed by counting. Each visit changes
 -- one row, and the stream of these changes can be read like any other.
 --
 --   duolog sql test examples/05_visited_places.sql

@@ -1,10 +1,10 @@
 """Last known place: one stream, three tables.
 
-Where somebody was seen last, where they were last, and where they were in each hour. These differ
-when records come late, as they do from phones that had no network:
+The tables contain each user's last reported place, the last place by time, and the places per hour.
+They differ if records arrive late, for example from phones without a network:
 
     time of the record      09:05  09:40  10:05  09:55
-    order in the topic          1      2      3      4     the last one came late
+    order in the topic          1      2      3      4     the last one is late
 """
 
 import json
@@ -22,7 +22,7 @@ VISITS = [
     ("ann", "09:55", "bakery"),  # late, within the grace period of the hour from 9 to 10
     ("bob", "10:20", "museum"),
     ("bob", "11:45", "home"),
-    ("bob", "10:55", "bridge"),  # too late: by 11:45 the hour from 10 to 11 has closed
+    ("bob", "10:55", "bridge"),  # too late: at 11:45, the hour from 10 to 11 is closed
 ]
 DAY_MS = 1_700_006_400_000
 MINUTE_MS = 60_000
@@ -53,7 +53,7 @@ def main() -> None:
     with TemporaryDirectory() as directory, EmbeddedCluster() as cluster:
         client = Client(cluster.bootstrap_servers)
         client.create_topic("visits")
-        print("Visits as they come:")
+        print("Visits in order of arrival:")
         for user, time, place in VISITS:
             client.produce("visits", user, json.dumps({"place": place}), timestamp_ms=at_ms(time))
             print(f"  {time}  {user} in {place}")
@@ -72,13 +72,13 @@ def main() -> None:
             )
             late = query.progress().late
 
-    print("\nThe stream as a table, to_table(): the last record of each user that came.")
+    print("\nThe stream as a table, to_table(): the last record of each user that arrived.")
     for row in seen:
         print(f"  {row['user']}: {row['place']}")
-    print("By the records' own time, last(..., by='time'): what comes late changes nothing.")
+    print("By record time, last(..., by='time'): late records change nothing.")
     for row in known:
         print(f"  {row['user']}: {row['place']}")
-    print("Places by user and hour, windows of one hour with 30 minutes of grace:")
+    print("Places by user and hour, in windows of one hour with a grace period of 30 minutes:")
     for row in hours:
         window = f"{clock(row['window_start'])} to {clock(row['window_end'])}"
         print(f"  {row['user']}  {window}  {row['visits']} visits: {', '.join(row['places'])}")
@@ -94,13 +94,9 @@ def main() -> None:
         ("bob", "11:00"): ["home"],
     }
     assert sum(late.values()) == 1
-    print(
-        "\nNotice: time is what the records say, not the clock on the wall and not the order in which"
-    )
-    print(
-        "they come. A window takes late records for its grace period; then it is closed, and what"
-    )
-    print("comes for it is left out and counted.")
+    print("\nNote: time is the timestamp of the records, not wall-clock time and not the order of")
+    print("arrival. A window accepts late records during its grace period. Then it is closed, and")
+    print("later records are dropped and counted.")
 
 
 if __name__ == "__main__":

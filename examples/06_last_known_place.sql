@@ -1,8 +1,8 @@
 -- Last known place: one stream, two tables.
 --
--- Where somebody was seen last, and where they were in each hour. Records come late, as they do from phones that had no network:
--- a window takes them for its grace period, and then it is closed. (Where somebody was last by the time of the records,
--- this language has no aggregate for: the program in Python has a third table.)
+-- The tables contain each user's last reported place, and the places per hour. Records arrive late, as from phones without a network:
+-- a window accepts them during its grace period, and then it is closed. (SQL has no aggregate for the last place by record time;
+-- the Python program has a third table for it.)
 --
 --   duolog sql test examples/06_last_known_place.sql
 
@@ -50,7 +50,7 @@ VALUES ('ann', 3, ARRAY['station', 'cafe', 'bakery'], 1700038800000);
 ASSERT VALUES places_by_hour (user, visits, places) VALUES ('bob', 1, ARRAY['museum']);
 ASSERT VALUES places_by_hour (user, visits, places) VALUES ('bob', 1, ARRAY['home']);
 
--- Where somebody was seen last goes by the order in which records come.
+-- The last reported place depends on the order in which records arrive.
 ASSERT VALUES last_seen VALUES ('ann', 'station');
 ASSERT VALUES last_seen VALUES ('bob', 'park');
 ASSERT VALUES last_seen VALUES ('ann', 'cafe');

@@ -1,7 +1,7 @@
-"""Enrichment: payments, with what is known of the customer and of the currency when they come.
+"""Enrichment: join each payment with the customer and the currency as of its arrival.
 
-customers is a table: a payment finds the row of its own key. currencies is a global table: it is
-whole in every task, and a payment finds the row of any column.
+customers is a table, joined by the payment's key. currencies is a global table: every task has a
+full copy, so that it can be joined by any column.
 """
 
 import json
@@ -17,7 +17,7 @@ Rows = list[tuple[str, str, dict[str, Any]]]
 
 STEPS: list[tuple[str, Rows]] = [
     (
-        "Customers and rates are there, and two payments come; nobody knows bob yet.",
+        "Customers and rates exist, and two payments arrive; bob is not a customer yet.",
         [
             ("customers", "ann", {"city": "Berlin"}),
             ("currencies", "EUR", {"euro": 1.0}),
@@ -27,7 +27,7 @@ STEPS: list[tuple[str, Rows]] = [
         ],
     ),
     (
-        "ann moves, bob becomes a customer, the dollar falls. That alone writes nothing.",
+        "ann moves, bob becomes a customer, the dollar falls. This alone writes nothing.",
         [
             ("customers", "ann", {"city": "Rome"}),
             ("customers", "bob", {"city": "Oslo"}),
@@ -35,7 +35,7 @@ STEPS: list[tuple[str, Rows]] = [
         ],
     ),
     (
-        "The same payments once more, and one in a currency that nobody has a rate for.",
+        "The same payments again, and one in a currency without a rate.",
         [
             ("payments", "ann", {"amount": 100.0, "currency": "usd"}),
             ("payments", "bob", {"amount": 20.0, "currency": "EUR"}),
@@ -98,11 +98,15 @@ def main() -> None:
                     told.append((customer, value["city"], value["in_euro"]))
                 print()
     assert told == EXPECTED, told
-    print("Notice: a payment sees the rows that are there when it comes; a later change of a table")
-    print("writes nothing by itself, and what was written stays. left_join keeps a payment without")
-    print("a customer, join drops one without a rate. customers needs the payments' key, so that")
-    print("both are in one task; currencies is copied to every task, so any column finds its row,")
-    print("here col('currency').upper(), and the payments stay where they are.")
+    print("Note: a payment is joined with the rows that exist when it arrives. A later change of a")
+    print("table writes nothing and does not change earlier results. left_join keeps a payment")
+    print(
+        "without a customer, join drops one without a rate. customers must have the payments' key,"
+    )
+    print(
+        "so that both are in one task. currencies is copied to every task, so that it can be joined"
+    )
+    print("by any expression, here col('currency').upper(), without moving the payments.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
--- Enrichment: payments, with what is known of the customer and of the currency when they come.
+-- Enrichment: join each payment with the customer and the currency as of its arrival.
 --
--- A payment finds the row of its own key among the customers, and that of any expression among the currencies.
+-- customers is joined by the payment's key, currencies by an expression.
 --
 --   duolog sql test examples/07_enrichment.sql
 
@@ -38,7 +38,7 @@ JOIN currencies c ON UCASE(p.currency) = c.code
 PARTITION BY p.customer
 EMIT CHANGES;
 
--- Customers and rates are there, and two payments come; nobody knows bob yet.
+-- Customers and rates exist, and two payments arrive; bob is not a customer yet.
 INSERT INTO customers VALUES ('ann', 'Berlin');
 INSERT INTO currencies VALUES ('EUR', 1.0);
 INSERT INTO currencies VALUES ('USD', 0.9);
@@ -47,12 +47,12 @@ INSERT INTO payments VALUES ('bob', 20.0, 'EUR');
 ASSERT VALUES enriched VALUES ('ann', 'Berlin', 90.0);
 ASSERT VALUES enriched VALUES ('bob', NULL, 20.0);
 
--- ann moves, bob becomes a customer, the dollar falls. That alone writes nothing.
+-- ann moves, bob becomes a customer, the dollar falls. This alone writes nothing.
 INSERT INTO customers VALUES ('ann', 'Rome');
 INSERT INTO customers VALUES ('bob', 'Oslo');
 INSERT INTO currencies VALUES ('USD', 0.8);
 
--- The same payments once more, and one in a currency that nobody has a rate for.
+-- The same payments again, and one in a currency without a rate.
 INSERT INTO payments VALUES ('ann', 100.0, 'usd');
 INSERT INTO payments VALUES ('bob', 20.0, 'EUR');
 INSERT INTO payments VALUES ('bob', 5.0, 'XYZ');

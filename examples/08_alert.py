@@ -1,8 +1,8 @@
-"""An alert: what matters is that a row changed its state, not that another event came.
+"""An alert: react to changes of a state, not to each event.
 
-A truck's temperature is a table. Each event above the line is no news; that the truck became too
-warm is. So its row keeps the state that it is in and the one before: an alert is a change of the
-table in which the two differ.
+A truck's temperature is a table. An event above the limit is not interesting by itself; the moment
+when the truck becomes too warm is. Therefore the row of a truck stores its current and its previous
+state, and an alert is a change of the table in which the two differ.
 """
 
 import json
@@ -18,12 +18,12 @@ READINGS = [
     ("HH-1", 9),
     ("B-7", 4),
     ("HH-1", 10),
-    ("HH-1", 7),  # below the line, but not cool yet
+    ("HH-1", 7),  # below the limit, but not cool yet
     ("HH-1", 9),
     ("B-7", 12),
     ("HH-1", 5),  # cool
     ("HH-1", 8),
-    ("HH-1", 11),  # and warm once more
+    ("HH-1", 11),  # warm again
 ]
 
 
@@ -31,7 +31,7 @@ def topology() -> Topology:
     topology = Topology("alerts")
     readings = topology.stream("readings", key="truck STRING", value="celsius BIGINT")
     celsius = col("celsius")
-    # Between the lines it stays what it was: a truck that wavers at one line is one alert.
+    # Between the limits the state is unchanged: a truck that fluctuates around one limit is one alert.
     state = when(celsius > TOO_WARM, "warm").when(celsius < COOL_AGAIN, "cool")
     trucks = readings.group_by_key().aggregate(
         initializer={"celsius": lit(0), "state": lit("cool"), "before": lit("cool")},
@@ -59,7 +59,7 @@ def main() -> None:
             bootstrap_servers=cluster.bootstrap_servers,
             data_dir=Path(directory),
             mode="micro-batch",
-            # Every change of the table is wanted here: a record cache tells the last one of many.
+            # The example needs every change of the table; a record cache would emit only the last one.
             settings={"statestore.cache.max.bytes": "0"},
         )
         with application:
@@ -69,7 +69,7 @@ def main() -> None:
             for topic in ("trucks", "alerts", "every-event")
         )
 
-    print(f"The line is {TOO_WARM} degrees; below {COOL_AGAIN} a truck is cool again.\n")
+    print(f"The limit is {TOO_WARM} degrees; below {COOL_AGAIN} a truck is cool again.\n")
     print("reading     the truck's row           alert")
     raised = []
     for (truck, celsius), (of, row) in zip(READINGS, changes, strict=True):
@@ -82,11 +82,13 @@ def main() -> None:
         print(f"{truck:5} {celsius:3}   {state:26}{alert}".rstrip())
     assert [(truck, row["celsius"]) for truck, row in alerts] == raised
     assert raised == [("HH-1", 9), ("B-7", 12), ("HH-1", 11)]
-    print(f"\n{len(events)} events were above the line, {len(alerts)} alerts were written.")
+    print(f"\n{len(events)} events were above the limit, {len(alerts)} alerts were written.")
     assert len(events) == 5
-    print("\nNotice: who reacts to events is told again and again; who reacts to the changes of a")
-    print("table is told when something has changed. The row itself remembers what was before. A")
-    print("crash writes the last results once more, so that an alert may come twice after one.")
+    print(
+        "\nNote: a consumer of the events would be notified repeatedly, a consumer of the table's"
+    )
+    print("changes only when the state changes. The row itself stores the previous state. After a")
+    print("crash the last results are written again, so that an alert may appear twice.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
--- An alert: what matters is that a row changed its state, not that another event came.
+-- An alert: react to changes of a state, not to each event.
 --
--- A truck's temperature is a table. Each event above the line is no news; that the truck became too warm is. So its row keeps the
--- last two states: an alert is a change of the table in which they differ. Between the lines a truck has no new state, so that one
--- that wavers at one line is one alert.
+-- A truck's temperature is a table. An event above the limit is not interesting by itself; the change to too warm is. A row stores the
+-- last two states: an alert is a change of the table in which they differ. Between the limits a truck keeps its state, so that one
+-- that fluctuates around one limit is one alert.
 --
 --   duolog sql test examples/08_alert.sql
 
@@ -42,13 +42,13 @@ INSERT INTO readings VALUES ('HH-1', 5);
 INSERT INTO readings VALUES ('HH-1', 9);
 INSERT INTO readings VALUES ('B-7', 4);
 INSERT INTO readings VALUES ('HH-1', 10);
-INSERT INTO readings VALUES ('HH-1', 7); -- below the line, but not cool yet
+INSERT INTO readings VALUES ('HH-1', 7); -- below the limit, but not cool yet
 INSERT INTO readings VALUES ('HH-1', 9);
 INSERT INTO readings VALUES ('B-7', 12);
 INSERT INTO readings VALUES ('HH-1', 5); -- cool
 INSERT INTO readings VALUES ('HH-1', 8);
-INSERT INTO readings VALUES ('HH-1', 11); -- and warm once more
-INSERT INTO readings VALUES ('C-3', 20); -- warm from its first reading on
+INSERT INTO readings VALUES ('HH-1', 11); -- warm again
+INSERT INTO readings VALUES ('C-3', 20); -- warm from its first reading
 
 ASSERT VALUES alerts VALUES ('HH-1', 9);
 ASSERT VALUES alerts VALUES ('B-7', 12);

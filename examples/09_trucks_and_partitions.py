@@ -1,8 +1,8 @@
-"""Trucks and partitions: what a key does to order, to growth and to the share of work.
+"""Trucks and partitions: effects of keys on order, growth and distribution of work.
 
-Positions of trucks are keyed by licence plate and lie in four partitions. Then the topic grows,
-and some trucks go on in another partition than the one that holds their past. A copy into a new
-topic mends that. At last a topic of thirty partitions is shared by 1, 2, 3, 5 and 6 readers.
+Positions of trucks are keyed by license plate, in a topic of four partitions. Then the topic grows,
+and new positions of some trucks go to another partition than the old ones. A copy into a new topic
+corrects that. Finally, a topic of thirty partitions is shared by 1, 2, 3, 5 and 6 readers.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ def create(bootstrap_servers: str, topic: str, partitions: int) -> None:
 
 
 def drive(bootstrap_servers: str, topic: str, first_round: int) -> None:
-    """Write a position of every truck, again and again; the key decides the partition."""
+    """Write positions of every truck in rounds; the key determines the partition."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
     for number in range(first_round, first_round + ROUNDS):
         for truck in TRUCKS:
@@ -56,7 +56,7 @@ def text(data: bytes | None) -> str:
 
 
 def homes(events: list[Message]) -> dict[str, list[int]]:
-    """The partitions that hold each truck, in the order of their first use by round."""
+    """Return the partitions of each truck in the order of their first use."""
     found: dict[str, list[int]] = defaultdict(list)
     for event in sorted(events, key=lambda event: int(text(event.value()))):
         partitions = found[text(event.key())]
@@ -66,7 +66,7 @@ def homes(events: list[Message]) -> dict[str, list[int]]:
 
 
 def rounds_in_order(events: list[Message], truck: str) -> list[int]:
-    """A truck's positions as one reader of its partitions, one after the other, sees them."""
+    """Return a truck's positions as seen by a reader of one partition after the other."""
     mine = [event for event in events if text(event.key()) == truck]
     mine.sort(key=lambda event: (event.partition(), event.offset()))
     return [int(text(event.value())) for event in mine]
@@ -76,7 +76,7 @@ def order_is_kept(bootstrap_servers: str) -> None:
     create(bootstrap_servers, "positions", 4)
     drive(bootstrap_servers, "positions", first_round=0)
     events = read(bootstrap_servers, "positions", ROUNDS * len(TRUCKS))
-    print(f"{len(TRUCKS)} trucks, four partitions; each truck lies in exactly one:")
+    print(f"{len(TRUCKS)} trucks, four partitions; each truck is in exactly one:")
     for truck, partitions in sorted(homes(events).items()):
         print(f"  {truck:7} partition {partitions}  rounds {rounds_in_order(events, truck)}")
         assert len(partitions) == 1
@@ -89,21 +89,21 @@ def growth_moves_keys(bootstrap_servers: str) -> None:
     drive(bootstrap_servers, "positions", first_round=ROUNDS)
     events = read(bootstrap_servers, "positions", 2 * ROUNDS * len(TRUCKS))
     moved = {truck: where for truck, where in homes(events).items() if len(where) > 1}
-    print(f"\nThe topic has six partitions now, and {len(moved)} of {len(TRUCKS)} trucks moved:")
+    print(f"\nThe topic now has six partitions, and {len(moved)} of {len(TRUCKS)} trucks moved:")
     for truck, (before, after) in sorted(moved.items()):
         rounds = rounds_in_order(events, truck)
-        print(f"  {truck:7} partition {before} -> {after}  one reader may see {rounds}")
+        print(f"  {truck:7} partition {before} -> {after}  a reader may see {rounds}")
     torn = [truck for truck in moved if rounds_in_order(events, truck) != list(range(2 * ROUNDS))]
-    print(f"Its past stays where it was. A reader by partition sees {torn} out of order,")
-    print("and a table that was kept by partition lacks the past of all that moved.")
+    print(f"Old positions are not moved. A reader by partition sees {torn} out of order,")
+    print("and a table per partition lacks the old positions of all trucks that moved.")
     assert moved
     assert torn
 
 
 def a_copy_mends_it(bootstrap_servers: str) -> None:
-    """Copy all into a new topic with the wanted number of partitions, in the order of rounds.
+    """Copy all positions to a new topic with the desired number of partitions, in order.
 
-    A topology does so in one line: `topology.stream(...).to("positions-by-six", partitions=6)`.
+    A topology does this in one line: `topology.stream(...).to("positions-by-six", partitions=6)`.
     """
     create(bootstrap_servers, "positions-by-six", 6)
     total = 2 * ROUNDS * len(TRUCKS)
@@ -116,14 +116,14 @@ def a_copy_mends_it(bootstrap_servers: str) -> None:
     copied = read(bootstrap_servers, "positions-by-six", total)
     for truck in TRUCKS:
         assert rounds_in_order(copied, truck) == list(range(2 * ROUNDS))
-    print("\nCopied into a new topic of six partitions: each truck in one partition, in order.")
+    print("\nCopied to a new topic of six partitions: each truck is in one partition, in order.")
 
 
 def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
-    """Keep all trucks of a region together: the partition is a function of part of the key.
+    """Keep all trucks of a region together by deriving the partition from a part of the key.
 
-    Here a producer chooses it; a topology does with `to("...", partitioner=...)`: an expression, or
-    a function of the key.
+    Here a producer selects the partition. A topology does so with `to("...", partitioner=...)`: an
+    expression, or a function of the key.
     """
     regions = sorted({truck.split("-")[0] for truck in TRUCKS})
     create(bootstrap_servers, "positions-by-region", len(regions))
@@ -132,7 +132,7 @@ def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
         region = regions.index(truck.split("-")[0])
         producer.produce("positions-by-region", key=truck, value="0", partition=region)
     producer.flush(10)
-    print("\nWith a partitioner of our own, by region:")
+    print("\nWith a custom partitioner, by region:")
     events = read(bootstrap_servers, "positions-by-region", len(TRUCKS))
     for partition, region in enumerate(regions):
         here = sorted(text(e.key()) for e in events if e.partition() == partition)
@@ -141,7 +141,7 @@ def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
 
 
 def share(bootstrap_servers: str, readers: int) -> list[int]:
-    """Let `readers` join one group; returns the number of partitions that each one got."""
+    """Let `readers` consumers join one group; return the number of partitions of each."""
     group = [
         Consumer(
             {
@@ -185,8 +185,8 @@ def main() -> None:
         a_partitioner_of_ones_own(cluster.bootstrap_servers)
         work_is_shared(cluster.bootstrap_servers)
     print(
-        "\nNotice: a key keeps its order as long as the number of partitions stays; choose one with"
-        "\nmany divisors, such as 30, and it can be shared evenly by 1, 2, 3, 5, 6, 10, 15 and 30."
+        "\nNote: the records of a key stay in order as long as the number of partitions is constant."
+        "\nA number with many divisors, such as 30, can be shared evenly by 1, 2, 3, 5, 6, 10, 15 or 30."
     )
 
 

@@ -1,11 +1,11 @@
-"""A crash: processing that is killed in mid-stream goes on from its state.
+"""A crash: processing that is killed resumes from its state.
 
-Payments are written without a pause. Their totals are kept by another process, `duolog run` on this
-very file, which is killed with SIGKILL in mid-stream: no warning, nothing can be saved. A new one
-goes on where the state says, and in the end the totals equal a plain recount of all payments.
+Payments are written continuously. Another process, `duolog run` on this file, computes their
+totals. It is killed with SIGKILL, so that it cannot save anything. A new process resumes from the
+committed state, and in the end the totals equal a recount of all payments.
 
-Then the state itself is deleted, while more payments are written. The next process rebuilds it from
-its changelog, a topic that holds the latest row of each store's keys, and goes on behind that.
+Then the state itself is deleted, while more payments are written. The next process restores it from
+its changelog, a topic with the latest row of each key in the store, and resumes from there.
 """
 
 import json
@@ -44,7 +44,7 @@ def payment(number: int) -> tuple[str, int]:
 
 
 def pay(bootstrap_servers: str, numbers: range) -> None:
-    """Write these payments, at a steady pace."""
+    """Write these payments at a steady rate."""
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     started = time.monotonic()
     for done, number in enumerate(numbers):
@@ -57,7 +57,7 @@ def pay(bootstrap_servers: str, numbers: range) -> None:
 
 
 class Totals:
-    """The table as a reader sees it: the latest row of each customer."""
+    """The table as seen by a consumer: the latest row of each customer."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self.rows: dict[str, dict[str, int]] = {}
@@ -93,8 +93,8 @@ def check(totals: Totals, payments: int) -> None:
         recount[customer] += amount
     live = {customer: row["total"] for customer, row in totals.rows.items()}
     counted = sum(row["payments"] for row in totals.rows.values())
-    print(f"{counted:,} payments are counted, total {sum(live.values()):,}")
-    print(f"a plain recount gives         total {sum(recount.values()):,}")
+    print(f"counted {counted:,} payments, total {sum(live.values()):,}")
+    print(f"a recount gives        total {sum(recount.values()):,}")
     assert (counted, live) == (payments, dict(recount))
 
 
@@ -109,28 +109,28 @@ def main() -> None:
         worker = start_worker(servers, Path(directory))
         try:
             totals.wait_for(PAYMENTS // 10, worker=worker)
-            # The whole group: the Python process and its JVM.
+            # Kill the whole process group: Python and its JVM.
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
-            print(f"killed with SIGKILL when {totals.counted():,} payments were counted")
+            print(f"killed with SIGKILL after {totals.counted():,} payments were counted")
 
             worker = start_worker(servers, Path(directory))
-            print("a new process goes on from the state that the old one left")
+            print("a new process resumes from the state of the old one")
             totals.wait_for(PAYMENTS, worker=worker)
             check(totals, PAYMENTS)
 
-            # Results may be seen before their state is committed; these come behind that.
+            # Results may be visible before their state is committed. Write more payments to wait for the commit.
             pay(servers, range(PAYMENTS, PAYMENTS + PAYMENTS_LATER))
             totals.wait_for(PAYMENTS + PAYMENTS_LATER, worker=worker)
             worker.terminate()
             worker.wait()
             shutil.rmtree(Path(directory, "checkpoints", "payments"))
-            print("\nthe state is deleted: checkpoint, stores, position in the topics")
+            print("\ndeleted the state: checkpoint, stores, positions in the topics")
             everything = PAYMENTS + 2 * PAYMENTS_LATER
             pay(servers, range(PAYMENTS + PAYMENTS_LATER, everything))
 
             worker = start_worker(servers, Path(directory))
-            print("a new process rebuilds it from the changelog, and counts what came since")
+            print("a new process restores it from the changelog and counts the new payments")
             totals.wait_for(everything, worker=worker)
             said = Path(directory, "said").read_text().splitlines()
             (restored,) = [line for line in said if " restored its stores: " in line]
@@ -141,9 +141,13 @@ def main() -> None:
             worker.wait()
             totals.close()
 
-    print("\nNotice: no payment is lost and none is counted twice, although the process had no")
-    print("chance to save anything: state and position in the topics are committed together. And")
-    print("the disk may be lost, too: the changelog has the rows and where they stand.")
+    print(
+        "\nNote: no payment is lost and none is counted twice, although the process could not save"
+    )
+    print(
+        "anything when it was killed, because state and positions are committed together. Even if"
+    )
+    print("the disk is lost, the changelog contains the rows and the positions.")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Growing and shrinking: workers share the tasks of one job, come and go, and the table stays right.
+"""Growing and shrinking: workers of one job start and stop, and the table stays correct.
 
-Payments lie in four partitions, so the job has four tasks: a task counts the payments of its partition.
-A worker is a process that takes tasks as a member of a consumer group:
+The topic of payments has four partitions, so the job has four tasks: each counts the payments of
+one partition. A worker is a process that gets tasks as a member of a consumer group:
 
-    first          first has all tasks
+    first          the first worker has all tasks
     first second   a second worker joins: two tasks each
           second   the first one is killed: the second has all
     third second   a third one joins
 
-A worker holds its tasks' rows in memory only. What makes them safe is the topic of results: rows and
-the position in the payments are committed in one transaction, and whoever takes a task over
-reads its rows from there first. So does Kafka Streams; here it is written out, without an engine.
+A worker stores the rows of its tasks only in memory. The result topic makes them durable: rows and
+the position in the payments are committed in one transaction, and a worker that takes over a task
+reads its rows from that topic first. Kafka Streams does the same; this example shows it without an
+engine.
 """
 
 import json
@@ -33,7 +34,7 @@ CUSTOMERS = 50
 PER_SECOND = 500
 WAIT_S = 30
 
-# A worker, a process of its own: `12_growing_and_shrinking.py work SERVERS NAME`.
+# A worker, run as a separate process: `12_growing_and_shrinking.py work SERVERS NAME`.
 
 
 class Task:
@@ -41,15 +42,15 @@ class Task:
 
     def __init__(self, servers: str, number: int) -> None:
         self._number = number
-        # A task has one name whoever works on it: what its last worker left open is aborted here,
-        # and should that one still live, it can write nothing more.
+        # The transactional id belongs to the task, not to the worker: this aborts a transaction that the
+        # previous worker left open, and fences that worker if it is still alive.
         client = {"bootstrap.servers": servers, "log_level": 0, "linger.ms": 0}
         self._producer = Producer(client | {"transactional.id": f"task-{number}"})
         self._producer.init_transactions(WAIT_S)
         self._rows = read_rows(servers, [number])
 
     def count(self, payments: list[Message], consumer: Consumer) -> None:
-        """Add payments to their rows; commit the rows, and the position behind the payments, at once."""
+        """Add payments to their rows; commit the rows and the new position in one transaction."""
         changed = {}
         for payment in payments:
             customer = (payment.key() or b"").decode()
@@ -68,7 +69,7 @@ class Task:
 
 
 def read_rows(servers: str, tasks: list[int]) -> dict[str, dict[str, int]]:
-    """Return the rows that these tasks have committed: the last of each customer."""
+    """Return the rows that these tasks have committed: the latest of each customer."""
     client = {"bootstrap.servers": servers, "group.id": "reader", "log_level": 0}
     client |= {"isolation.level": "read_committed", "enable.partition.eof": True}
     reader = Consumer(client)
@@ -76,7 +77,7 @@ def read_rows(servers: str, tasks: list[int]) -> dict[str, dict[str, int]]:
     rows, ended = {}, 0
     while ended < len(tasks):
         record = reader.poll(WAIT_S)
-        assert record is not None, "nobody answers"
+        assert record is not None, "the broker does not answer"
         if record.error() is not None:
             ended += 1
         else:
@@ -86,7 +87,7 @@ def read_rows(servers: str, tasks: list[int]) -> dict[str, dict[str, int]]:
 
 
 def work(servers: str, name: str) -> None:
-    """Count the payments of the tasks that the group gives, until the end of the process."""
+    """Count the payments of the tasks assigned by the group, until the process ends."""
     tasks: dict[int, Task] = {}
 
     def take(consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -122,7 +123,7 @@ def work(servers: str, name: str) -> None:
 
 
 class Payments:
-    """Writes payments at a steady pace, until it is told to end."""
+    """Writes payments at a steady rate until `end` is called."""
 
     def __init__(self, servers: str) -> None:
         self.totals: Counter[str] = Counter()
@@ -148,7 +149,7 @@ class Payments:
 
 
 class Workers:
-    """The workers of the job, and which tasks they have."""
+    """The workers of the job and their tasks."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
@@ -169,7 +170,7 @@ class Workers:
             self.kill(name)
 
     def tasks(self) -> dict[str, list[int]]:
-        """Return the tasks of each worker, as the broker's coordinator of the group has given them."""
+        """Return the tasks of each worker, as assigned by the group coordinator."""
         group = self._admin.describe_consumer_groups(["workers"])["workers"].result(10)
         return {
             member.client_id: sorted(of.partition for of in member.assignment.topic_partitions)
@@ -195,8 +196,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def tell(what: str, servers: str, workers: Workers, payments: Payments) -> None:
-    """Wait until the workers have shared the tasks and counted on, and show who has which."""
+def show(what: str, servers: str, workers: Workers, payments: Payments) -> None:
+    """Wait until all tasks are assigned and counting continues, then print the assignment."""
     wait_until(workers.share_all_tasks)
     written = payments.written
     wait_until(lambda: counted(servers) > written)
@@ -213,13 +214,13 @@ def main() -> None:
         payments, workers = Payments(servers), Workers(servers)
         try:
             workers.join("first")
-            tell("One worker:", servers, workers, payments)
+            show("One worker:", servers, workers, payments)
             workers.join("second")
-            tell("A second one has joined:", servers, workers, payments)
+            show("A second one has joined:", servers, workers, payments)
             workers.kill("first")
-            tell("The first one is killed:", servers, workers, payments)
+            show("The first one is killed:", servers, workers, payments)
             workers.join("third")
-            tell("A third one has joined:", servers, workers, payments)
+            show("A third one has joined:", servers, workers, payments)
             payments.end()
             wait_until(lambda: counted(servers) >= payments.written)
         finally:
@@ -230,12 +231,12 @@ def main() -> None:
     print(f"\n{total:,} payments are counted, {payments.written:,} were written.")
     assert total == payments.written
     assert {customer: row["total"] for customer, row in rows.items()} == payments.totals
-    print("\nNotice: tasks stay, workers come and go. A task's rows and its position are committed")
-    print("together, so that whoever takes it over goes on exactly there. More workers than tasks")
     print(
-        "would have nothing to do. An application of Duolog is one process, in which Spark works on"
+        "\nNote: tasks are permanent, workers are not. A task's rows and its position are committed"
     )
-    print("the tasks: a second one under the same name is refused.")
+    print("together, so that its next worker resumes exactly there. More workers than tasks")
+    print("would be idle. A Duolog application is a single process, in which Spark works on")
+    print("the tasks; a second process with the same application id is refused.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Skew and compaction: one key that is too busy, and a topic that forgets what was replaced.
+"""Skew and compaction: a hot key, and a topic that keeps only the latest record of each key.
 
-A key belongs to one task, so a hot key is one task's work. Two steps of counting spread it: first by
-parts of a key, then the parts together. A compacted topic keeps the last record of each key:
-a table is restored from it whole, but who reads it as a stream misses what has gone.
+A key belongs to one task, so a hot key overloads one task. Counting in two steps distributes the
+work: first by parts of a key, then over the parts. A compacted topic keeps the last record of each
+key: it contains a complete table, but a reader of the stream misses the deleted records.
 """
 
 import json
@@ -22,11 +22,11 @@ PARTS = 8
 DAYS = 20
 DAY_MS = 24 * 3600 * 1000
 PEOPLE = {"ann": 1, "bob": 2, "cid": 5}
-"""Each moves to another city every so many days; dora moves out in the end."""
+"""Each person moves to another city at this interval in days; dora is deleted in the end."""
 
 
 def skewed() -> Topology:
-    """Count clicks by page: in one step, and in two."""
+    """Count clicks by page, in one step and in two."""
     topology = Topology("skewed")
     clicks = topology.stream("clicks", key="page STRING", value="user STRING")
     clicks.group_by_key().count("clicks").to("one-step")
@@ -51,7 +51,7 @@ def cities() -> Topology:
 
 
 def click(bootstrap_servers: str) -> None:
-    """Write clicks of which every second one is on the front page."""
+    """Write clicks, every second one on the front page."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
     for number in range(EVENTS):
         page = "front" if number % 2 else f"page-{number * 7919 % 97}"
@@ -60,7 +60,7 @@ def click(bootstrap_servers: str) -> None:
 
 
 def show_tasks(client: Client, title: str, topic: str) -> None:
-    """Print how many records of a topic belong to each task: a partition is a task's share."""
+    """Print the number of records per task, which is that of a partition."""
     records = Counter(record.partition for record in client.read(topic))
     print(f"\n{title}")
     for task in range(PARTITIONS):
@@ -86,8 +86,10 @@ def hot_key(cluster: EmbeddedCluster, directory: Path) -> None:
     show_tasks(client, f"{EVENTS} clicks by page, half of them on one page:", "clicks")
     show_tasks(client, f"The same by page and one of {PARTS} parts:", "clicks-by-part")
     second = len(client.read("counted-parts"))
-    print(f"\nThe second step has {second} records to add up, and not {EVENTS}: of each part the")
-    print("record cache told the last count only. Both ways the front page has", end=" ")
+    print(
+        f"\nThe second step adds up {second} records instead of {EVENTS}, because the record cache"
+    )
+    print("emits only the last count of each part. In both variants the front page has", end=" ")
     print(f"{one_step['front']} and {two_steps['front']} clicks.")
     assert one_step == two_steps
     assert sum(one_step.values()) == EVENTS
@@ -107,7 +109,7 @@ def move(client: Client, now_ms: int) -> None:
 
 
 def read_anew(client: Client, title: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Run all that the topic holds through the topology; return what table and stream make of it."""
+    """Process the whole topic; return the table, and the number of moves seen in the stream."""
     driver = TopologyDriver(cities())
     records = client.read("people")
     for record in records:
@@ -115,7 +117,7 @@ def read_anew(client: Client, title: str) -> tuple[dict[str, str], dict[str, int
     table = {name: row["city"] for name, row in driver.store("present").items()}
     moves = {name: row["moves"] for name, row in driver.store("moves").items()}
     offsets = ", ".join(str(record.offset) for record in records[-7:])
-    print(f"\n{title} {len(records)} records; the last are at the offsets {offsets}")
+    print(f"\n{title} {len(records)} records; the last ones have the offsets {offsets}")
     print(f"  the table   {table}")
     print(f"  the stream  moves seen: {moves}")
     return table, moves
@@ -123,7 +125,7 @@ def read_anew(client: Client, title: str) -> tuple[dict[str, str], dict[str, int
 
 def compacted(cluster: EmbeddedCluster) -> None:
     client = Client(cluster.bootstrap_servers)
-    # Compaction leaves the segment alone that is written: here a segment is a day.
+    # Compaction does not process the active segment; here a segment is a day.
     configs = {"segment.ms": str(DAY_MS), "min.cleanable.dirty.ratio": "0.01"}
     client.create_topic("people", 1, {"cleanup.policy": "compact", **configs})
     move(client, int(time() * 1000))
@@ -144,12 +146,12 @@ def main() -> None:
         hot_key(cluster, Path(directory))
         compacted(cluster)
     print(
-        "\nNotice: more tasks do not help a hot key, as a key is in one task; parts of it do, where"
+        "\nNote: more tasks do not help with a hot key, because a key is in one task. Splitting the"
     )
     print(
-        "they can be put together again. A compacted topic is enough for a table, and too little for"
+        "key does, if partial results can be merged. A compacted topic is sufficient for a table,"
     )
-    print("a stream: whoever counts events needs a topic that keeps them.")
+    print("but not for a stream: to count events, use a topic that keeps them.")
 
 
 if __name__ == "__main__":

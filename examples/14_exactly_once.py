@@ -1,11 +1,11 @@
-"""Exactly once: copy and transform in transactions, count from what was committed.
+"""Exactly once: copy and transform in transactions, count committed records.
 
     orders ──► copier (a client with transactions) ──► cents ──► query of Duolog ──► totals
 
-The copier is killed three times, at the worst moments. What it wrote in a transaction that never
-ended is in the topic, but no reader of committed records gets it; what was committed is not
-copied again, because its position was committed with it. The query reads committed records, is
-stopped and started in between, and counts each order once.
+The copier is killed three times, at the worst moments. Records of an unfinished transaction are in
+the topic, but a read_committed consumer does not get them. Committed records are not copied again,
+because the position was committed with them. The query uses read_committed, is restarted in
+between, and counts each order once.
 """
 
 import json
@@ -27,7 +27,7 @@ ORDERS = 400
 CUSTOMERS = 7
 BATCH = 50
 KILLS = ("written", "with its position", "committed")
-"""Where the copier is killed: behind which step of its next transaction. Then it runs to the end."""
+"""Steps of a transaction after which the copier is killed. Then it runs to the end."""
 
 
 def topology() -> Topology:
@@ -41,12 +41,12 @@ def order(number: int) -> tuple[str, int]:
     return f"customer-{number % CUSTOMERS}", number * 31 % 100
 
 
-# The copier, a process of its own: `14_exactly_once.py copy SERVERS KILL`.
+# The copier, run as a separate process: `14_exactly_once.py copy SERVERS KILL`.
 
 
 def copy(servers: str, kill: str) -> None:
-    """Copy orders, euros as cents, until none is left; or be killed in the second transaction."""
-    # The name tells the broker that this is the successor: what the last one left open is aborted.
+    """Copy all orders, converting euros to cents, unless killed in the second transaction."""
+    # The transactional id identifies the successor: the broker aborts the predecessor's open transaction.
     client = {"bootstrap.servers": servers, "log_level": 0}
     producer = Producer(client | {"transactional.id": "copier"})
     producer.init_transactions(10)
@@ -70,7 +70,7 @@ def copy(servers: str, kill: str) -> None:
 
 
 def batches(reader: Consumer) -> Iterator[list[Message]]:
-    patience = 10.0  # The first records wait for a connection and what the broker knows.
+    patience = 10.0  # The first records need a connection and metadata.
     while records := reader.consume(BATCH, timeout=patience):
         yield records
         patience = 2
@@ -92,7 +92,7 @@ def run_copier(servers: str, kill: str) -> None:
 
 
 def records_of(servers: str, topic: str, isolation_level: str) -> int:
-    """Return how many records a reader gets who reads a topic to its end."""
+    """Return the number of records that a consumer reads up to the end of a topic."""
     settings = {"bootstrap.servers": servers, "group.id": "counter", "enable.partition.eof": True}
     reader = Consumer(settings | {"isolation.level": isolation_level})
     reader.assign([TopicPartition(topic, 0, 0)])
@@ -103,8 +103,8 @@ def records_of(servers: str, topic: str, isolation_level: str) -> int:
     return found
 
 
-def tell(servers: str, when: str) -> tuple[int, int]:
-    """Print what readers of both kinds get of the copies."""
+def show(servers: str, when: str) -> tuple[int, int]:
+    """Print and return the numbers of copies read with both isolation levels."""
     everything = records_of(servers, "cents", "read_uncommitted")
     committed = records_of(servers, "cents", "read_committed")
     print(f"  {when:46} {everything:4} records, {committed:4} of them committed")
@@ -112,7 +112,7 @@ def tell(servers: str, when: str) -> tuple[int, int]:
 
 
 def counted(application: Application) -> dict[str, tuple[int, int]]:
-    """Start the query, let it read what there is, stop it; return orders and cents by customer."""
+    """Run the query until it has read everything; return orders and cents by customer."""
     assert application.start().wait_until_caught_up(240)
     rows = application.table("totals").to_dicts()
     application.stop()
@@ -129,19 +129,19 @@ def main() -> None:
         for customer, euro in map(order, range(ORDERS)):
             producer.produce("orders", key=customer, value=json.dumps({"euro": euro}))
         producer.flush(10)
-        print(f"{ORDERS} orders, copied {BATCH} in a transaction. In the topic of copies are:")
+        print(f"{ORDERS} orders, copied {BATCH} per transaction. The topic of copies contains:")
         application = Application(
             topology(), bootstrap_servers=servers, data_dir=Path(directory), mode="micro-batch"
         )
         with application:
             for number, kill in enumerate(KILLS):
                 run_copier(servers, kill)
-                tell(servers, f"killed when a transaction was {kill}")
+                show(servers, f"killed when a transaction was {kill}")
                 if number == 1:
                     early = sum(orders for orders, _ in counted(application).values())
-                    print(f"  the query counts {early} orders, and is stopped")
+                    print(f"  the query counts {early} orders and is stopped")
             run_copier(servers, "")
-            everything, committed = tell(servers, "the copier has come to the end")
+            everything, committed = show(servers, "the copier has finished")
             totals = counted(application)
 
     recount: Counter[str] = Counter()
@@ -153,14 +153,10 @@ def main() -> None:
     )
     assert committed == orders == ORDERS < everything
     assert {customer: cents for customer, (_, cents) in totals.items()} == recount
-    print("\nNotice: records and the position that they lead to are committed together, or not at")
-    print(
-        "all; a reader of committed records gets each result once, whatever the topic holds besides."
-    )
-    print(
-        "The query's table counts each record once. Its own result topic is written at least once:"
-    )
-    print("a crash may write a row a second time, with the same content.")
+    print("\nNote: records and the resulting position are committed together, or not at")
+    print("all. A read_committed consumer gets each result once, whatever else the topic contains.")
+    print("The query's table counts each record once. Its result topic is written at least once:")
+    print("after a crash, a row may be written again with the same content.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""History that never ends: retention by time, by size, and for ever.
+"""Permanent history: retention by time, by size, and without limit.
 
-The same thirty days of events lie in three topics. One keeps a week, one keeps three megabytes, and
-one keeps everything. Kept is what a new reader can read from the beginning.
+Three topics contain the same thirty days of events. One keeps a week, one keeps three megabytes,
+and one keeps everything. A new reader can read all retained events.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ TOPICS = {
     "for-ever": {"retention.ms": "-1", "retention.bytes": "-1"},
 }
 SEGMENTS = {"segment.ms": str(DAY_MS), "segment.bytes": str(MIB)}
-"""What is too old goes segment by segment, so a segment holds a day, or a megabyte."""
+"""Retention deletes whole segments, so a segment holds a day or a megabyte."""
 
 
 def create(bootstrap_servers: str) -> None:
@@ -36,7 +36,7 @@ def create(bootstrap_servers: str) -> None:
 
 
 def write(bootstrap_servers: str, now_ms: int) -> None:
-    """Write thirty days up to now, into each topic the same."""
+    """Write the same events of the last thirty days to each topic."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50})
     for day in range(DAYS):
         for hour in range(EVENTS_OF_A_DAY):
@@ -44,17 +44,17 @@ def write(bootstrap_servers: str, now_ms: int) -> None:
             value = f"day {day} hour {hour} ".encode().ljust(EVENT_BYTES, b".")
             for topic in TOPICS:
                 producer.produce(topic, value=value, timestamp=at_ms)
-        producer.flush(10)  # A segment ends between two batches, so a day is a batch.
+        producer.flush(10)  # A segment ends between two batches, so each day is a batch.
 
 
 def bounds(consumer: Consumer, topic: str) -> tuple[int, int]:
-    """Return the first offset that can be read, and the one after the last."""
+    """Return the log start offset and the high watermark."""
     first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
     return int(first), int(end)
 
 
 def first_event(consumer: Consumer, topic: str) -> tuple[int, str] | None:
-    """Return the time and the begin of the first event that can be read, if it is still there."""
+    """Return the time and the start of the first readable event, if it still exists."""
     consumer.assign([TopicPartition(topic, 0, bounds(consumer, topic)[0])])
     found = consumer.poll(10)
     value = None if found is None else found.value()
@@ -69,9 +69,10 @@ def kept_bytes(consumer: Consumer, topic: str) -> int:
 
 
 def wait_for_retention(consumer: Consumer, now_ms: int) -> None:
-    """Retention works beside the traffic, now and then: wait until it has passed over all.
+    """Wait until retention, which runs periodically, has processed all topics.
 
-    It has cut the topics while they were written too: that a topic is cut is no sign of its end.
+    It may already have deleted segments while the topics were written, so a single deletion does
+    not show that it is finished.
     """
     give_up = monotonic() + 30
     while monotonic() < give_up:
@@ -80,7 +81,7 @@ def wait_for_retention(consumer: Consumer, now_ms: int) -> None:
         if week_is_cut and kept_bytes(consumer, "three-megabytes") <= 4.5 * MIB:
             return
         sleep(0.1)
-    raise SystemExit("Retention has not cut the topics within 30 seconds.")
+    raise SystemExit("Retention did not shorten the topics within 30 seconds.")
 
 
 def show(consumer: Consumer, now_ms: int) -> None:
@@ -94,11 +95,11 @@ def show(consumer: Consumer, now_ms: int) -> None:
         kept = kept_bytes(consumer, topic)
         print(
             f"  {topic:16} offsets {first:3} to {end}, {kept / MIB:.1f} MiB; "
-            f"begins with {text!r}, {age:.1f} days ago"
+            f"starts with {text!r}, {age:.1f} days ago"
         )
-        assert end == total, "what is deleted is never the newest"
+        assert end == total, "retention never deletes the newest records"
         if topic == "a-week":
-            assert 6 <= age <= 8, "the segment that holds the border stays"
+            assert 6 <= age <= 8, "the segment that contains the limit is kept"
         elif topic == "three-megabytes":
             assert 2.5 * MIB <= kept <= 4.5 * MIB
         else:
@@ -114,17 +115,15 @@ def main() -> None:
     ):
         create(cluster.bootstrap_servers)
         write(cluster.bootstrap_servers, now_ms)
-        print(
-            f"{DAYS * EVENTS_OF_A_DAY} events of {DAYS} days are written to each of three topics."
-        )
+        print(f"Wrote {DAYS * EVENTS_OF_A_DAY} events of {DAYS} days to each of three topics.")
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "history"})
         wait_for_retention(consumer, now_ms)
-        print("What can be read after retention has passed over them:")
+        print("Readable after retention has run:")
         show(consumer, now_ms)
         consumer.close()
     print(
-        "\nNotice: offsets are never used again: a topic that is cut begins later, it is not counted"
-        "\nanew. With retention.ms=-1 a log is a history that never ends."
+        "\nNote: offsets are never reused: a shortened topic starts at a higher offset."
+        "\nWith retention.ms=-1 a log is a permanent history."
     )
 
 

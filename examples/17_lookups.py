@@ -1,7 +1,7 @@
-"""Look-ups: visits get the city of their address from a service that takes 50 ms for each answer.
+"""Lookups: get the city of each visit's address from a service that takes 50 ms per response.
 
-40 visits wait side by side, in the order in which they came. One address makes the service fail: its first tries
-are repeated, and a visit whose last try has failed is passed over and counted.
+40 visits wait concurrently, and results keep the order of the visits. The service fails for one
+address: the call is retried, and after the last failed attempt the visit is skipped and counted.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ CITIES = ("Rome", "Oslo", "Bern", "Kyiv")
 
 
 async def city(ip: int) -> str:
-    """Stand for a client of a service; a real one keeps its connections from call to call."""
+    """Simulate a client of a service; a real one would reuse its connections."""
     await asyncio.sleep(ANSWERS_IN_S)
     if ip == 13:
         raise ConnectionError("the service does not know 13")
@@ -52,18 +52,18 @@ def main() -> None:
             assert query.wait_until_caught_up(240)
             took = time.monotonic() - began
             found = [json.loads(record.value or b"")["value"] for record in client.read("cities")]
-            # It is counted where the tasks run: executors of a cluster tell it within a second.
+            # Tasks count skipped records; executors of a cluster report the counts within a second.
             while not query.skipped() and time.monotonic() - began < 240:
                 time.sleep(0.1)
             (skipped,) = query.skipped()
-        print(f"{VISITS} visits, {ANSWERS_IN_S * 1000:.0f} ms for each answer: {took:.1f} s")
+        print(f"{VISITS} visits, {ANSWERS_IN_S * 1000:.0f} ms per response: {took:.1f} s")
         print(f"    cities   {', '.join(found[:8])}, …")
         print(f"    skipped  {skipped.reason}")
     assert found == [CITIES[ip % len(CITIES)] for ip in range(VISITS) if ip != 13], found
     print(
-        "Notice: answers keep the order of the visits, though forty are waited for at a time. The"
+        "Note: results keep the order of the visits, although forty wait concurrently. The service"
     )
-    print("failing address was asked three times, and cost its own visit alone.")
+    print("was called three times for the failing address, and only that visit was skipped.")
 
 
 if __name__ == "__main__":

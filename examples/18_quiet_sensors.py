@@ -1,7 +1,8 @@
-"""A processor with punctuation: it tells of sensors that have fallen silent, by the records' own time and by the clock.
+"""A processor with punctuators: report silent sensors by stream time, and their number by wall clock.
 
-Each reading is kept. Every ten seconds of stream time the processor looks which sensors have said nothing for a minute;
-by the wall clock it tells now and then how many it knows, though no record comes. After a restart it goes on with its store.
+The processor stores the time of each sensor's last reading. Every ten seconds of stream time it
+reports the sensors without a reading for a minute. By wall-clock time it reports the number of known
+sensors, even if no records arrive. After a restart it continues with its store.
 """
 
 import datetime as dt
@@ -19,25 +20,25 @@ BEGIN_MS = int(time.time()) // 10 * 10_000 - 200_000
 
 
 class Watching(Processor):
-    """Keeps when a sensor was heard last."""
+    """Stores the time of the last reading of each sensor."""
 
     def init(self, context: Any) -> None:
         self.context = context
         self.last = context.store("last-heard")
-        context.schedule(dt.timedelta(seconds=10), "stream time", self.look)
-        context.schedule(dt.timedelta(milliseconds=200), "wall clock", self.tell)
+        context.schedule(dt.timedelta(seconds=10), "stream time", self.report_quiet)
+        context.schedule(dt.timedelta(milliseconds=200), "wall clock", self.report_known)
 
     def process(self, record: Record) -> None:
         self.last.put(record.key, record.timestamp_ms)
 
-    def look(self, now: int) -> None:
+    def report_quiet(self, now: int) -> None:
         for sensor, last in self.last.all():
             if now - last >= QUIET_MS:
                 value = {"quiet_s": (now - last) // 1000}
                 self.context.forward(Record(sensor, value, now), "quiet")
                 self.last.delete(sensor)
 
-    def tell(self, now: int) -> None:
+    def report_known(self, now: int) -> None:
         known = self.last.approximate_num_entries()
         self.context.forward(Record(self.context.task_id, {"sensors": known}, now), "known")
 
@@ -69,7 +70,7 @@ def values(client: Client, topic: str) -> list[tuple[str, dict[str, int]]]:
 
 
 def run(client: Client, cluster: EmbeddedCluster, directory: Path, seconds: range) -> None:
-    """Run the application for some readings of the roof, and until the clock has told of them."""
+    """Run the application for some readings of the roof, until the wall-clock report includes them."""
     application = Application(
         topology(),
         bootstrap_servers=cluster.bootstrap_servers,
@@ -83,7 +84,7 @@ def run(client: Client, cluster: EmbeddedCluster, directory: Path, seconds: rang
         assert query.wait_until_caught_up(240)
         told, deadline = len(values(client, "known")), time.monotonic() + 60
         while len(values(client, "known")) == told:
-            assert time.monotonic() < deadline, "the wall clock does not go on"
+            assert time.monotonic() < deadline, "the wall-clock punctuator does not run"
             time.sleep(0.05)
 
 
@@ -95,17 +96,17 @@ def main() -> None:
         run(client, cluster, Path(directory), range(0, 50, 10))
         print(f"after 40 s of readings       quiet: {values(client, 'quiet')}")
         print(
-            f"by the clock meanwhile       known: {max(row['sensors'] for _, row in values(client, 'known'))}"
+            f"by wall clock                known: {max(row['sensors'] for _, row in values(client, 'known'))}"
         )
         run(client, cluster, Path(directory), range(50, 100, 10))
         quiet = values(client, "quiet")
         print(f"after a restart, and 50 more quiet: {quiet}")
     assert quiet == [("cellar", {"quiet_s": 60})], quiet
     print(
-        "Notice: the cellar was missed when the roof's readings were a minute past its last one, though"
+        "Note: the cellar was reported when the roof's readings were a minute past its last one, although"
     )
     print(
-        "that one was kept by a run before. The clock told how many there are while no record came."
+        "that one was stored by an earlier run. The wall-clock report arrived without new records."
     )
 
 

@@ -1,11 +1,11 @@
--- The README's demo in SQL: a year of flights out of New York becomes two live tables.
+-- The README's demo in SQL: a year of flights out of New York, joined and counted in two live tables.
 --
 --   flights ─▶ left join airlines ─┬─▶ by carrier ──────────────────────────▶ flights-by-airline
 --   (key carrier)                  └─▶ left join airports on dest ─▶ by dest ─▶ flights-by-destination
 --
--- The joins are left joins, as four destinations are not among the airports: no flight is lost. A cancelled
--- flight has no delay; null is ignored by every aggregate but COUNT(*). Sum and mean of no delay at all are 0 in
--- this language, where the demo has null.
+-- The joins are left joins, because four destinations are not among the airports, and no flight may be lost. A cancelled
+-- flight has no delay; every aggregate except COUNT(*) ignores null. Without any delay, sum and mean are 0 in
+-- SQL, but null in the demo.
 --
 --   duolog sql -f examples/flights.sql
 SET 'auto.offset.reset' = 'earliest';

@@ -1,4 +1,4 @@
-"""Functions for readings.sql: one for each row, one that makes rows, and one over a group."""
+"""Functions for readings.sql: scalar functions, a table function, and an aggregate function."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from duolog import udaf, udf, udtf
 
 @udf
 def celsius(fahrenheit: float) -> float:
-    """Gives a temperature in degrees Celsius."""
+    """Converts a temperature to degrees Celsius."""
     return round((fahrenheit - 32) / 1.8, 1)
 
 
 @udf
 def place(room: str | None, floor: int = 0) -> str:
-    """Says where a sensor is; one that has no room is in the hall."""
+    """Returns the location of a sensor; without a room it is in the hall."""
     return f"{room or 'hall'}/{floor}"
 
 
 @udtf
 def samples(text: str) -> Iterator[float]:
-    """Makes a row of each number in a text; what is no number is none."""
+    """Returns a row for each number in a text, ignoring everything else."""
     for word in text.split():
         try:
             yield float(word)
@@ -30,7 +30,7 @@ def samples(text: str) -> Iterator[float]:
 
 @dataclass
 class Extremes:
-    """The least and the greatest value so far; None of no values."""
+    """The smallest and the largest value so far; None without values."""
 
     least: float | None = None
     greatest: float | None = None
@@ -38,7 +38,7 @@ class Extremes:
 
 @udaf
 class Spread:
-    """Gives how far the greatest value of a group is from the least."""
+    """Returns the difference between the largest and the smallest value of a group."""
 
     def initialize(self) -> Extremes:
         return Extremes()

@@ -1,4 +1,4 @@
-"""What each rider has spent on rides, and which rides cost more than that rider's mean."""
+"""Compute each rider's total spending, and find rides that cost more than the rider's mean."""
 
 from duolog import Topology, avg, col, count, sum_
 

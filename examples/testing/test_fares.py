@@ -54,7 +54,7 @@ def test_a_record_that_is_no_json_is_passed_over(driver: TopologyDriver) -> None
 
 
 def test_the_same_on_a_broker_and_in_the_engine(tmp_path: Path) -> None:
-    """What the driver does not know, a cluster does; it takes seconds, for the JVM."""
+    """Verify on a cluster what the driver cannot test; takes some seconds to start a JVM."""
     from duolog import Application  # noqa: PLC0415 - the tests above need none
 
     with EmbeddedCluster() as cluster:

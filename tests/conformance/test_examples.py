@@ -47,7 +47,7 @@ def test_an_example_runs_by_itself(name: str) -> None:
     )
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
-    assert "Notice: " in done.stdout
+    assert "Note: " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,6 @@ def test_an_example_runs_on_a_cluster_that_only_the_environment_names(
     done = run(cluster, [str(EXAMPLES / name)])
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
-    assert "Notice: " in done.stdout
+    assert "Note: " in done.stdout
     workers = {path.parents[1] for path in executors(cluster) - before}
     assert len(workers) == len(cluster.workers)

@@ -17,4 +17,4 @@ def test_an_example_ends_well_and_says_what_to_notice(
 
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
-    assert "Notice: " in capsys.readouterr().out
+    assert "Note: " in capsys.readouterr().out
