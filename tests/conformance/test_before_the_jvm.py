@@ -291,7 +291,7 @@ def test_a_fresh_start_deletes_state_internal_topics_and_results(
         application(tmp_path, own_cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        StartOptions(create_topics=True, fresh=fresh).begin(starting)
+        StartOptions(create_topics=True, fresh=fresh).start(starting)
 
     assert topics_at_jvm_start == [{"visits"}], "the results are gone, and made after the JVM"
     assert client.read("visits"), "what is read stays"
@@ -310,7 +310,7 @@ def test_a_fresh_start_keeps_state_that_fits(
         application(tmp_path, cluster.bootstrap_servers) as starting,
         pytest.raises(JvmStarted),
     ):
-        StartOptions(create_topics=True, fresh=fresh).begin(starting)
+        StartOptions(create_topics=True, fresh=fresh).start(starting)
 
     assert (checkpoint.directory / "application.json").read_text() == before
 

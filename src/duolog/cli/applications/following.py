@@ -50,19 +50,19 @@ class StartOptions:
     offer: Callable[[DuologError], None] = lambda _error: None
     """Adds the commands that resolve an error to its hint."""
 
-    def begin(self, application: "Application") -> "RunningQuery":
+    def start(self, application: "Application") -> "RunningQuery":
         """Start an application; checks everything that can be checked before starting a JVM.
 
         Raises:
             DuologError: as `Application.start`.
         """
         try:
-            return self._begun(application)
+            return self._start(application)
         except DuologError as error:
             self.offer(error)
             raise
 
-    def _begun(self, application: "Application") -> "RunningQuery":
+    def _start(self, application: "Application") -> "RunningQuery":
         set_application(application.application_id)
         for topic in application.create_source_topics() if self.create_topics else ():
             emit(f'created missing source topic "{topic}"')
@@ -104,13 +104,13 @@ def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> Non
         QueryError: the query failed.
     """
     with counted_streams():
-        teller = ProgressReporter(query, quiet=quiet)
-        watcher = Watcher(teller, BrokerWatch(bootstrap_servers, _MEANWHILE))
+        reporter = ProgressReporter(query, quiet=quiet)
+        watcher = Watcher(reporter, BrokerWatch(bootstrap_servers, _MEANWHILE))
         try:
             while not query.wait(_LOOK_AT_BROKER_EVERY_S):
-                watcher.look()
+                watcher.report_due()
         finally:
-            teller.tell_skipped()
+            reporter.report_skipped()
 
 
 class Watcher:
@@ -118,17 +118,17 @@ class Watcher:
 
     def __init__(
         self,
-        teller: "ProgressReporter",
+        reporter: "ProgressReporter",
         broker: BrokerWatch,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._teller = teller
+        self._reporter = reporter
         self._broker = broker
         self._clock = clock
-        self._tell_at = clock() + _PROGRESS_EVERY_S
+        self._report_at = clock() + _PROGRESS_EVERY_S
         self._look_at = clock()
 
-    def look(self) -> None:
+    def report_due(self) -> None:
         """Report whatever is due. Call this about every second, or more often."""
         if self._clock() >= self._look_at:
             lines = self._broker.look()
@@ -136,10 +136,10 @@ class Watcher:
             for line in lines:
                 emit(line, level=logging.INFO if self._broker.answers else logging.WARNING)
             if lines:
-                self._tell_at = self._clock()
-        if self._clock() >= self._tell_at:
-            self._teller.tell(broker_answers=self._broker.answers)
-            self._tell_at = self._clock() + _PROGRESS_EVERY_S
+                self._report_at = self._clock()
+        if self._clock() >= self._report_at:
+            self._reporter.report(broker_answers=self._broker.answers)
+            self._report_at = self._clock() + _PROGRESS_EVERY_S
 
 
 class ProgressReporter:
@@ -151,7 +151,7 @@ class ProgressReporter:
         self._told: set[object] = set()
         self._lines = ProgressLines()
 
-    def tell(self, *, broker_answers: bool = True) -> None:
+    def report(self, *, broker_answers: bool = True) -> None:
         """Print a progress line and a line for each new reason, unless quiet."""
         if self._quiet:
             return
@@ -163,12 +163,12 @@ class ProgressReporter:
             + (f"; waiting to restart: {now.trouble}" if now.trouble else "")
         )
         if emits_json():
-            self._say_as_json(text, now, lag)
+            self._emit_as_json(text, now, lag)
         else:
             self._lines.show([text])
-        self.tell_skipped()
+        self.report_skipped()
 
-    def _say_as_json(self, text: str, now: "Progress", lag: int | None) -> None:
+    def _emit_as_json(self, text: str, now: "Progress", lag: int | None) -> None:
         if not self._lines.changed([text]):
             return
         emit(
@@ -183,7 +183,7 @@ class ProgressReporter:
             state_rows=now.state_rows,
         )
 
-    def tell_skipped(self) -> None:
+    def report_skipped(self) -> None:
         for skipped in () if self._quiet else self._query.skipped():
             if skipped.kind not in self._told:
                 self._told.add(skipped.kind)
@@ -211,7 +211,7 @@ class FileRunner:
     Args:
         file: the file, already loaded once.
         make: creates the application for a topology.
-        begins: options for starting each application.
+        options: options for starting each application.
         quiet: whether to omit progress lines.
     """
 
@@ -219,13 +219,13 @@ class FileRunner:
         self,
         file: "TopologyFile",
         make: Callable[["Topology"], "Application"],
-        begins: StartOptions,
+        options: StartOptions,
         *,
         quiet: bool,
     ) -> None:
         self._file = file
         self._make = make
-        self._begins = begins
+        self._options = options
         self._quiet = quiet
         self._application: Application | None = None
         """The last started application, whose JVM the next one reuses."""
@@ -253,7 +253,7 @@ class FileRunner:
             before.stop()
         application = self._make(topology)
         try:
-            self._query = self._begins.begin(application)
+            self._query = self._options.start(application)
         except _OF_THE_FILE as error:
             application.close()
             report(error)
@@ -291,7 +291,7 @@ class FileRunner:
             if ended:
                 self._query = None
             elif watcher:
-                watcher.look()
+                watcher.report_due()
         self._file.wait_until_still()
 
     def _watcher(self) -> Watcher | None:

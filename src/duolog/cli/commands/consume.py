@@ -183,7 +183,7 @@ class RecordWriter:
             self._write_text("PARTITION\tOFFSET\tTIMESTAMP\tKEY\tVALUE\n")
 
     def write(self, record: TextRecord) -> None:
-        self._tell_of_form(record)
+        self._report_form(record)
         if self._pattern is not None:
             line = render(
                 self._pattern, record, self._forms, lambda data: bytes_for(data, self._out)
@@ -204,7 +204,7 @@ class RecordWriter:
         self._out.write(data)
         self._out.flush()
 
-    def _tell_of_form(self, record: TextRecord) -> None:
+    def _report_form(self, record: TextRecord) -> None:
         """Report once that keys or values are not in the expected form."""
         for part, form, data in zip(
             ("key", "value"), self._forms, (record.key, record.value), strict=True

@@ -125,7 +125,7 @@ def reset(
         else:
             wanted = _wanted(target, old, first, last)
     new = {place: min(max(wanted[place], first[place]), last[place]) for place in wanted}
-    _tell_of_bounds(wanted, new)
+    _report_bounds(wanted, new)
     if dry_run:
         show_equivalent(*_equivalent(group, scopes, target, cluster))
     else:
@@ -211,7 +211,7 @@ def _wanted(target: Target, old: Offsets, first: Offsets, last: Offsets) -> Offs
     return {place: old[place] + target.number for place in first if place in old}
 
 
-def _tell_of_bounds(wanted: Offsets, new: Offsets) -> None:
+def _report_bounds(wanted: Offsets, new: Offsets) -> None:
     if cut := [place for place in sorted(wanted) if wanted[place] != new[place]]:
         click.echo(f"out of range; using the nearest retained offset: {_names(cut)}", err=True)
 

@@ -125,8 +125,8 @@ def run(
       duolog run totals.py --watch --fresh
       duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
     """
-    looks_only = explain or explain_upgrade
-    _ensure_can_watch(looks_only=looks_only, upgrades=upgrade is not None, watch=watch)
+    explain_only = explain or explain_upgrade
+    _ensure_can_watch(explain_only=explain_only, upgrades=upgrade is not None, watch=watch)
     _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, servers=bootstrap_servers)
     file = TopologyFile(path)
     end_in_order_on_signals()
@@ -135,7 +135,7 @@ def run(
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
-        if bootstrap_servers is None and not looks_only:
+        if bootstrap_servers is None and not explain_only:
             _ensure_broker_has_a_disk(directory)
             create_topics = True
             bootstrap_servers = _broker(running, directory, listen)
@@ -143,18 +143,18 @@ def run(
         servers = bootstrap_servers or listen
         application_of = _applications(servers, directory, mode, settings, upgrade)
         if explain_upgrade:
-            return _tell_upgrade(application_of(topology))
+            return _print_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
-        begins = StartOptions(
+        options = StartOptions(
             create_topics=create_topics,
             fresh=_fresh_start(directory, servers) if fresh else None,
             offer=offer_of(click.get_current_context(), topology.name, data_dir),
         )
         if watch:
-            return FileRunner(file, application_of, begins, quiet=quiet).run(topology)
+            return FileRunner(file, application_of, options, quiet=quiet).run(topology)
         application = running.enter_context(application_of(topology))
-        query = begins.begin(application)
+        query = options.start(application)
         running.callback(announce_stopping)
         return follow(query, application.bootstrap_servers, quiet=quiet)
 
@@ -212,10 +212,10 @@ def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     return broker.bootstrap_servers
 
 
-def _ensure_can_watch(*, looks_only: bool, upgrades: bool, watch: bool) -> None:
+def _ensure_can_watch(*, explain_only: bool, upgrades: bool, watch: bool) -> None:
     if not watch:
         return
-    if looks_only:
+    if explain_only:
         raise click.UsageError(
             "--explain and --explain-upgrade cannot be combined with --watch: they run nothing."
         )
@@ -286,7 +286,7 @@ def _reset(context: click.Context, application: str, data_dir: Path | None) -> s
     return shlex.join([*words, "-b", str(context.params["bootstrap_servers"])])
 
 
-def _tell_upgrade(application: "Application") -> None:
+def _print_upgrade(application: "Application") -> None:
     found = application.explain_upgrade()
     click.echo(found)
     if not found.keeps_all:

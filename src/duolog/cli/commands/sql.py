@@ -133,7 +133,7 @@ def sql(
     from duolog.cli.sql.function_modules import modules_named  # noqa: PLC0415
     from duolog.cli.sql.script_runner import ScriptRunner, View  # noqa: PLC0415
     from duolog.cli.sql.shell import Shell  # noqa: PLC0415
-    from duolog.cli.sql.statements import taken  # noqa: PLC0415
+    from duolog.cli.sql.statements import whole_statements  # noqa: PLC0415
 
     end_in_order_on_signals()
     ensure_reachable(bootstrap_servers)
@@ -156,14 +156,14 @@ def sql(
     with EngineOpening(opened) as opening:
         shell = Shell(ScriptRunner(opening.engine, View(form)), opening.names)
         if path is not None:
-            return shell.obey(first) or _go_on(opening, path, shell)
+            return shell.run_batch(first) or _run_file(opening, path, shell)
         if texts:
-            return shell.obey([*first, *texts])
+            return shell.run_batch([*first, *texts])
         if not sys.stdin.isatty():
             lines = decode_lines(sys.stdin.buffer, "<stdin>")
-            return shell.obey(first) or shell.obey(taken(lines))
+            return shell.run_batch(first) or shell.run_batch(whole_statements(lines))
         opening.begin()
-        return shell.obey(first) or _talk(opening, shell, directory)
+        return shell.run_batch(first) or _run_interactively(opening, shell, directory)
 
 
 def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:
@@ -192,18 +192,18 @@ def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
         raise
 
 
-def _talk(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
+def _run_interactively(opening: "EngineOpening", shell: "Shell", directory: Path) -> int:
     """Run statements from the terminal until the user quits."""
     from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - takes 100 ms, not needed for a pipe
 
     click.echo("End statements with ;  \\h for help, \\q to quit.", err=True)
-    status = shell.talk(Terminal(directory, opening.known).texts())
+    status = shell.run_interactively(Terminal(directory, opening.known).texts())
     if opening.runs_queries:
         click.echo("stopping its queries; they resume with the next `duolog sql`", err=True)
     return status
 
 
-def _go_on(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
+def _run_file(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
     """Run the queries of a file until Ctrl-C, which stops them cleanly; a second Ctrl-C stops them fast."""
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - keeps other commands fast
     from duolog.cli.signals import announce_stopping, end_by_event  # noqa: PLC0415
@@ -220,7 +220,7 @@ def _go_on(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
                     announce_stopping()
                 opening.close()
     except SqlError as error:
-        shell.tell(Failed(error, read_text_file(path), str(path)))
+        shell.report(Failed(error, read_text_file(path), str(path)))
         return exit_status(error) or 1
     return 0
 

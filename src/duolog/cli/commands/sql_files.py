@@ -35,15 +35,15 @@ def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
       duolog sql fmt app.sql
       duolog sql fmt --check *.sql
     """
-    from duolog.cli.sql.layout import laid_out  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.cli.sql.layout import formatted  # noqa: PLC0415 - keeps `--help` fast
 
     status = 0
     for path in paths:
         text = _text(path)
         try:
-            wanted = laid_out(text)
+            wanted = formatted(text)
         except _sql_error() as error:
-            status = max(status, _tell(error, text, path))
+            status = max(status, _report(error, text, path))
             continue
         if path == _STDIN and not check:
             click.echo(wanted, nl=False)
@@ -107,7 +107,7 @@ def lineage(*, path: Path, form: str, functions: tuple[str, ...]) -> int:
     try:
         relations = relations_of(text, catalog_of(modules_named(functions, path)))
     except _sql_error() as error:
-        return _tell(error, text, path)
+        return _report(error, text, path)
     if form == "svg":
         from duolog.cli.sql.picture import as_svg  # noqa: PLC0415
 
@@ -168,9 +168,9 @@ def _sql_error() -> type[Exception]:
     return SqlError
 
 
-def _tell(error: Exception, text: str, path: Path) -> int:
+def _report(error: Exception, text: str, path: Path) -> int:
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
-    from duolog.cli.sql.error_report import tell  # noqa: PLC0415
+    from duolog.cli.sql.error_report import report_error  # noqa: PLC0415
 
-    tell(error, text, file=str(path))
+    report_error(error, text, file=str(path))
     return exit_status(error) or 1

@@ -132,7 +132,7 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
 
     end_in_order_on_signals()
     if fresh:
-        forget(options.data_dir)
+        delete_data(options.data_dir)
     with ExitStack() as running:
         run = DemoRun(options, running, started_at=started_at)
         try:
@@ -142,13 +142,13 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
             click.echo("comparing with a batch computation in DuckDB …", err=True)
             return run.compare().report(as_json=as_json)
         except KeyboardInterrupt:
-            click.echo(run.how_to_go_on(fresh=fresh), err=True)
+            click.echo(run.resume_hint(fresh=fresh), err=True)
             raise
         finally:
             announce_stopping()
 
 
-def forget(data_dir: Path) -> None:
+def delete_data(data_dir: Path) -> None:
     """Delete the demo's files in `data_dir`, and no others."""
     for name in _OWN_ENTRIES:
         entry = data_dir / name

@@ -124,7 +124,7 @@ class FlightLoad(threading.Thread):
             self._history = sys.maxsize
         self._free.set()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Resume at the current label."""
         self.waits_for = ""
 

@@ -160,7 +160,7 @@ class DemoRun:
             p99_ms=tables.latencies.percentile(99),
         )
 
-    def how_to_go_on(self, *, fresh: bool) -> str:
+    def resume_hint(self, *, fresh: bool) -> str:
         """Return a message about resuming, for a user who stops the demo."""
         again = "the same command without --fresh" if fresh else "the same command"
         anew = "; --fresh starts over" if not fresh else ""
@@ -181,7 +181,7 @@ class DemoRun:
                 self._tables.go_live()
             elif self._options.rate is None:
                 self._history = self._counted_so_far()
-        load.go_on()
+        load.resume()
 
     def _counted_so_far(self) -> tuple[int, float]:
         tables = self._tables

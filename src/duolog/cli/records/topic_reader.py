@@ -101,7 +101,7 @@ class TopicReader:
         self._placed = False
         self._ends: dict[int, int] = {}
         self._at_end: set[int] = set()
-        self._told_of_end = False
+        self._end_reported = False
         self._leaderless: frozenset[int] = frozenset()
 
     def assign(self, partitions: tuple[int, ...], start: Start, *, until_end: bool) -> None:
@@ -248,16 +248,16 @@ class TopicReader:
             return not self._until_end or (message.offset() or 0) < self._ends.get(number, 0)
         if error.code() == _PARTITION_EOF:
             self._at_end.add(number)
-            self._tell_of_end()
+            self._report_end()
         elif error.code() not in _PASSING:
             raise KafkaException(error)
         return False
 
-    def _tell_of_end(self) -> None:
-        if self._told_of_end or self._until_end:
+    def _report_end(self) -> None:
+        if self._end_reported or self._until_end:
             return
         if len(self._at_end) >= len(self._consumer.assignment()):
-            self._told_of_end = True
+            self._end_reported = True
             self._say(
                 f'reached the end of topic "{self._topic}"; waiting for records (Ctrl-C stops)'
             )

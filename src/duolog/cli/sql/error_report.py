@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"\w+")
 _ALIKE: Final = 0.7
 
 
-def tell(
+def report_error(
     error: BaseException,
     text: str,
     *,

@@ -13,7 +13,7 @@ Only white space, line breaks and the case of keywords change. Names and comment
 Formatting is idempotent.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from duolog.cli.sql.pieces import Piece, mark_names, pieces_of, statements_of
@@ -97,7 +97,7 @@ _OPERATORS: Final = frozenset(
 )
 
 
-def laid_out(text: str) -> str:
+def formatted(text: str) -> str:
     """Return formatted statements.
 
     Raises:
@@ -163,7 +163,7 @@ def _clause(clause: Sequence[Piece], indent: str) -> Iterator[str]:
     if _fits(clause, indent):
         yield from _on_one(clause, indent)
     elif count := _LISTS.get(clause[0].word):
-        yield from _torn(clause[:count], indent, "")
+        yield from _on_lines(clause[:count], indent, "")
         for item in _items(clause[count:]):
             yield from _broken(item, indent + _INDENT)
     else:
@@ -175,7 +175,11 @@ def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
     if _fits(pieces, indent + begin):
         yield from _on_one(pieces, indent, begin)
         return
-    for cuts in (_conditions(pieces), _told(pieces), _arms(pieces)):
+    for cuts in (
+        _split_at_conditions(pieces),
+        _split_at_comments(pieces),
+        _split_at_branches(pieces),
+    ):
         if len(cuts) > 1:
             yield from _broken(cuts[0], indent, begin)
             for cut in cuts[1:]:
@@ -183,10 +187,10 @@ def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
             return
     group = _group(pieces)
     if group is None:
-        yield from _torn(pieces, indent, begin)
+        yield from _on_lines(pieces, indent, begin)
         return
     opens, closes = group
-    yield from _torn(pieces[: opens + 1], indent, begin)
+    yield from _on_lines(pieces[: opens + 1], indent, begin)
     if pieces[opens + 1].word in _QUERIES:
         yield from _lines(pieces[opens + 1 : closes], indent + _INDENT)
     else:
@@ -195,7 +199,7 @@ def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
     yield from _broken(pieces[closes:], indent)
 
 
-def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+def _split_at_conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
     """Split at AND and OR, except for the AND of a BETWEEN."""
     cuts, start, between = [], 0, False
     for at, depth in _depths(pieces):
@@ -210,7 +214,7 @@ def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
     return [*cuts, pieces[start:]]
 
 
-def _told(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+def _split_at_comments(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
     """Split after comments that end a line, except inside parentheses."""
     cuts, start = [], 0
     for at, depth in _depths(pieces):
@@ -226,7 +230,7 @@ def _told(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
     return [*cuts, pieces[start:]]
 
 
-def _arms(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+def _split_at_branches(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
     """Split before the branches of the first CASE."""
     cases = 0
     cuts, start = [], 0
@@ -283,7 +287,7 @@ def _depths(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
             types, depth = types + 1, depth + 1
 
 
-def _torn(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]:
+def _on_lines(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]:
     """Yield pieces that cannot be split at clause level, with line breaks only at comments."""
     start = 0
     for at in range(1, len(pieces) + 1):
@@ -338,8 +342,3 @@ def _is_tight(before: Sequence[Piece], piece: Piece, types: int) -> bool:
     return signed and (
         len(before) == 1 or before[-2].text in _OPERATORS or before[-2].word in _APART
     )
-
-
-def differing(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names of texts that formatting would change."""
-    return [name for name, text in texts if laid_out(text) != text]

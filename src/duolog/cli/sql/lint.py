@@ -31,7 +31,7 @@ _OLD: Final = {
     "STRINGTOTIMESTAMP": "PARSE_TIMESTAMP",
 }
 
-Told = tuple[exp.Expression, str]
+Match = tuple[exp.Expression, str]
 """A match of a rule: the node and the message."""
 
 
@@ -132,7 +132,7 @@ def _place(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _old_functions(node: exp.Expression) -> Iterator[Told]:
+def _old_functions(node: exp.Expression) -> Iterator[Match]:
     for part in node.find_all(exp.Anonymous):
         name = str(part.this).upper()
         if name in _OLD:
@@ -144,7 +144,7 @@ def _old_functions(node: exp.Expression) -> Iterator[Told]:
             )
 
 
-def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
+def _windows_without_grace(node: exp.Expression) -> Iterator[Match]:
     for part in node.find_all(nodes.StreamWindow):
         if part.args.get("grace") is None:
             yield part, _without_grace(part)
@@ -153,15 +153,17 @@ def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
 def _without_grace(window: nodes.StreamWindow) -> str:
     """Return the warning about late records, which are accepted until a day after the start of a shorter window."""
     try:
-        taken = windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
+        whole_statements = (
+            windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
+        )
     except SqlError:  # The error is reported for the statement.
-        taken = True
-    if taken:
+        whole_statements = True
+    if whole_statements:
         return "without GRACE PERIOD, late records are accepted for 24 hours and windows are stored as long"
     return "without GRACE PERIOD, records that arrive after the end of a window are dropped"
 
 
-def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:
+def _joins_without_grace(node: exp.Expression) -> Iterator[Match]:
     for part in node.find_all(exp.Join):
         within = part.args.get("within")
         outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
@@ -173,14 +175,14 @@ def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:
             yield within, told
 
 
-def _plain_patterns(node: exp.Expression) -> Iterator[Told]:
+def _plain_patterns(node: exp.Expression) -> Iterator[Match]:
     for part in node.find_all(exp.Like):
         pattern = part.expression
         if isinstance(pattern, exp.Literal) and not set(pattern.name) & {"%", "_"}:
             yield part, f"LIKE '{pattern.name}' has no wildcard (% or _); use ="
 
 
-_RULES: Final[dict[str, Callable[[exp.Expression], Iterator[Told]]]] = {
+_RULES: Final[dict[str, Callable[[exp.Expression], Iterator[Match]]]] = {
     "deprecated-function": _old_functions,
     "window-without-grace": _windows_without_grace,
     "join-without-grace": _joins_without_grace,

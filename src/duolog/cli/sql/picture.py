@@ -91,7 +91,7 @@ def _box(one: Relation, x: int, y: int, width: int) -> str:
     height = _height(one)
     rows = [
         f'<text class="{"key" if column.key else "value"}" x="{x + _PADDING}" '
-        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_told(column.name, column.type))}{_whole(column)}</text>'
+        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_shortened(column.name, column.type))}{_tooltip(column)}</text>'
         for at, column in enumerate(one.columns)
     ]
     return "\n".join(
@@ -117,17 +117,17 @@ def _title(one: Relation) -> str:
     return f"{one.name} · {one.topic}"
 
 
-def _told(name: str, of: str) -> str:
+def _shortened(name: str, of: str) -> str:
     return f"{name} {of if len(of) <= _TYPE_MAX else of[: _TYPE_MAX - 1] + '…'}"
 
 
-def _whole(column: Column) -> str:
+def _tooltip(column: Column) -> str:
     """Return a tooltip with the full type if it is truncated."""
     return f"<title>{escape(column.type)}</title>" if len(column.type) > _TYPE_MAX else ""
 
 
 def _width(one: Relation) -> int:
-    texts = [_title(one), *(_told(column.name, column.type) for column in one.columns)]
+    texts = [_title(one), *(_shortened(column.name, column.type) for column in one.columns)]
     return max(map(len, texts)) * _LETTER + 2 * _PADDING
 
 

@@ -13,7 +13,7 @@ import click
 
 from duolog.cli.errors import exit_status
 from duolog.cli.sql.answer_formats import FORMS
-from duolog.cli.sql.error_report import tell
+from duolog.cli.sql.error_report import report_error
 from duolog.cli.sql.script_runner import Failed, ScriptRunner
 
 HELP: Final = r"""A statement ends with ; and can span several lines.
@@ -41,7 +41,7 @@ _SAME: Final = {
 """Names of the same commands in ksqlDB's shell and others, without a backslash."""
 
 
-class Left(Exception):
+class ShellClosed(Exception):
     """The user has quit the shell."""
 
 
@@ -57,34 +57,34 @@ class Shell:
         self._running = running
         self._names = names
 
-    def talk(self, texts: Iterator[str]) -> int:
+    def run_interactively(self, texts: Iterator[str]) -> int:
         """Run the texts typed in a terminal; return the exit status."""
         for text in texts:
             try:
-                self.do(text)
-            except Left:
+                self.run(text)
+            except ShellClosed:
                 break
             except KeyboardInterrupt:
                 click.echo("\nended", err=True)
             except Failed as failed:
-                self.tell(failed)
+                self.report(failed)
             except (OSError, click.ClickException) as error:
-                tell(error, text)
+                report_error(error, text)
         return 0
 
-    def obey(self, texts: Iterable[str], *, file: str = "") -> int:
+    def run_batch(self, texts: Iterable[str], *, file: str = "") -> int:
         """Run texts up to the first failure; return the exit status."""
         for text in texts:
             try:
-                self.do(text, file=file)
-            except Left:
+                self.run(text, file=file)
+            except ShellClosed:
                 break
             except Failed as failed:
-                self.tell(failed)
+                self.report(failed)
                 return exit_status(failed.error) or 1
         return 0
 
-    def do(self, text: str, *, file: str = "") -> None:
+    def run(self, text: str, *, file: str = "") -> None:
         """Run statements or a shell command.
 
         Raises:
@@ -102,9 +102,9 @@ class Shell:
         elif words:
             self._running.run(text, file=file)
 
-    def tell(self, failed: Failed) -> None:
+    def report(self, failed: Failed) -> None:
         """Print the error of a failed text to standard error."""
-        tell(failed.error, failed.text, file=failed.file, names=self._names())
+        report_error(failed.error, failed.text, file=failed.file, names=self._names())
 
     def _set_cli(self, rest: list[str]) -> None:
         """Handle SET CLI of ksqlDB's shell, which sets whether wide values are wrapped."""
@@ -121,7 +121,7 @@ class Shell:
         view = self._running.view
         match word, [one.lower() for one in rest]:
             case "\\q", []:
-                raise Left
+                raise ShellClosed
             case "\\h" | "\\?", _:
                 click.echo(HELP)
             case "\\clear", []:

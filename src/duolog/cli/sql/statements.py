@@ -56,7 +56,7 @@ def is_blank(text: str) -> bool:
     )
 
 
-def taken(lines: Iterable[str]) -> Iterator[str]:
+def whole_statements(lines: Iterable[str]) -> Iterator[str]:
     """Yield texts of complete statements as soon as their lines are read, and the rest at the end.
 
     A line that starts with a backslash at the start of a statement is a text by itself.

@@ -115,8 +115,8 @@ class Desk:
             return cast("Application", fake)
 
         cleared = cast("FreshStart", FakeFreshStart(self.log)) if fresh else None
-        begins = StartOptions(create_topics=True, fresh=cleared, offer=offer)
-        FileRunner(file, make, begins, quiet=True).run(file.load())
+        options = StartOptions(create_topics=True, fresh=cleared, offer=offer)
+        FileRunner(file, make, options, quiet=True).run(file.load())
 
 
 @dataclass
@@ -249,11 +249,11 @@ class _Skipping:
 def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_of_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    teller = ProgressReporter(cast("RunningQuery", _Skipping()), quiet=False)
+    reporter = ProgressReporter(cast("RunningQuery", _Skipping()), quiet=False)
 
-    teller.tell()
-    teller.tell()
-    teller.tell_skipped()
+    reporter.report()
+    reporter.report()
+    reporter.report_skipped()
 
     told = capsys.readouterr().err.splitlines()
     assert [line.split(";")[0] for line in told] == [
@@ -276,7 +276,7 @@ def test_a_key_of_another_form_is_told_with_the_commands_that_write_and_read_it(
     skipped = Skipped("deserialization", reason[0], "", 1, "orders", 0, 17, "1001", None)
     query = SimpleNamespace(skipped=lambda: (skipped,))
 
-    ProgressReporter(cast("RunningQuery", query), quiet=False).tell_skipped()
+    ProgressReporter(cast("RunningQuery", query), quiet=False).report_skipped()
 
     told = capsys.readouterr().err
     assert "hint: write such keys with `duolog produce orders --key-type bigint`" in told
@@ -301,11 +301,11 @@ def test_on_a_pipe_a_line_about_progress_is_repeated_only_when_something_changes
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     query = Moving()
-    teller = ProgressReporter(cast("RunningQuery", query), quiet=False)
+    reporter = ProgressReporter(cast("RunningQuery", query), quiet=False)
 
     for records_in in (0, 0, 5, 5, 5):
         query.records_in = records_in
-        teller.tell()
+        reporter.report()
 
     assert capsys.readouterr().err.splitlines() == [
         "real-time, running: 0 records in, 0 out, lag 7",
@@ -319,14 +319,14 @@ def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
     now = 0.0
     problems = ""
     broker = BrokerWatch("b:1", "it waits", lambda _: Looked(problems))
-    teller = ProgressReporter(cast("RunningQuery", Moving()), quiet=False)
-    watcher = Watcher(teller, broker, lambda: now)
+    reporter = ProgressReporter(cast("RunningQuery", Moving()), quiet=False)
+    watcher = Watcher(reporter, broker, lambda: now)
 
     def told_after(seconds: int) -> list[str]:
         nonlocal now
         for _ in range(seconds):
             now += 1
-            watcher.look()
+            watcher.report_due()
         return capsys.readouterr().err.splitlines()
 
     before = told_after(12)

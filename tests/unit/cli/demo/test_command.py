@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from duolog.cli.demo.command import forget
+from duolog.cli.demo.command import delete_data
 from duolog.cli.main import main
 
 
@@ -11,7 +11,7 @@ def test_fresh_forgets_what_the_demo_keeps_and_nothing_else(tmp_path: Path) -> N
     (tmp_path / "engine.log").write_text("lines")
     (tmp_path / "thesis.txt").write_text("mine")
 
-    forget(tmp_path)
+    delete_data(tmp_path)
 
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 

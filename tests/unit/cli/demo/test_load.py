@@ -106,7 +106,7 @@ def test_the_last_flights_wait_until_they_are_to_be_live(monkeypatch: pytest.Mon
         wait_for(load, what)
         assert (load.produced, load.done) == (there, False)
         assert sum(len(sender.records) for sender in senders) == there
-        load.go_on()
+        load.resume()
     load.join(60)
 
     assert sum(len(sender.records) for sender in senders) == 40
@@ -145,9 +145,9 @@ def test_a_run_that_was_stopped_amid_its_live_flights_waits_with_those_that_are_
     wait_for(load, "first")
 
     assert load.produced == 38
-    load.go_on()
+    load.resume()
     wait_for(load, "rest")
-    load.go_on()
+    load.resume()
     load.join(60)
 
     assert sum(len(sender.records) for sender in senders) == 2

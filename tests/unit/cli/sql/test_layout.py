@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog.cli.main import cli
-from duolog.cli.sql.layout import WIDTH, laid_out
+from duolog.cli.sql.layout import WIDTH, formatted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import parse
 
@@ -34,8 +34,8 @@ EMIT CHANGES;
 
 
 def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> None:
-    assert laid_out(LONG) == LAID_OUT
-    assert laid_out(LAID_OUT) == LAID_OUT
+    assert formatted(LONG) == LAID_OUT
+    assert formatted(LAID_OUT) == LAID_OUT
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> 
     ],
 )  # fmt: skip
 def test_words_are_capitals_and_names_are_as_they_were_written(text: str, wanted: str) -> None:
-    assert laid_out(text) == wanted
-    assert laid_out(wanted) == wanted
+    assert formatted(text) == wanted
+    assert formatted(wanted) == wanted
 
 
 _NAMES = st.sampled_from(
@@ -84,11 +84,11 @@ def test_nothing_is_lost_and_lines_stay_as_they_were_laid_out(items: list[str]) 
     listed, condition = ", ".join(items), items[0]
     text = f"select {listed} from flights f where {condition} emit changes;"  # noqa: S608 - run by nobody
     try:
-        once = laid_out(text)
+        once = formatted(text)
     except SqlError:
         return  # A condition stands where none can.
 
-    assert laid_out(once) == once
+    assert formatted(once) == once
     assert once.count("-- told") == text.count("-- told")
     assert all(len(line) <= WIDTH or "-- told" in line for line in once.splitlines())
 
@@ -172,8 +172,8 @@ OFFSET 3;
 
 
 def test_queries_within_statements_are_laid_out_as_queries() -> None:
-    assert laid_out(QUERIES) == QUERIES_LAID_OUT
-    assert laid_out(QUERIES_LAID_OUT) == QUERIES_LAID_OUT
+    assert formatted(QUERIES) == QUERIES_LAID_OUT
+    assert formatted(QUERIES_LAID_OUT) == QUERIES_LAID_OUT
 
 
 _PLAIN_QUERIES = st.builds(
@@ -197,9 +197,9 @@ def test_queries_within_queries_say_the_same_when_they_are_laid_out(one: str, tw
     text = f"create table t as with a as ({one}), /* two */ b (x) as ({two}) select x from a emit changes;"  # noqa: S608 - run by nobody
     wanted = parse(text)
 
-    once = laid_out(text)
+    once = formatted(text)
 
-    assert laid_out(once) == once
+    assert formatted(once) == once
     assert parse(once) == wanted
     assert once.count("-- told") == text.count("-- told")
     assert once.count("/* two */") == 1

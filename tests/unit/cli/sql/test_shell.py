@@ -26,11 +26,11 @@ def test_what_fails_ends_a_pipe_with_its_status_and_not_a_terminal(
     texts = ["FAIL fligths;", "CREATE x;"]
 
     piped, engine = shells("table")
-    assert piped.obey(texts) == 2
+    assert piped.run_batch(texts) == 2
     assert engine.texts == texts[:1]
 
     typed, engine = shells("table")
-    assert typed.talk(iter(texts)) == 0
+    assert typed.run_interactively(iter(texts)) == 0
     assert engine.texts == texts
     told = capsys.readouterr()
     assert told.out == "done\n"
@@ -43,7 +43,7 @@ def test_ctrl_c_ends_the_query_and_not_the_shell(
 ) -> None:
     shell, engine = shells("csv")
 
-    assert shell.talk(iter(["PUSH;", "SHOW;"])) == 0
+    assert shell.run_interactively(iter(["PUSH;", "SHOW;"])) == 0
 
     assert engine.closed == ["rows"]
     assert capsys.readouterr().out == "CARRIER,FLIGHTS\nAA,1\nCARRIER,FLIGHTS\nAA,32729\n,7\n"
@@ -53,7 +53,7 @@ def test_ctrl_c_ends_the_query_and_not_the_shell(
 def test_a_word_leaves(shells: Shells, word: str) -> None:
     shell, engine = shells("table")
 
-    assert shell.talk(iter([word, "SHOW;"])) == 0
+    assert shell.run_interactively(iter([word, "SHOW;"])) == 0
 
     assert engine.texts == []
 
@@ -63,7 +63,7 @@ def test_how_answers_are_shown_can_be_changed(
 ) -> None:
     shell, _ = shells("table")
 
-    shell.talk(
+    shell.run_interactively(
         iter(["\\output json", "SHOW;", "output TABULAR;", "SHOW;", "\\output vertical", "SHOW;"])
     )
 
@@ -77,7 +77,7 @@ def test_how_answers_are_shown_can_be_changed(
 def test_timing_is_told_beside_the_rows(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
     shell, _ = shells("json")
 
-    shell.talk(iter(["\\timing", "SHOW;", "\\timing off", "SHOW;"]))
+    shell.run_interactively(iter(["\\timing", "SHOW;", "\\timing off", "SHOW;"]))
 
     assert capsys.readouterr().err.count("Time: ") == 1
 
@@ -85,7 +85,7 @@ def test_timing_is_told_beside_the_rows(shells: Shells, capsys: pytest.CaptureFi
 def test_a_word_that_is_none_is_told(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
     shell, engine = shells("table")
 
-    shell.talk(iter(["\\output xml", "\\nothing"]))
+    shell.run_interactively(iter(["\\output xml", "\\nothing"]))
 
     told = capsys.readouterr().err
     assert "one of table, json, csv, vertical" in told
@@ -100,7 +100,7 @@ def test_a_script_is_read_where_the_shell_stands_and_its_errors_name_it(
     (tmp_path / "outer.sql").write_text("CREATE a;\nRUN SCRIPT 'inner.sql';")
     shell, engine = shells("table")
 
-    status = shell.obey([f"CREATE b; run script '{tmp_path}/outer.sql';\nCREATE c;"])
+    status = shell.run_batch([f"CREATE b; run script '{tmp_path}/outer.sql';\nCREATE c;"])
 
     assert status == 2
     assert [text.strip() for text in engine.texts] == ["CREATE b;", "CREATE a;", "FAIL me;"]
@@ -113,7 +113,7 @@ def test_a_script_in_latin_1_is_refused_with_its_name_and_line(
     (tmp_path / "latin.sql").write_bytes("CREATE a;\n-- grün".encode("latin-1"))
     shell, engine = shells("table")
 
-    assert shell.obey([f"RUN SCRIPT '{tmp_path}/latin.sql';"]) == 2
+    assert shell.run_batch([f"RUN SCRIPT '{tmp_path}/latin.sql';"]) == 2
     assert engine.texts == []
     assert 'latin.sql", line 2, is not UTF-8' in capsys.readouterr().err
 
@@ -125,7 +125,7 @@ def test_a_script_that_runs_itself_is_refused(
     script.write_text("RUN SCRIPT 'a.sql';")
     shell, _ = shells("table")
 
-    assert shell.obey([f"RUN SCRIPT '{script}';"]) == 2
+    assert shell.run_batch([f"RUN SCRIPT '{script}';"]) == 2
 
     assert "runs itself, directly or through other scripts" in capsys.readouterr().err
 
@@ -136,7 +136,7 @@ def test_the_screen_is_cleared(shells: Shells, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("click.clear", lambda: cleared.append("screen"))
     shell, engine = shells("table")
 
-    shell.talk(iter([word]))
+    shell.run_interactively(iter([word]))
 
     assert cleared == ["screen"]
     assert engine.texts == []
@@ -149,7 +149,7 @@ def test_wide_values_are_folded_unless_ksqldbs_word_turns_that_off(
     monkeypatch.setattr(answer_formats, "_width", lambda: 18)
     shell, engine = shells("table")
 
-    shell.talk(iter(["SHOW;", off, "WIDE;", "SET CLI WRAP ON;", "WIDE;"]))
+    shell.run_interactively(iter(["SHOW;", off, "WIDE;", "SET CLI WRAP ON;", "WIDE;"]))
 
     assert engine.texts == ["SHOW;", "WIDE;", "WIDE;"]
     told = capsys.readouterr()
@@ -162,7 +162,7 @@ def test_another_word_of_set_cli_says_what_there_is(
 ) -> None:
     shell, engine = shells("table")
 
-    shell.talk(iter(["SET CLI COLOUR ON;"]))
+    shell.run_interactively(iter(["SET CLI COLOUR ON;"]))
 
     assert "Use SET CLI WRAP ON or SET CLI WRAP OFF." in capsys.readouterr().err
     assert engine.texts == []
@@ -173,6 +173,6 @@ def test_an_answer_without_rows_says_why(
 ) -> None:
     shell, _ = shells("table")
 
-    shell.talk(iter(["NONE;", "SHOW;"]))
+    shell.run_interactively(iter(["NONE;", "SHOW;"]))
 
     assert capsys.readouterr().err == "no rows yet: query CTAS_N_1 is starting\n"

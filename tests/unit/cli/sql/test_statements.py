@@ -1,6 +1,6 @@
 import pytest
 
-from duolog.cli.sql.statements import ends_of, is_whole, taken
+from duolog.cli.sql.statements import ends_of, is_whole, whole_statements
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,11 @@ def test_a_quote_that_is_doubled_does_not_end_a_text() -> None:
 
 def test_a_statement_is_taken_as_soon_as_its_end_has_come() -> None:
     lines = iter(["SHOW\n", "STREAMS;\n", "\\timing\n", "SHOW TABLES"])
-    texts = taken(lines)
+    texts = whole_statements(lines)
 
     assert next(texts) == "SHOW\nSTREAMS;\n"
     assert list(texts) == ["\\timing\n", "SHOW TABLES"]
 
 
 def test_comments_alone_are_no_statement() -> None:
-    assert list(taken(["-- nothing\n", "\n"])) == []
+    assert list(whole_statements(["-- nothing\n", "\n"])) == []
