@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from conformance.test_examples import EXAMPLES
 from duolog.cli.main import cli
-from duolog.cli.sql.layout import laid_out
+from duolog.cli.sql.layout import formatted
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.query.sources import source_schema
@@ -106,6 +106,6 @@ def test_every_file_of_sql_is_laid_out_and_listed_in_the_readme() -> None:
 
     for path in sorted(EXAMPLES.glob("*.sql")):
         text = path.read_text()
-        assert laid_out(text) == text, path.name
+        assert formatted(text) == text, path.name
         assert f"`{path.name}`" in readme
     assert len(FILES) >= 7

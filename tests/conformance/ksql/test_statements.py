@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.ksql.query_cases import ABSENT, all_cases
-from duolog.cli.sql.layout import laid_out
+from duolog.cli.sql.layout import formatted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import parse
 
@@ -33,8 +33,8 @@ def test_every_statement_that_is_laid_out_says_the_same_and_stays_as_it_is() -> 
             wanted = parse(statement)
         except SqlError:
             continue
-        once = laid_out(statement)
-        if parse(once) != wanted or laid_out(once) != once:
+        once = formatted(statement)
+        if parse(once) != wanted or formatted(once) != once:
             changed.append(statement)
 
     assert changed == []

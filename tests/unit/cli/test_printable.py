@@ -11,7 +11,7 @@ from duolog.cli.commands.consume import RecordWriter
 from duolog.cli.errors import report
 from duolog.cli.records.text_record import TextRecord, parse_format
 from duolog.cli.sql.answer_formats import FORMS, write
-from duolog.cli.sql.error_report import tell
+from duolog.cli.sql.error_report import report_error
 from duolog.cli.terminal import output
 from duolog.cli.terminal.logging_setup import emit
 from duolog.cli.terminal.output import Column
@@ -118,7 +118,7 @@ def test_what_a_topology_prints_has_escapes(monkeypatch: pytest.MonkeyPatch) -> 
         lambda: emit(TEXT),
         lambda: report(SerdeError(TEXT, detail=TEXT, hint=TEXT)),
         lambda: report(FileNotFoundError(2, "No such file", TEXT)),
-        lambda: tell(SerdeError(TEXT), ""),
+        lambda: report_error(SerdeError(TEXT), ""),
     ],
     ids=["say", "report", "os error", "sql"],
 )

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION
 from duolog.cli.demo.topology import flights_topology
-from duolog.cli.sql.layout import laid_out
+from duolog.cli.sql.layout import formatted
 from duolog.cli.sql.lint import findings_of
 from duolog.ksql.session import SqlSession
 from duolog.testing import TopologyDriver
@@ -84,5 +84,5 @@ def test_the_same_rows_come_out(spark: SparkSession) -> None:
 def test_the_file_is_laid_out_and_nothing_is_found_in_it() -> None:
     text = FILE.read_text()
 
-    assert laid_out(text) == text
+    assert formatted(text) == text
     assert findings_of(text) == []
