@@ -1,6 +1,6 @@
 """Execute SQL statements in order, over one catalog.
 
-text ─▶ statements ─▶ changed catalog │ planned query │ row to insert │ rows to return
+    text ─▶ statements ─▶ changed catalog │ planned query │ row to insert │ rows to return
 
 The caller reads `Done`: the queries to start and stop, the rows to write, and the result to show.
 """

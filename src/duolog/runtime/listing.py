@@ -2,8 +2,7 @@
 
 >>> import duolog
 >>> duolog.applications()        # doctest: +SKIP
-[<counts: running in real-time, lag 0, in this process>, <totals: restarting in micro-batch, lag ?,
-process 4711>]
+[<counts: running in real-time, lag 0, in this process>, ...]
 """
 
 import os

@@ -1,8 +1,8 @@
 """Determine the topics that a stream or table reads, from its WITH properties.
 
-KAFKA_TOPIC = 'orders'              one topic KAFKA_TOPIC = 'orders-eu,orders-us' several topics of
-a stream, merged; names of topics have no commas TOPIC_PATTERN = 'orders-.*'         for a stream:
-all topics whose full name matches when a query starts
+KAFKA_TOPIC = 'orders'               one topic
+KAFKA_TOPIC = 'orders-eu,orders-us'  several topics of a stream, merged (names have no commas)
+TOPIC_PATTERN = 'orders-.*'          all topics whose full name matches when a query starts
 """
 
 import re

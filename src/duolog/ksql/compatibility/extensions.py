@@ -1,13 +1,11 @@
-"""Extensions of persistent queries that ksqlDB does not have.
+"""Extensions of persistent queries that ksqlDB does not have; strict mode refuses them.
 
-`ksql.compatibility=strict` refuses them.
-
-CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x) CREATE STREAM … AS SELECT … FROM
-(SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x CREATE STREAM … AS SELECT … UNION
-ALL SELECT …          CREATE STREAM … AS CHANGES OF t WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE
-'Europe/Berlin', OFFSET 6 HOURS, IDLE TIMEOUT 1 DAY) CREATE STREAM … AS SELECT x AS trace
-HEADER('trace') …  CREATE GLOBAL TABLE … WITH (TTL = '7 days')
-WITH (TOPIC_PATTERN = …)
+CREATE TABLE … AS SELECT DISTINCT …                    COUNT(DISTINCT x)
+CREATE STREAM … AS SELECT … FROM (SELECT …) AS x       CREATE STREAM … AS CHANGES OF t
+… AS WITH x AS (SELECT …) SELECT … FROM x              … AS SELECT … UNION ALL SELECT …
+… AS SELECT x AS trace HEADER('trace') …               CREATE GLOBAL TABLE …
+WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS, IDLE TIMEOUT 1 DAY)
+WITH (TTL = '7 days')                                  WITH (TOPIC_PATTERN = …)
 """
 
 from typing import Final

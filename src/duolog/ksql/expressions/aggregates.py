@@ -1,7 +1,7 @@
 """Bind calls of aggregate functions: choose the overload, and separate columns from constants.
 
-TOPK(km, city, 3)     ─▶   km, city: columns of the records    3: a constant COUNT(DISTINCT km)
-─▶   each value of km once
+TOPK(km, city, 3)     ─▶   km, city: columns of the records    3: a constant
+COUNT(DISTINCT km)    ─▶   each value of km once
 """
 
 from collections.abc import Mapping, Sequence

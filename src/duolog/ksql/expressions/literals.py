@@ -1,8 +1,8 @@
 """Bind literals: numbers by their notation, and strings as values of other types.
 
-10        INTEGER, or BIGINT if it is larger      '2e1'          20, if compared with numbers 2.50
-DECIMAL(3, 2)                           'tr', 'Y'      true, if compared with booleans 1e-1
-DOUBLE                                  '2020-02-10'   a DATE, if compared with one
+10        INTEGER, or BIGINT if it is larger     '2e1'          20, if compared with numbers
+2.50      DECIMAL(3, 2)                          'tr', 'Y'      true, if compared with booleans
+1e-1      DOUBLE                                 '2020-02-10'   a DATE, if compared with one
 """
 
 import math

@@ -1,7 +1,7 @@
 """Plan queries: from a SELECT to nodes of the plan.
 
-sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, rename ─▶ sink sources ─▶ WHERE ─▶
-GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
+sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, rename ─▶ sink
+sources ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
 """
 
 from collections.abc import Mapping, Sequence

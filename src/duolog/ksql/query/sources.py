@@ -1,9 +1,11 @@
 """Read sources; each column gets a name that is unique in the query.
 
-CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME ROWTIME,
-ROWPARTITION, ROWOFFSET, headers     metadata; columns a.ROWTIME, … if a join or table must store
-them ROWTOPIC                                      extension to ksqlDB: the topic of the record
-WINDOWSTART, WINDOWEND                        the bounds in a windowed key
+    CREATE STREAM s (id INT KEY, name STRING)   FROM s AS a     columns a.ID, a.NAME
+    ROWTIME, ROWPARTITION, ROWOFFSET, headers   metadata; columns a.ROWTIME, … if they are stored
+    ROWTOPIC                                    extension to ksqlDB: the topic of the record
+    WINDOWSTART, WINDOWEND                      the bounds in a windowed key
+
+Joins and tables store the metadata that a query uses.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Check statements that write tombstones: only rows that no query computes can be deleted.
 
-INSERT INTO t (k) NULL VALUES KEY ('a')        into a stream or table DELETE FROM t WHERE k = 'a'
-from a table
+INSERT INTO t (k) NULL VALUES KEY ('a')        into a stream or table
+DELETE FROM t WHERE k = 'a'                    from a table
 """
 
 from typing import Final

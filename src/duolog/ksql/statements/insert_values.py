@@ -1,7 +1,7 @@
 """Run INSERT INTO … VALUES: one row of constant expressions, typed by the columns.
 
-INSERT INTO t (k, v) VALUES ('a', NULL)      a row of nulls, as ksqlDB writes it INSERT INTO t (k)
-NULL VALUES KEY ('a')      extension to ksqlDB: a tombstone, which deletes a row of a table
+INSERT INTO t (k, v) VALUES ('a', NULL)      a row of nulls, as ksqlDB writes it
+INSERT INTO t (k) NULL VALUES KEY ('a')      extension: a tombstone, which deletes a table's row
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Parse queries: SELECT, sources, windows and joins.
 
-SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …] [HAVING …]
-[EMIT …] [LIMIT n]
+SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …]
+[HAVING …] [EMIT …] [LIMIT n]
 """
 
 from collections.abc import Callable

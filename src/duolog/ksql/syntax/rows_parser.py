@@ -1,7 +1,8 @@
 """Parse pull and push queries, which have more syntax than persistent queries.
 
-WITH x AS (…) SELECT [DISTINCT] … FROM a [CROSS] JOIN (SELECT …) AS b ON … WHERE … GROUP BY … HAVING
-… QUALIFY … UNION [ALL] | EXCEPT | INTERSECT SELECT … ORDER BY … LIMIT n OFFSET m
+    WITH x AS (…) SELECT [DISTINCT] … FROM a [CROSS] JOIN (SELECT …) AS b ON … WHERE …
+    GROUP BY … HAVING … QUALIFY … UNION [ALL] | EXCEPT | INTERSECT SELECT …
+    ORDER BY … LIMIT n OFFSET m
 
 Expressions may contain (SELECT …), EXISTS (…), IN (SELECT …), and f(…) FILTER (WHERE …) OVER
 (PARTITION BY … ORDER BY …).

@@ -1,9 +1,11 @@
 """Convert types and values to DuckDB's, and back.
 
-BOOLEAN INT BIGINT DOUBLE DECIMAL STRING BYTES DATE    unchanged TIME         INTEGER, milliseconds
-of the day          TIMESTAMP    TIMESTAMP, in UTC ARRAY<T>     T[]
-MAP<K, V>    MAP(K, V), passed as a list of entries STRUCT<…>    STRUCT(f0 …, f1 …), by position:
-DuckDB ignores case in names
+BOOLEAN INT BIGINT DOUBLE DECIMAL STRING BYTES DATE    unchanged
+TIME         INTEGER, milliseconds of the day
+TIMESTAMP    TIMESTAMP, in UTC
+ARRAY<T>     T[]
+MAP<K, V>    MAP(K, V), passed as a list of entries
+STRUCT<…>    STRUCT(f0 …, f1 …), by position: DuckDB ignores case in names
 """
 
 import datetime as dt

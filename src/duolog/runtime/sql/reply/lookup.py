@@ -1,8 +1,8 @@
 """Answer lookups by key without a database: columns of one table, `WHERE key = … AND …`.
 
-SELECT id, count FROM totals WHERE id = 'a'                        the row of a key SELECT * FROM
-totals WHERE id IN ('a', 'b') AND count > 3          rows of several keys, filtered SELECT * FROM
-hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   matching windows of a key
+SELECT id, count FROM totals WHERE id = 'a'                        the row of a key
+SELECT * FROM totals WHERE id IN ('a', 'b') AND count > 3          rows of keys, filtered
+SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   matching windows of a key
 """
 
 import operator
