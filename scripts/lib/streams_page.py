@@ -97,7 +97,7 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
     "__getitem__": ("a[b]", operator.getitem),
 }
 _ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a", "float": 0.5}
-"""What a function is tried with, by what stands in the annotation of its argument."""
+"""Sample arguments for functions, by annotation."""
 NO_OPERATOR: Final = ("__init__", "__repr__", "__str__", "__format__", "__bool__", "__abs__")
 
 INTRO: Final = """\

@@ -32,7 +32,10 @@ def whole_servers(given: str) -> str:
     servers = [server.strip() for server in given.split(",") if server.strip()]
     if not servers:
         raise ConfigError(
-            "no broker is named", name="bootstrap.servers", value=given, hint="Name one: HOST:PORT."
+            "no broker address is given",
+            name="bootstrap.servers",
+            value=given,
+            hint="Write HOST:PORT.",
         )
     return ",".join(_whole(server) for server in servers)
 
@@ -61,12 +64,12 @@ def _parts(server: str) -> tuple[str, str, int]:
     port = int(found["port"] or PORT) if found else 0
     if found is None or not 1 <= port <= _PORT_MAX:
         raise ConfigError(
-            f'"{server}" is no address of a broker',
+            f'"{server}" is not a broker address',
             name="bootstrap.servers",
             value=server,
-            hint=f"Write [{server}]:{PORT}: an address of IPv6 stands in brackets."
+            hint=f"Write [{server}]:{PORT}, with brackets around an IPv6 address."
             if _is_v6(server)
-            else f"Write HOST:PORT, several with commas between; without :PORT it is {PORT}.",
+            else f"Write HOST:PORT, or a comma-separated list. The default port is {PORT}.",
         )
     return found["protocol"] or "", found["host"], port
 

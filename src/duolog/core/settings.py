@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 class Importance(Enum):
-    """How likely users are to need the setting."""
+    """Likelihood that users need the setting."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -61,7 +61,7 @@ class Setting:
 
     @property
     def inert(self) -> bool:
-        """Whether the setting is accepted and returned but has no effect."""
+        """True if the setting is accepted and returned but has no effect."""
         return self.doc.startswith(NO_EFFECT)
 
     def parse(self, text: str) -> Value:

@@ -105,5 +105,5 @@ def test_servers_that_are_no_address_start_nothing(
     status = main(["run", str(file), "-b", "kafka:port", "--data", str(tmp_path / "data")])
 
     assert status == 2
-    assert '"kafka:port" is no address of a broker' in capsys.readouterr().err
+    assert '"kafka:port" is not a broker address' in capsys.readouterr().err
     assert not (tmp_path / "data").exists()

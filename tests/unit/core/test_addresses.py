@@ -32,18 +32,18 @@ def test_each_server_gets_the_port_that_is_missing(given: str, whole: str) -> No
     ["a:b", ":9092", "a:0", "a:65536", "a:1:2", "http://a/b", "a b", "a:1,b:", "[::1", "[kafka]:1"],
 )
 def test_what_is_no_address_is_refused_with_what_to_write(given: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a broker") as caught:
+    with pytest.raises(ConfigError, match="is not a broker address") as caught:
         whole_servers(given)
 
     assert "Write HOST:PORT" in caught.value.hint
 
 
 def test_an_address_of_ipv6_without_brackets_is_told_of_them() -> None:
-    with pytest.raises(ConfigError, match='"::1" is no address') as caught:
+    with pytest.raises(ConfigError, match='"::1" is not a broker address') as caught:
         whole_servers("kafka,::1")
 
     assert "Write [::1]:9092" in caught.value.hint
-    with pytest.raises(ConfigError, match="no broker is named"):
+    with pytest.raises(ConfigError, match="no broker address is given"):
         whole_servers(" , ")
 
 
