@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from results_file import write_result
+from bench.common.results_file import write_result
 
 from duolog.core.clock import SystemClock
 from duolog.log import LogManager, PartitionLog, RealDisk

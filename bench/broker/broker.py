@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from broker_table.clients import Figures
-from broker_table.contestants import (
+from bench.broker.table.clients import Figures
+from bench.broker.table.contestants import (
     Contestant,
     cpu_seconds,
     create_topic,
@@ -29,8 +29,8 @@ from broker_table.contestants import (
     resident_mb,
     running,
 )
-from broker_table.results import keep_rows, ratios, spread
-from broker_table.rows import ROWS, Row
+from bench.broker.table.results import keep_rows, ratios, spread
+from bench.broker.table.rows import ROWS, Row
 
 
 def run_once(row: Row, contestant: Contestant, topic: str) -> Figures:

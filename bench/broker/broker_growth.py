@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from broker_table.clients import Figures
-from broker_table.contestants import (
+from bench.broker.table.clients import Figures
+from bench.broker.table.contestants import (
     Contestant,
     create_topic,
     delete_topic,
@@ -24,8 +24,8 @@ from broker_table.contestants import (
     kafka,
     running,
 )
-from broker_table.results import keep_rows, ratios, spread
-from broker_table.rows import raw
+from bench.broker.table.results import keep_rows, ratios, spread
+from bench.broker.table.rows import raw
 
 CURVES: Final[dict[str, tuple[int, ...]]] = {
     "connections": (1, 10, 100, 500, 1000),

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from broker_table.clients import Figures
-from broker_table.contestants import (
+from bench.broker.table.clients import Figures
+from bench.broker.table.contestants import (
     Contestant,
     cpu_seconds,
     create_topic,
@@ -30,8 +30,8 @@ from broker_table.contestants import (
     resident_mb,
     running,
 )
-from broker_table.generator import Frame, produce_frame, run_load
-from broker_table.results import keep_rows, spread
+from bench.broker.table.generator import Frame, produce_frame, run_load
+from bench.broker.table.results import keep_rows, spread
 
 PARTITIONS: Final = 1000
 IDLE_S: Final = 10

@@ -6,7 +6,7 @@ and sent again and again, so that the generator costs little: it shares the mach
 broker. Printed for each durability are the median and the spread over the rounds, and the
 broker's CPU time for each request.
 
-Run: python bench/broker_pipelined.py (keeps bench/results/broker_pipelined.json)
+Run: python bench/broker/broker_pipelined.py (keeps bench/results/broker_pipelined.json)
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from results_file import write_result
+from bench.common.results_file import write_result
 
 from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import response_header

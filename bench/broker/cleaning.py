@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.common.results_file import write_result
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -29,7 +30,6 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
-from results_file import write_result
 
 from duolog.core.units import GIB, KIB, MIB
 from duolog.runtime.supervisor import BrokerProcess

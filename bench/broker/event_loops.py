@@ -2,7 +2,7 @@
 
 Two servers of one page do the hot path's work and nothing else: receive into a buffer, find every
 whole frame, check the checksum of its batch, write all batches with one pwritev, answer all with
-one send. They differ in the loop alone. Both are loaded in turns by bench/load. See
+one send. They differ in the loop alone. Both are loaded in turns by bench/broker/load. See
 docs/adr/0015-use-raw-epoll-in-a-single-process.md.
 
 uvloop is not among Duolog's packages: python -m pip install uvloop, then
@@ -21,12 +21,12 @@ import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker_table.clients import Figures
-from broker_table.generator import produce_frame, run_load
-from broker_table.results import ratios, spread
-from broker_table.rows import flat
+from bench.broker.table.clients import Figures
+from bench.broker.table.generator import produce_frame, run_load
+from bench.broker.table.results import ratios, spread
+from bench.broker.table.rows import flat
+from bench.common.results_file import write_result
 from crc32c import crc32c
-from results_file import write_result
 
 TOPIC: Final = "loops"
 CLIENT_ID_BYTES: Final = 4

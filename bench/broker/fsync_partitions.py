@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from results_file import write_result
+from bench.common.results_file import write_result
 
 JOURNAL_BYTES = 128 * 1024 * 1024
 SEGMENTS_SYNCED_PER_ROUND = 2

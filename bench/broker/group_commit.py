@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from threading import Event
 
-from results_file import write_result
+from bench.common.results_file import write_result
 
 from duolog.core.clock import SystemClock
 from duolog.log import GroupCommit, LogManager, RealDisk

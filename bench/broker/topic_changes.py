@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from results_file import write_result
+from bench.common.results_file import write_result
 
 from duolog.broker.broker import Broker
 from duolog.broker.network.connection import Connection

@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 # The peer, and the client of single requests, are those of the conformance tests.
-sys.path.insert(1, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(1, str(Path(__file__).parents[3] / "tests"))

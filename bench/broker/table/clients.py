@@ -13,7 +13,7 @@ import time
 from functools import cache
 from typing import Final
 
-from broker_table.contestants import Contestant
+from bench.broker.table.contestants import Contestant
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.kafka.peer import HERE as PEER

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from broker_table.generator import PRODUCE, VERSION, Frame
+from bench.broker.table.generator import PRODUCE, VERSION, Frame
 
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import create, new_topic

@@ -1,4 +1,4 @@
-"""Runs `bench/load/Load.java` against a broker: requests that are bytes, and no client library.
+"""Runs `bench/broker/load/Load.java` against a broker: requests that are bytes, and no client library.
 
 The frame of a produce request is made here, once, by Duolog's own encoder; the program sends it
 again and again, and gives it sequence numbers where the producer is idempotent.

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from broker_table.clients import Figures
-from results_file import RESULTS_DIR, commit_id, machine
+from bench.broker.table.clients import Figures
+from bench.common.results_file import RESULTS_DIR, commit_id, machine
 
 _DIGITS = 4
 

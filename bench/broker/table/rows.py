@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from broker_table import clients
-from broker_table.clients import Figures
-from broker_table.contestants import Contestant, create_topic, end_offsets
-from broker_table.generator import produce_frame, run_load
+from bench.broker.table import clients
+from bench.broker.table.clients import Figures
+from bench.broker.table.contestants import Contestant, create_topic, end_offsets
+from bench.broker.table.generator import produce_frame, run_load
 
 JAVA_RECORDS: Final = 3_000_000
 RDKAFKA_RECORDS: Final = 1_000_000
