@@ -31,12 +31,12 @@ BUGS = [
         "Transactions",
         """\
             producer.send(markers.record(EpochMarkers.EPOCH, marker));
-            Points.at("transaction.commit");
+            FailPoints.at("transaction.commit");
             producer.commitTransaction();
 """,
         """\
             producer.commitTransaction();
-            Points.at("transaction.commit");
+            FailPoints.at("transaction.commit");
             producer.beginTransaction();
             producer.send(markers.record(EpochMarkers.EPOCH, marker));
             producer.commitTransaction();

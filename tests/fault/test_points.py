@@ -6,7 +6,7 @@ from pathlib import Path
 from fault.points import POINTS
 
 KERNEL = Path(__file__).parents[2] / "jvm" / "src" / "org" / "duolog" / "kernel"
-AT = re.compile(r'Points\.at\(\s*(\w+ \+ )?"([a-z.-]+)"')
+AT = re.compile(r'FailPoints\.at\(\s*(\w+ \+ )?"([a-z.-]+)"')
 LOGS = ("state", "offsets", "commits")
 
 

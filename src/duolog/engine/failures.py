@@ -69,18 +69,24 @@ _NO_ROOM_HINT: Final = (
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
 # Exceptions of the kernel that say all there is to say.
 _IN_WORDS: Final = frozenset(
-    {"CommitsLost", "EpochBroken", "RecordFailed", "StoreFull", "TakenOver"}
+    {
+        "CommitsLostException",
+        "EpochBrokenException",
+        "RecordFailedException",
+        "StoreFullException",
+        "TakenOverException",
+    }
 )
 # Exceptions of the kernel whose text says what the application cannot do, with the file and the system's reason.
 _CANNOT: Final = frozenset({"NotSyncedException", "NotWrittenException"})
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
-    ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
-    ("RecordFailed: cannot process", _GO_ON.format("processing")),
-    ("RecordFailed: cannot write", _GO_ON.format("production")),
-    ("StoreFull: cannot hold back", _FULL_HINT),
-    ("TakenOver", _TAKEN_OVER_HINT),
-    ("CommitsLost", _COMMITS_LOST_HINT),
+    ("RecordFailedException: cannot read", _GO_ON.format("deserialization")),
+    ("RecordFailedException: cannot process", _GO_ON.format("processing")),
+    ("RecordFailedException: cannot write", _GO_ON.format("production")),
+    ("StoreFullException: cannot hold back", _FULL_HINT),
+    ("TakenOverException", _TAKEN_OVER_HINT),
+    ("CommitsLostException", _COMMITS_LOST_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),
     (_OTHER_KERNEL, COMPILE_AGAIN),
     ("NotSyncedException", _NOT_SYNCED_HINT),
@@ -148,10 +154,10 @@ _FILES_AWAY: Final = re.compile(
     r"failed on (connection|socket) exception|in safe mode|StandbyException"
 )
 # The kernel's, where records cannot do without a shuffle.
-_MISPLACED: Final = "Misplaced"
+_MISPLACED: Final = "MisroutedRecordException"
 # The kernel's, of exactly once: another owner, and an epoch that is to be computed again.
-_TAKEN_OVER: Final = "TakenOver"
-_EPOCH_AGAIN: Final = frozenset({"EpochBroken"})
+_TAKEN_OVER: Final = "TakenOverException"
+_EPOCH_AGAIN: Final = frozenset({"EpochBrokenException"})
 _OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
 
 

@@ -21,7 +21,7 @@ from duolog.engine.printing import write_of_functions, write_printed
 from duolog.engine.session import Session, open_session, running_config
 from duolog.engine.settings import EngineConfig
 
-_IN_WORDS: Final = {"RecordFailed", "StoreFull"}
+_IN_WORDS: Final = {"RecordFailedException", "StoreFullException"}
 """Exceptions of the kernel that say all there is to say."""
 
 _lock = threading.Lock()

@@ -5,10 +5,10 @@
 The number of tasks says where a key's state lies, so it stays as the first start has chosen it. Here each entry goes to the
 task that its record key has among the new ones, on the way of an upgrade (ADR 0074): at the next start, in its first
 micro-batch. What is a task's own (stream time, the buckets that have rows, numbers) is made of that of the tasks whose keys it gets
-(the kernel's `TasksOwn`). Where the record key of an entry is, `_forms` says for each kind of node.
+(the kernel's `TaskStateMigration`). Where the record key of an entry is, `_forms` says for each kind of node.
 
 Results on close were told by each task up to a place of its own: a new one goes on at the least of these, and knows what others
-had told beyond it (`ToldBefore`).
+had told beyond it (`MigratedEmittedPosition`).
 
 Of a store of processors the keys are those of the user's own code. One that has the columns of the record key among its own is moved by
 these, if each row lies where such a key belongs; that is looked at before anything is changed.
@@ -67,7 +67,7 @@ _KEY_COLUMNS_MAX: Final = 62
 
 
 def _forms(node: Json) -> dict[str, str]:
-    """Return how the stores lie that a node fills, by name, as the kernel's `OtherTasks.Form` calls it.
+    """Return how the stores lie that a node fills, by name, as the kernel's `StateRepartitioner.Form` calls it.
 
     Raises:
         NotRepartitionable: nothing says which task their entries belong to.

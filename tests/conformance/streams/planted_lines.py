@@ -44,7 +44,7 @@ class InKernel(NamedTuple):
 IN_KERNEL: Final = (
     InKernel(
         "partitions of merged topics are taken for one another",
-        "Scope",
+        "NodeContext",
         "topic << PARTITION_BITS | sourcePartition",
         "sourcePartition",
         merged,
@@ -297,7 +297,7 @@ IN_KERNEL: Final = (
     ),
     InKernel(
         "what one record gives is ordered by edges alone",
-        "Scope",
+        "NodeContext",
         "turn[target]++;",
         "",
         branches_of_elements,

@@ -27,7 +27,7 @@ TASKS: Final = 3
 PLANTED: Final = (
     InKernel(
         "rows of a global table come to the first task only",
-        "Scope",
+        "NodeContext",
         "target < grouping.tasks()",
         "target < 1",
         looked_up_by_value,

@@ -40,7 +40,7 @@ class Plant(NamedTuple):
 PLANTS: Final = (
     Plant(
         "headers are read of the record that came and not of the one at hand",
-        "Scope",
+        "NodeContext",
         "    current = change;\n",
         "    current = before == null ? change : before;\n",
         headers_written,

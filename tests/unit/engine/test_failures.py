@@ -29,7 +29,7 @@ def test_a_record_that_failed_is_told_by_its_name_and_not_by_what_it_failed_of()
         "flights",
         [
             Cause("StreamingQueryException", "[STREAM_FAILED] Query failed", "STREAM_FAILED"),
-            Cause("RecordFailed", 'cannot process the record of topic "t": too wide', ""),
+            Cause("RecordFailedException", 'cannot process the record of topic "t": too wide', ""),
             Cause("ArithmeticException", "too wide", ""),
         ],
     )
@@ -161,7 +161,7 @@ def test_an_executor_that_has_gone_ends_no_query_for_good(said: str) -> None:
 def test_a_record_that_fails_again_wherever_it_is_read_is_no_lost_executor() -> None:
     causes = [
         Cause("SparkException", "ExecutorLostFailure", ""),
-        Cause("RecordFailed", "cannot read it", ""),
+        Cause("RecordFailedException", "cannot read it", ""),
     ]
 
     assert not query_failed("q", causes).may_pass

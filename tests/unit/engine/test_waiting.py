@@ -69,7 +69,7 @@ def test_where_too_many_wait_it_is_said_what_to_do() -> None:
         "app",
         [
             Cause("StreamingQueryException", "failed", "STREAM_FAILED"),
-            Cause("StoreFull", "cannot hold back more at suppress-2: 3 records wait", ""),
+            Cause("StoreFullException", "cannot hold back more at suppress-2: 3 records wait", ""),
         ],
     )
 

@@ -41,7 +41,7 @@ public final class DirectOrder {
     private final Set<Integer> first;
     private final Grouping grouping;
     private final Map<Integer, Integer> ranks = new TreeMap<>();
-    private final Direct direct;
+    private final PartitionRouting direct;
     private final int topics;
     private final boolean oneQueueEach;
 
@@ -57,7 +57,7 @@ public final class DirectOrder {
         // Two edges of a topic: of one queue, or of a queue each.
         ranks.put(edge, oneQueueEach ? edge / 2 * 2 : edge);
       }
-      direct = new Direct(grouping, first, ranks, oneQueueEach);
+      direct = new PartitionRouting(grouping, first, ranks, oneQueueEach);
     }
 
     int run() {

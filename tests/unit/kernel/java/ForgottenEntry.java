@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.duolog.kernel.MemoryHandle;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Holds an entry of a store while others fill its memory, then changes its row. Prints what the store
@@ -21,7 +21,7 @@ public final class ForgottenEntry {
     KeyValueStore store = new KeyValueStore("store", 1, false);
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
-    store.open(new Scope(new Grouping(1, 1, 1), null, false, 0));
+    store.open(new NodeContext(new Grouping(1, 1, 1), null, false, 0));
     store.tell((entry, old, oldTs, headers) -> {});
     handle.select(1);
     store.select(1);

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.duolog.kernel.MemoryHandle;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -25,7 +25,7 @@ public final class JoinState {
   private JoinState() {}
 
   public static void main(String[] args) {
-    Scope scope = new Scope(GROUPING, null, Boolean.parseBoolean(args[0]), 0);
+    NodeContext scope = new NodeContext(GROUPING, null, Boolean.parseBoolean(args[0]), 0);
     long windowMs = Long.parseLong(args[1]);
     MemoryHandle handle = new MemoryHandle();
     handle.select(TASK);

@@ -54,7 +54,7 @@ public final class MicroBatchEnds {
     if (random.nextInt(3) == 0) {
       topics.add(new Topic("global", random, grows));
     }
-    Horizon horizon = new Horizon("case-" + seed, new Known(topics));
+    BatchTimeLimit horizon = new BatchTimeLimit("case-" + seed, new Known(topics));
     List<OrderedStream> streams = new ArrayList<>();
     for (Topic topic : topics) {
       Map<String, String> options =

@@ -2,7 +2,7 @@ package org.duolog.kernel.python;
 
 import java.util.List;
 import java.util.Map;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
@@ -28,7 +28,7 @@ public final class PythonThatIsLeft {
         new PythonFunction(body, body, "run", body.getBytes(), command, 20_000, 0);
     try {
       PythonWorkers.call(function, List.of("{}".getBytes()));
-    } catch (RecordFailed failed) {
+    } catch (RecordFailedException failed) {
       System.out.println("failed");
     }
   }

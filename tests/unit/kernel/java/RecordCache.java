@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.duolog.kernel.MemoryHandle;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Updates keys of a {@link KeyValueStore} with a record cache, in memory and without Spark.
@@ -23,7 +23,7 @@ public final class RecordCache {
     KeyValueStore store = new KeyValueStore("store", 1, false);
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
-    store.open(new Scope(new Grouping(1, 1, 1), null, false, Long.parseLong(args[0])));
+    store.open(new NodeContext(new Grouping(1, 1, 1), null, false, Long.parseLong(args[0])));
     int[] told = new int[1];
     store.tell((entry, old, oldTs, headers) -> told[0]++);
     handle.select(TASK);

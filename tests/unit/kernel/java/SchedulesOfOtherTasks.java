@@ -25,7 +25,7 @@ public final class SchedulesOfOtherTasks {
     InitialState.Kept kept =
         new InitialState.Kept(
             "", 0, 0, "own", "own", 0, List.of(), List.of(), "", "schedules", BEFORE.tasks());
-    TasksOwn own = new TasksOwn(kept, NOW);
+    TaskStateMigration own = new TaskStateMigration(kept, NOW);
     for (String entry : args) {
       String[] parts = entry.split(":", 4);
       long number = BEFORE.bucket(BEFORE.of(0, Integer.parseInt(parts[0])), 0);

@@ -4,7 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.TaskContext$;
-import org.duolog.kernel.commit.EpochBroken;
+import org.duolog.kernel.commit.EpochBrokenException;
 import org.duolog.kernel.commit.Transactions;
 import org.duolog.kernel.spec.Spec;
 
@@ -47,7 +47,7 @@ public final class SinkOfAStoppedQuery {
     try {
       sink.open(0, 0);
       return "open";
-    } catch (EpochBroken ended) {
+    } catch (EpochBrokenException ended) {
       return ended.getMessage().equals("a task of a query that has ended") ? "over" : "broken";
     }
   }

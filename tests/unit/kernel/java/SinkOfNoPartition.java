@@ -3,7 +3,7 @@ package org.duolog.kernel.kafka;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.duolog.kernel.record.Envelope;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
@@ -28,7 +28,7 @@ public final class SinkOfNoPartition {
       sink.process(record(0));
       sink.process(record(99));
       sink.close(null);
-    } catch (RecordFailed e) {
+    } catch (RecordFailedException e) {
       System.out.println(e.getMessage());
     }
     Producers.closeUnused();

@@ -17,7 +17,7 @@ public final class SyncsThatGoOn {
 
   public static void main(String[] args) throws Exception {
     Path pipe = Path.of(args[0]);
-    Unsynced unsynced = new Unsynced(pipe);
+    PendingSyncs unsynced = new PendingSyncs(pipe);
     unsynced.add(pipe);
     CountDownLatch begun = new CountDownLatch(1);
     Thread first = new Thread(() -> System.out.println(sync(unsynced, begun)));
@@ -34,7 +34,7 @@ public final class SyncsThatGoOn {
     second.join();
   }
 
-  private static String sync(Unsynced unsynced, CountDownLatch begun) {
+  private static String sync(PendingSyncs unsynced, CountDownLatch begun) {
     begun.countDown();
     try {
       unsynced.sync();

@@ -19,7 +19,7 @@ public final class TasksOfKeys {
       byte[] bytes = key.equals("-") ? null : key.getBytes(StandardCharsets.UTF_8);
       int places = 0;
       for (int task = 0; task < TASKS; task++) {
-        places += OtherTasks.isInItsTask(grouping.of(0, task), bytes, TASKS) ? 1 : 0;
+        places += StateRepartitioner.isInItsTask(grouping.of(0, task), bytes, TASKS) ? 1 : 0;
       }
       System.out.println(places);
     }

@@ -73,7 +73,7 @@ public final class TransactionsOfExecutors {
                 ((String) words.get(5)).getBytes(StandardCharsets.UTF_8),
                 new byte[1]));
       case "prepare":
-        of(first).prepare(number(words.get(2)), Path.of((String) words.get(3)), new Unsynced(Path.of(first)));
+        of(first).prepare(number(words.get(2)), Path.of((String) words.get(3)), new PendingSyncs(Path.of(first)));
         return null;
       case "commit":
         of(first).commit(number(words.get(2)));

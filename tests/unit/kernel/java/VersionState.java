@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.duolog.kernel.MemoryHandle;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Writes rows into a versioned store, in memory and without Spark.
@@ -130,7 +130,7 @@ public final class VersionState {
   }
 
   private void open() {
-    store.open(new Scope(GROUPING, null, realTime, 0));
+    store.open(new NodeContext(GROUPING, null, realTime, 0));
     store.select(TASK);
   }
 

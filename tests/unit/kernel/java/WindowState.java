@@ -8,7 +8,7 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.spec.HoppingWindows;
 import org.duolog.kernel.spec.Windows;
 import org.duolog.kernel.store.KeyValueStore;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Writes rows of windows into a store, in memory and without Spark, and prints what is left of them.
@@ -34,7 +34,7 @@ public final class WindowState {
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
     for (int i = 3; i < args.length; i += 2) {
-      store.open(new Scope(GROUPING, null, realTime, 0));
+      store.open(new NodeContext(GROUPING, null, realTime, 0));
       store.tell((entry, old, oldTs, headers) -> {});
       store.select(TASK);
       long ts = Long.parseLong(args[i]);

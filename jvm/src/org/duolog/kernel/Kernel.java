@@ -15,14 +15,14 @@ import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.util.LongAccumulator;
 import org.duolog.kernel.commit.HadoopDefaults;
-import org.duolog.kernel.kafka.Ways;
+import org.duolog.kernel.kafka.SourceRegistry;
 import org.duolog.kernel.metrics.Metrics;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.state.InitialState;
 import org.duolog.kernel.state.LevelWithInitialState;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Level;
 import org.duolog.kernel.topology.TopicReader;
@@ -80,13 +80,13 @@ public final class Kernel {
     CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
 
     List<Dataset<Envelope>> inputs = new ArrayList<>();
-    Direct direct = topology.direct();
+    PartitionRouting direct = topology.direct();
     for (List<TopicReader> readers : topology.inputs()) {
       Dataset<Row> rows = sources.get(inputs.size());
       boolean alone = readers.size() == 1;
       if (Arrays.equals(rows.columns(), Envelope.ENCODER.schema().fieldNames())) {
         TopicsReader reader = new TopicsReader(readers);
-        Ways.put(horizon, inputs.size(), new Ways.Way(reader, direct));
+        SourceRegistry.put(horizon, inputs.size(), new SourceRegistry.Route(reader, direct));
         inputs.add(rows.as(Envelope.ENCODER));
       } else {
         inputs.add(

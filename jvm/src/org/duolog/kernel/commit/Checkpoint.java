@@ -58,14 +58,14 @@ public final class Checkpoint {
   private final Path directory;
   private final Path beat;
   private final String owner;
-  private final Unsynced unsynced;
+  private final PendingSyncs unsynced;
   private volatile long provenAt;
   private ScheduledFuture<?> beating;
 
   private Checkpoint(Path directory, String owner, long number) {
     this.directory = directory;
     this.owner = owner;
-    unsynced = new Unsynced(directory);
+    unsynced = new PendingSyncs(directory);
     beat = directory.resolve("owner." + number + ".beat");
   }
 
@@ -174,7 +174,7 @@ public final class Checkpoint {
     }
   }
 
-  Unsynced unsynced() {
+  PendingSyncs unsynced() {
     return unsynced;
   }
 

@@ -41,7 +41,7 @@ final class EntryRename {
       checkpoint.unsynced().sync();
     }
     String kind = isEntry ? to.getParent().getFileName().toString() : "state";
-    Points.at(kind + ".before");
+    FailPoints.at(kind + ".before");
     // Last, as little time as can be before the rename. Behind an URL each look is a request.
     if (isEntry || !Remote.is(to)) {
       checkpoint.ensureOwned();
@@ -59,7 +59,7 @@ final class EntryRename {
       checkpoint.unsynced().sync();
       CommitTopic.written(to);
     }
-    Points.at(kind + ".after");
+    FailPoints.at(kind + ".after");
     if (transactions != null) {
       transactions.committed();
     }

@@ -81,7 +81,7 @@ final class EpochParts {
   /**
    * The parts of an epoch whose tasks have all ended, each of them open still.
    *
-   * @throws EpochBroken the broker has broken one off
+   * @throws EpochBrokenException the broker has broken one off
    */
   List<Part> of(long epoch) throws IOException {
     Set<String> ids = new TreeSet<>();
@@ -97,7 +97,7 @@ final class EpochParts {
     for (String id : ids) {
       TransactionDescription known = found.get(id);
       if (known == null || known.state() != TransactionState.ONGOING) {
-        throw new EpochBroken(
+        throw new EpochBrokenException(
             String.format(
                 "the broker has ended transaction %s of epoch %d (%s), which took longer than transaction.timeout.ms=%s",
                 id, epoch, known == null ? "unknown" : known.state(), settings.get("transaction.timeout.ms")),
@@ -111,11 +111,11 @@ final class EpochParts {
   /**
    * Takes note that from here on a marker may say that these are committed.
    *
-   * @throws EpochBroken they are being broken off
+   * @throws EpochBrokenException they are being broken off
    */
   synchronized void decide(List<Part> parts) {
     if (isClosed) {
-      throw new EpochBroken("its transactions were broken off, as the query stops", null);
+      throw new EpochBrokenException("its transactions were broken off, as the query stops", null);
     }
     parts.forEach(part -> decided.add(part.id()));
   }

@@ -135,7 +135,7 @@ public final class ExecutorTransactions implements EpochWriter {
       return;
     }
     if (epoch > number) {
-      throw new EpochBroken(
+      throw new EpochBrokenException(
           String.format("epoch %d begins in executor's transaction %s behind epoch %d", number, id, epoch), null);
     }
     try {
@@ -159,7 +159,7 @@ public final class ExecutorTransactions implements EpochWriter {
     } catch (NoSuchFileException gone) {
       throw begunAnew();
     }
-    Points.at("executor.named");
+    FailPoints.at("executor.named");
     producer.initTransactions();
     said();
     initialized = true;
@@ -168,7 +168,7 @@ public final class ExecutorTransactions implements EpochWriter {
   /** Has the producer know that its last transaction is committed. */
   private void goOnBehind(long last) throws IOException {
     if (!said().equals(String.valueOf(last))) {
-      throw new EpochBroken(
+      throw new EpochBrokenException(
           String.format("transaction %s of epoch %d was not committed by the driver", id, last), null);
     }
     producer.commitTransaction();
@@ -182,14 +182,14 @@ public final class ExecutorTransactions implements EpochWriter {
     }
   }
 
-  private EpochBroken begunAnew() {
-    return new EpochBroken("its driver has begun anew, and executor's transaction " + id + " is over", null);
+  private EpochBrokenException begunAnew() {
+    return new EpochBrokenException("its driver has begun anew, and executor's transaction " + id + " is over", null);
   }
 
   @Override
   public RuntimeException failure(RuntimeException failed) {
     return Transactions.isFenced(failed)
-        ? new EpochBroken(
+        ? new EpochBrokenException(
             String.format(
                 "transaction %s was ended: by a driver that has begun anew, or by the broker, as it took longer than "
                     + "transaction.timeout.ms=%s",

@@ -107,7 +107,7 @@ public final class LocalFiles extends LocalFileSystem {
       Checkpoint checkpoint = Checkpoint.of(local(to));
       if (checkpoint == null) {
         boolean renamed = super.rename(from, to);
-        Unsynced.sync(local(to).getParent());
+        PendingSyncs.sync(local(to).getParent());
         return renamed;
       }
       return EntryRename.through(
@@ -207,7 +207,7 @@ public final class LocalFiles extends LocalFileSystem {
       if (checkpoint != null) {
         written(checkpoint, path);
       } else {
-        Unsynced.sync(path);
+        PendingSyncs.sync(path);
       }
     }
   }
@@ -263,7 +263,7 @@ public final class LocalFiles extends LocalFileSystem {
     if (checkpoint != null) {
       checkpoint.unsynced().add(directory);
     } else {
-      Unsynced.sync(directory);
+      PendingSyncs.sync(directory);
     }
   }
 }

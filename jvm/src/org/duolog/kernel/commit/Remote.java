@@ -35,7 +35,7 @@ import org.apache.spark.deploy.SparkHadoopUtil;
  * path is an identity, and only this class reads or writes what it names.
  *
  * <p>What is written here is durable when the call returns: on a disk by its callers, who sync many files
- * together ({@link Unsynced}), behind an URL as far as its file system keeps to {@code SYNC_BLOCK} and {@code hsync}, as HDFS
+ * together ({@link PendingSyncs}), behind an URL as far as its file system keeps to {@code SYNC_BLOCK} and {@code hsync}, as HDFS
  * does. Threads: any. Source: Hadoop's {@code FileContext}, whose rename without overwriting and create without overwriting
  * are atomic in HDFS.
  */
@@ -128,8 +128,8 @@ final class Remote {
   static void writeNew(Path path, byte[] content) throws IOException {
     if (!is(path)) {
       Files.write(path, content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-      Unsynced.sync(path);
-      Unsynced.sync(path.getParent());
+      PendingSyncs.sync(path);
+      PendingSyncs.sync(path.getParent());
       return;
     }
     try {
@@ -263,7 +263,7 @@ final class Remote {
   /** Makes the names in a directory durable; behind an URL they are. */
   static void sync(Path directory) throws IOException {
     if (!is(directory)) {
-      Unsynced.sync(directory);
+      PendingSyncs.sync(directory);
     }
   }
 

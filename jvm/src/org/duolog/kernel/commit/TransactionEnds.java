@@ -199,7 +199,7 @@ final class TransactionEnds implements AutoCloseable {
       try {
         // Answers to those before come in meanwhile.
         if (NetworkClientUtils.awaitReady(client, node, Time.SYSTEM, REQUEST_TIMEOUT_MS)) {
-          Points.at("transaction.end");
+          FailPoints.at("transaction.end");
           client.send(request(node, part, commit, answers), Time.SYSTEM.milliseconds());
           client.poll(0, Time.SYSTEM.milliseconds());
         }

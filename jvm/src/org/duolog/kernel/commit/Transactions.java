@@ -256,7 +256,7 @@ public final class Transactions implements EpochWriter {
       return;
     }
     if (epoch != NONE) {
-      throw new EpochBroken(
+      throw new EpochBrokenException(
           String.format("epoch %d begins before epoch %d has ended", number, epoch), null);
     }
     try {
@@ -268,7 +268,7 @@ public final class Transactions implements EpochWriter {
   }
 
   /** Keeps what Spark has written as the entry of an epoch, where a start finds it. */
-  synchronized void prepare(long number, Path entry, Unsynced unsynced) throws IOException {
+  synchronized void prepare(long number, Path entry, PendingSyncs unsynced) throws IOException {
     if (parts != null) {
       partsOfEpoch = parts.of(number);
       epoch = partsOfEpoch.isEmpty() ? NONE : number;
@@ -290,7 +290,7 @@ public final class Transactions implements EpochWriter {
         return;
       }
       if (epoch != number) {
-        throw new EpochBroken(
+        throw new EpochBrokenException(
             String.format("epoch %d was written, epoch %d ends", epoch, number), null);
       }
     }
@@ -305,18 +305,18 @@ public final class Transactions implements EpochWriter {
               parts.decide(partsOfEpoch);
               producer.beginTransaction();
             }
-            Points.at("transaction.marker");
+            FailPoints.at("transaction.marker");
             if (told != null) {
               producer.send(told);
             }
             producer.send(markers.record(EpochMarkers.EPOCH, marker));
-            Points.at("transaction.commit");
+            FailPoints.at("transaction.commit");
             producer.commitTransaction();
             if (parts != null) {
-              Points.at("transaction.decided");
+              FailPoints.at("transaction.decided");
               parts.commit(partsOfEpoch, number);
             }
-            Points.at("transaction.committed");
+            FailPoints.at("transaction.committed");
             return null;
           });
     } catch (RuntimeException e) {
@@ -349,20 +349,20 @@ public final class Transactions implements EpochWriter {
   @Override
   public RuntimeException failure(RuntimeException failed) {
     if (failed instanceof TransactionEnds.LostException) {
-      return new EpochBroken(failed.getMessage(), failed);
+      return new EpochBrokenException(failed.getMessage(), failed);
     }
     if (!isFenced(failed)) {
       return failed;
     }
     Map<String, Object> owner = ownerNow();
     if (!claim.equals(owner.get("claim"))) {
-      return new TakenOver(
+      return new TakenOverException(
           String.format(
               "another process writes its results now: process %s on host %s, with checkpoint %s",
               owner.get("pid"), owner.get("host"), owner.get("checkpoint")),
           failed);
     }
-    return new EpochBroken(
+    return new EpochBrokenException(
         "the broker has ended its transaction, which took longer than transaction.timeout.ms="
             + timeoutMs,
         failed);

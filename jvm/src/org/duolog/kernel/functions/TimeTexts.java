@@ -33,18 +33,18 @@ import org.apache.spark.unsafe.types.UTF8String;
  * FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
  */
 public final class TimeTexts {
-  private static final Recent<DateTimeFormatter> WRITERS =
-      new Recent<>(pattern -> DateTimeFormatter.ofPattern(pattern, Locale.US));
-  private static final Recent<DateTimeFormatter> READERS =
-      new Recent<>(
+  private static final LruCache<DateTimeFormatter> WRITERS =
+      new LruCache<>(pattern -> DateTimeFormatter.ofPattern(pattern, Locale.US));
+  private static final LruCache<DateTimeFormatter> READERS =
+      new LruCache<>(
           pattern ->
               new DateTimeFormatterBuilder()
                   .parseCaseInsensitive()
                   .appendPattern(pattern)
                   .toFormatter(Locale.US));
 
-  private static final Recent<SimpleDateFormat> DATE_READERS =
-      new Recent<>(TimeTexts::dateReader);
+  private static final LruCache<SimpleDateFormat> DATE_READERS =
+      new LruCache<>(TimeTexts::dateReader);
   private static final long DAY_MS = TimeUnit.DAYS.toMillis(1);
 
   private TimeTexts() {}

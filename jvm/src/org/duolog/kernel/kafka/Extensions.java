@@ -22,7 +22,7 @@ import scala.runtime.BoxedUnit;
  * {@code spark.sql.extensions}.
  *
  * <pre>
- *   Sort ← Exchange ← Union ← scans     ->  Ingest ← scans     where all of them are {@code Direct}
+ *   Sort ← Exchange ← Union ← scans     ->  Ingest ← scans     where all of them are {@code PartitionRouting}
  *   scan                                ->  Ingest ← scan      anywhere else
  * </pre>
  *

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.EnvelopeRow;
 import org.duolog.kernel.record.SourceRecord;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.topology.TopicsReader;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -24,23 +24,23 @@ import scala.jdk.javaapi.CollectionConverters;
  * Topics' records become envelopes, where they are read.
  *
  * <p>Alone, one scan's, as Spark's own rows. As the first level's input, those of all scans, by tasks and
- * without a shuffle: see {@link Direct}. Threads: the driver's; what runs in tasks is handed over to them.
+ * without a shuffle: see {@link PartitionRouting}. Threads: the driver's; what runs in tasks is handed over to them.
  */
 final class IngestExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
 
   private final Seq<Attribute> output;
-  private final Direct direct;
+  private final PartitionRouting direct;
   private final IndexedSeq<SparkPlan> scans;
 
   /**
    * @param direct how all scans lead to the tasks of the first level; null for one scan alone
    */
-  IngestExec(Seq<Attribute> output, Direct direct, List<SparkPlan> scans) {
+  IngestExec(Seq<Attribute> output, PartitionRouting direct, List<SparkPlan> scans) {
     this(output, direct, CollectionConverters.asScala(scans).toIndexedSeq());
   }
 
-  private IngestExec(Seq<Attribute> output, Direct direct, IndexedSeq<SparkPlan> scans) {
+  private IngestExec(Seq<Attribute> output, PartitionRouting direct, IndexedSeq<SparkPlan> scans) {
     this.output = output;
     this.direct = direct;
     this.scans = scans;
@@ -85,7 +85,7 @@ final class IngestExec extends SparkPlan {
     return part.records.mapPartitions(rows -> unsafe(readers.call(opened(rows), null)));
   }
 
-  private static JavaRDD<InternalRow> together(List<Part> parts, Direct direct) {
+  private static JavaRDD<InternalRow> together(List<Part> parts, PartitionRouting direct) {
     JavaRDD<List<Iterator<Envelope>>> tasks = null;
     for (Part part : parts) {
       TopicsReader readers = part.readers;

@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.duolog.kernel.record.Envelope;
 
 /**
- * Spark's Kafka source for micro-batches, which all topics of a query end at one {@link Horizon}, and whose
+ * Spark's Kafka source for micro-batches, which all topics of a query end at one {@link BatchTimeLimit}, and whose
  * records become envelopes in {@link IngestExec}.
  *
  * <p>Its options are those of Spark's source; offsets are written as there, so that a checkpoint may
@@ -83,9 +83,9 @@ public final class OrderedKafka implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
-      Ways.Way way = Ways.take(options.get("horizon"), options.getInt("horizon.input", 0));
+      SourceRegistry.Route way = SourceRegistry.take(options.get("horizon"), options.getInt("horizon.input", 0));
       return new OrderedStream(
-          kafka.toMicroBatchStream(checkpointLocation), options, Horizon.of(options), way);
+          kafka.toMicroBatchStream(checkpointLocation), options, BatchTimeLimit.of(options), way);
     }
   }
 }

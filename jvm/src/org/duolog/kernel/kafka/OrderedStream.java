@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.SourceOffsets;
 import org.duolog.kernel.topology.TopicsReader;
 
@@ -28,13 +28,13 @@ final class OrderedStream
     implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final MicroBatchStream kafka;
   private final CaseInsensitiveStringMap options;
-  private final Horizon horizon;
+  private final BatchTimeLimit horizon;
   private final LostRecords lost;
-  private final Ways.Way way;
+  private final SourceRegistry.Route way;
   private final Map<TopicPartition, Long> until;
 
   OrderedStream(
-      MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon, Ways.Way way) {
+      MicroBatchStream kafka, CaseInsensitiveStringMap options, BatchTimeLimit horizon, SourceRegistry.Route way) {
     this.way = way;
     this.kafka = kafka;
     this.options = options;
@@ -51,7 +51,7 @@ final class OrderedStream
   }
 
   /** How its records reach their tasks without a shuffle; null where they do not. */
-  Direct direct() {
+  PartitionRouting direct() {
     return way.direct();
   }
 
@@ -132,7 +132,7 @@ final class OrderedStream
   }
 
   /** A part for each task; null where a task would have two. */
-  private static InputPartition[] byTask(InputPartition[] planned, Direct direct) {
+  private static InputPartition[] byTask(InputPartition[] planned, PartitionRouting direct) {
     KafkaBatchInputPartition[] parts = new KafkaBatchInputPartition[direct.tasks()];
     for (InputPartition partition : planned) {
       KafkaBatchInputPartition part = (KafkaBatchInputPartition) partition;

@@ -24,10 +24,10 @@ import org.apache.kafka.common.utils.Utils;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.ForeachWriter;
 import org.duolog.kernel.commit.Checkpoint;
-import org.duolog.kernel.commit.EpochBroken;
+import org.duolog.kernel.commit.EpochBrokenException;
 import org.duolog.kernel.commit.EpochWriter;
 import org.duolog.kernel.commit.ExecutorTransactions;
-import org.duolog.kernel.commit.Points;
+import org.duolog.kernel.commit.FailPoints;
 import org.duolog.kernel.commit.Transactions;
 import org.duolog.kernel.metrics.DeadLetter;
 import org.duolog.kernel.metrics.ErrorHandlers;
@@ -36,7 +36,7 @@ import org.duolog.kernel.metrics.SinkCounts;
 import org.duolog.kernel.python.Calls;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Headers;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
@@ -133,7 +133,7 @@ public final class Sink extends ForeachWriter<Envelope> {
 
   @Override
   public boolean open(long partition, long epoch) {
-    Points.at("sink.open");
+    FailPoints.at("sink.open");
     refused = new ConcurrentLinkedQueue<>();
     metrics = Metrics.of(run);
     counts = new HashMap<>();
@@ -153,7 +153,7 @@ public final class Sink extends ForeachWriter<Envelope> {
   private void openExactlyOnce(long epoch) {
     TaskContext context = TaskContext.get();
     if (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0) {
-      throw new EpochBroken("a task was run twice in one epoch", null);
+      throw new EpochBrokenException("a task was run twice in one epoch", null);
     }
     transactions = onCluster == null ? own() : onCluster.here();
     producer = transactions.producer();
@@ -168,7 +168,7 @@ public final class Sink extends ForeachWriter<Envelope> {
       throw new IllegalStateException("transactions are not open in this JVM");
     }
     if (!open.claim().equals(transactionsOf)) {
-      throw new EpochBroken("a task of a query that has ended", null);
+      throw new EpochBrokenException("a task of a query that has ended", null);
     }
     return open;
   }
@@ -196,7 +196,7 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   private void send(Envelope record) {
-    Points.at("sink.send");
+    FailPoints.at("sink.send");
     ProducerRecord<byte[], byte[]> produced = produced(record, topics, partition(record));
     ApiException refusal = refusal(record, produced);
     if (refusal != null) {
@@ -300,7 +300,7 @@ public final class Sink extends ForeachWriter<Envelope> {
     boolean isOfTheRecord =
         error instanceof ApiException && !(error instanceof RetriableException);
     return meaning == failed && isOfTheRecord
-        ? new RecordFailed(
+        ? new RecordFailedException(
             "a transaction cannot leave out a record that " + at + " refuses: " + error.getMessage(),
             error)
         : meaning;
@@ -310,7 +310,7 @@ public final class Sink extends ForeachWriter<Envelope> {
   private Envelope deadLetter(Envelope refused, String at, Exception error) {
     if (isOfChangelog(refused)) {
       // A state that its changelog does not have could not come back: no handler may pass it over.
-      throw new RecordFailed("cannot write a change of a store to " + at + ": " + error, error);
+      throw new RecordFailedException("cannot write a change of a store to " + at + ": " + error, error);
     }
     if (!handlers.isDeadLetter(refused)) {
       byte[] headers = refused.headers();
@@ -322,7 +322,7 @@ public final class Sink extends ForeachWriter<Envelope> {
             || error instanceof RecordBatchTooLargeException;
     Envelope smaller = tooLarge ? DeadLetter.smaller(refused) : null;
     if (smaller == null) {
-      throw new RecordFailed("cannot write a dead letter to " + at + ": " + error, error);
+      throw new RecordFailedException("cannot write a dead letter to " + at + ": " + error, error);
     }
     return smaller;
   }
@@ -380,7 +380,7 @@ public final class Sink extends ForeachWriter<Envelope> {
           producer.flush();
         }
         ensureOwned();
-        Points.at("sink.written");
+        FailPoints.at("sink.written");
         if (begun && transactions instanceof ExecutorTransactions here) {
           onCluster.tell(epoch, here.id());
         }

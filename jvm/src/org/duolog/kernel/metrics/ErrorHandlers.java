@@ -2,10 +2,10 @@ package org.duolog.kernel.metrics;
 
 import java.io.Serializable;
 import org.apache.kafka.common.errors.SerializationException;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Origin;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Spec;
 import org.slf4j.Logger;
@@ -116,7 +116,7 @@ public final class ErrorHandlers implements Serializable {
    * @param record the record of a source as it was read, where it is at hand; else null
    * @param at the node or the topic where it failed; empty where the stage says it all
    * @return its dead letter, or null where none is wanted
-   * @throws RecordFailed if the query is to fail
+   * @throws RecordFailedException if the query is to fail
    */
   public Envelope handle(
       Stage stage,
@@ -131,7 +131,7 @@ public final class ErrorHandlers implements Serializable {
             "cannot %s %s%s: %s",
             stage.verb, named(origin), at.isEmpty() ? "" : " at " + at, reason(cause));
     if (!continues[stage.ordinal()]) {
-      throw new RecordFailed(what, cause);
+      throw new RecordFailedException(what, cause);
     }
     Skipped.Sample sample = sample(stage, origin, record, at, cause);
     if (Metrics.of(run).skip(stage, sample)) {
@@ -157,7 +157,7 @@ public final class ErrorHandlers implements Serializable {
     String what = String.format("a column is null in %s%s: %s", named(origin), where, why);
     String topic = sourceTopics[origin.source()];
     return ProcessingLog.entry(
-        applicationId, Stage.PROCESSING, origin, topic, encodedOrigin, deadLetterTopic, at, what, new CallFailed(why));
+        applicationId, Stage.PROCESSING, origin, topic, encodedOrigin, deadLetterTopic, at, what, new CallFailedException(why));
   }
 
   private Skipped.Sample sample(
@@ -195,7 +195,7 @@ public final class ErrorHandlers implements Serializable {
 
   private static String reason(Exception cause) {
     String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
-    if (cause instanceof SerializationException || cause instanceof CallFailed) {
+    if (cause instanceof SerializationException || cause instanceof CallFailedException) {
       return message; // Ours: it says what is wrong with the bytes, or what a function has said.
     }
     String name = cause.getClass().getSimpleName();

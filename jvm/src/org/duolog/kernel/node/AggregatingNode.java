@@ -11,8 +11,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -77,7 +77,7 @@ abstract class AggregatingNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands =
         new Operands(layout.keyColumns, layout.valueColumns, layout.accColumns, scope);

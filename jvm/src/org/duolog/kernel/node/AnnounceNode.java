@@ -3,7 +3,7 @@ package org.duolog.kernel.node;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.task.Node;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Says of each change of a numbered table which number the newest row of a key has, and whether it may be
@@ -28,7 +28,7 @@ final class AnnounceNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     int size = UnsafeRow.calculateBitSetWidthInBytes(COLUMNS) + COLUMNS * Long.BYTES;
     announced = UnsafeRow.createFromByteArray(size, COLUMNS);

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Hands on a record for each element of its arrays, which are walked side by side and in order.
@@ -46,7 +46,7 @@ final class ExplodeNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
     withElement = new Operands(keyColumns, valueColumns, arrayColumns + 1, scope);

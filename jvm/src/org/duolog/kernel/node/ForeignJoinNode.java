@@ -6,8 +6,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.Newest;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Makes of each answer an upsert of the join's table, unless the row that asked is another one by now:
@@ -44,7 +44,7 @@ final class ForeignJoinNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0);
   }
@@ -57,9 +57,9 @@ final class ForeignJoinNode extends Node {
   @Override
   public void process(Change change) {
     UnsafeRow answer = change.value;
-    Outcome outcome = Outcome.of(answer.getInt(Answers.OUTCOME));
+    Outcome outcome = Outcome.of(answer.getInt(SubscriptionResponses.OUTCOME));
     boolean gone = outcome == Outcome.GONE;
-    if (!newest.accepts(change.key, answer.getLong(Answers.NUMBER), gone)) {
+    if (!newest.accepts(change.key, answer.getLong(SubscriptionResponses.NUMBER), gone)) {
       return;
     }
     if (outcome == Outcome.STILL_MISSING && results.lookup(change.key).row == null) {

@@ -18,7 +18,7 @@ import org.duolog.kernel.task.Node;
 
 /**
  * Builds the nodes of foreign-key joins, with the stores that are theirs alone. How what travels between them
- * begins is known here and in {@link Answers}: a subscription's value with the key of the row that
+ * begins is known here and in {@link SubscriptionResponses}: a subscription's value with the key of the row that
  * asks, its number and the instruction.
  */
 final class ForeignNodes {
@@ -104,7 +104,7 @@ final class ForeignNodes {
     List<String> rowTypes = new ArrayList<>(of.valueTypes().subList(primary, primary + 1));
     rowTypes.addAll(of.valueTypes().subList(primary + 2, columns));
     List<String> answered = new ArrayList<>(storedRow);
-    answered.add(Answers.OUTCOME, "0");
+    answered.add(SubscriptionResponses.OUTCOME, "0");
     answered.addAll(of.values());
     StructType withRight = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Operator child = binding.child(owner, of);
@@ -113,7 +113,7 @@ final class ForeignNodes {
         joins.getter(owner, of.tableStore(), of.getter(), of.rightTypes()),
         binding.typed(owner, Binding.input(of), storedKey, storedKeyTypes(of)),
         binding.typed(owner, Binding.input(of), storedRow, rowTypes),
-        new Answers(
+        new SubscriptionResponses(
             binding.typed(owner, withRight, names("v", 0, primary), child.keyTypes()),
             binding.typed(owner, withRight, answered, child.valueTypes()),
             of.keyTypes().size(),
@@ -140,13 +140,13 @@ final class ForeignNodes {
     StructType key = Binder.with(new StructType(), "k", keyTypes);
     StructType row = Binder.with(Binder.with(key, "v", rowTypes), "r", of.valueTypes());
     List<String> answered = names("v", 0, rowTypes.size());
-    answered.add(Answers.OUTCOME, "0");
+    answered.add(SubscriptionResponses.OUTCOME, "0");
     of.values().forEach(value -> answered.add("r" + value.substring(1)));
     Operator child = binding.child(owner, of);
     return new ForeignTableNode(
         subscriptions.get(of.subscriptions()),
         binding.typed(owner, Binder.withTs(key), names("k", 0, foreign), of.keyTypes()),
-        new Answers(
+        new SubscriptionResponses(
             binding.typed(
                 owner,
                 Binder.withTs(row),

@@ -5,8 +5,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.BucketStore;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Answers each change of a table to all rows of another that have subscribed to it.
@@ -19,7 +19,7 @@ final class ForeignTableNode extends Node {
 
   private final BucketStore subscriptions;
   private final Program foreignKey;
-  private final Answers answers;
+  private final SubscriptionResponses answers;
   private final int storedKeyColumns;
   private transient Operands stored;
 
@@ -28,7 +28,7 @@ final class ForeignTableNode extends Node {
    * @param answers of a stored key, its row, and the table's
    */
   ForeignTableNode(
-      BucketStore subscriptions, Program foreignKey, Answers answers, int storedKeyColumns) {
+      BucketStore subscriptions, Program foreignKey, SubscriptionResponses answers, int storedKeyColumns) {
     this.subscriptions = subscriptions;
     this.foreignKey = own(foreignKey);
     this.answers = answers;
@@ -36,7 +36,7 @@ final class ForeignTableNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     answers.open(partition);
     stored = new Operands(storedKeyColumns, 0, 0);

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.python.ProcessorStores;
 import org.duolog.kernel.python.PythonFunction;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.record.HeldBack;
+import org.duolog.kernel.record.SuppressedChange;
 import org.duolog.kernel.spec.Binder;
 import org.duolog.kernel.spec.Binding;
 import org.duolog.kernel.spec.Closing;
@@ -118,7 +118,7 @@ public final class Graph {
     if (operator instanceof Operator.Suppress suppress) {
       WindowRows rows = suppressed.rows(Binding.owner(id, suppress), suppress, grouping);
       windows.put(suppress.store(), rows);
-      declare(suppress.store(), HeldBack.COLUMNS, true, rows);
+      declare(suppress.store(), SuppressedChange.COLUMNS, true, rows);
     }
     operator.children().forEach(child -> declareStores(child, reached));
   }

@@ -7,8 +7,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Writes headers of records: takes some away and puts others behind what is left.
@@ -49,7 +49,7 @@ final class HeadersNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
   }

@@ -5,7 +5,7 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.store.ValueGetter;
 import org.duolog.kernel.task.JoinedRow;
 import org.duolog.kernel.task.Node;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Joins each change of a table with the other table's row of the same key, as it is now.
@@ -38,7 +38,7 @@ final class JoinNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     other.open(partition);
     joined.open(partition);

@@ -3,7 +3,7 @@ package org.duolog.kernel.node;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.store.Newest;
 import org.duolog.kernel.task.Node;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /** Hears which rows of the left table are the newest. */
@@ -17,7 +17,7 @@ final class NewestNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     newest.open(scope);
   }

@@ -6,8 +6,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.Counter;
 import org.duolog.kernel.store.Newest;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -39,7 +39,7 @@ final class NumberNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 1);
     number = Newest.row();

@@ -5,8 +5,8 @@ import org.duolog.kernel.metrics.Prints;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Prints the first records that come; of a table its new rows, and null for deletions.
@@ -45,7 +45,7 @@ final class PrintNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0);
     prints = Prints.of(applicationId);

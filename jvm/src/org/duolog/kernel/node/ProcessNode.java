@@ -10,7 +10,7 @@ import org.duolog.kernel.python.ProcessorStores;
 import org.duolog.kernel.python.ProcessorTask;
 import org.duolog.kernel.python.ProcessorWire;
 import org.duolog.kernel.python.PythonFunction;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.IdleTicks;
 import org.duolog.kernel.record.Origin;
@@ -19,8 +19,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.BucketStore;
 import org.duolog.kernel.task.Deferred;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -58,7 +58,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   private transient Change empty;
 
   /** An item that waits, and where its outputs belong. */
-  private record Waits(Scope.Place place, ProcessorWire.Item item) {}
+  private record Waits(NodeContext.Place place, ProcessorWire.Item item) {}
 
   /**
    * @param own what is kept of stream time and schedules
@@ -97,7 +97,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
     writer = new UnsafeRowWriter(FORWARDED_COLUMNS);
@@ -184,7 +184,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
       return;
     }
     begin();
-    for (ProcessorWire.Told told : here.call(List.of(item))) {
+    for (ProcessorWire.Output told : here.call(List.of(item))) {
       goOn(told, item);
     }
     want();
@@ -226,7 +226,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     waiting = new ArrayList<>();
     scope.goOn(taken.get(0).place);
     begin();
-    List<ProcessorWire.Told> told =
+    List<ProcessorWire.Output> told =
         here.call(taken.stream().map(Waits::item).toList());
     for (int i = 0; i < taken.size(); i++) {
       scope.goOn(taken.get(i).place);
@@ -238,7 +238,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   private void begin() {
     if (!here.hasBegun()) {
       here.begin();
-      for (ProcessorWire.Told told : here.takeBegun()) {
+      for (ProcessorWire.Output told : here.takeBegun()) {
         goOn(told, null);
       }
       want();
@@ -249,7 +249,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     IdleTicks.want(applicationId, name() + " " + scope.taskNumber(), here.nextWallClock());
   }
 
-  private void goOn(ProcessorWire.Told told, ProcessorWire.Item item) {
+  private void goOn(ProcessorWire.Output told, ProcessorWire.Item item) {
     for (ProcessorWire.Forwarded one : told.forwarded()) {
       writer.reset();
       writer.zeroOutNullBytes();
@@ -261,7 +261,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     }
     for (String error : told.errors()) {
       empty.headers = item == null ? null : item.headers();
-      scope.failed(this, empty, new RecordException(new CallFailed(error)));
+      scope.failed(this, empty, new RecordException(new CallFailedException(error)));
     }
   }
 

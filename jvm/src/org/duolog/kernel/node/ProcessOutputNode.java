@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /** Makes records of what a {@link ProcessNode} forwards to one of its outputs. */
 final class ProcessOutputNode extends Node {
@@ -24,7 +24,7 @@ final class ProcessOutputNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(0, ProcessNode.FORWARDED_COLUMNS, 0, scope);
   }

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Computes new value columns; a null value stays null. Of a table, both sides of a change.
@@ -31,7 +31,7 @@ final class ProjectNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
     withOld = oldValues != null && childNeedsOld();

@@ -8,14 +8,14 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.duolog.kernel.python.PythonFunction;
 import org.duolog.kernel.python.PythonLookups;
 import org.duolog.kernel.python.PythonWorkers;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Deferred;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Calls a function in Python with many records at once, and computes a new value with what it gives. A null value stays
@@ -44,7 +44,7 @@ final class PythonNode extends Node implements Deferred.Holding {
 
   /** A record that waits, with its arguments; null if the function is not called with it. */
   private record Waiting(
-      Scope.Place place, int size, Change change, byte[] arguments) {}
+      NodeContext.Place place, int size, Change change, byte[] arguments) {}
 
   /**
    * @param arguments computes bytes of JSON
@@ -67,7 +67,7 @@ final class PythonNode extends Node implements Deferred.Holding {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
     withResult = new Operands(keyColumns, valueColumns, 1, scope);
@@ -206,7 +206,7 @@ final class PythonNode extends Node implements Deferred.Holding {
       return;
     }
     if (answer.error() != null) {
-      scope.failed(this, change, new RecordException(new CallFailed(answer.error())));
+      scope.failed(this, change, new RecordException(new CallFailedException(answer.error())));
       return;
     }
     if (answer.note() != null) {

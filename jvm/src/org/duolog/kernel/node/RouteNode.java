@@ -6,8 +6,8 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Sends records to the next sub-topology, under a new key or the one they have.
@@ -67,7 +67,7 @@ final class RouteNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
     keyOperands = new Operands(newKeyColumns, 0, 0);

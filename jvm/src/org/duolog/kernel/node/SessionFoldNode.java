@@ -11,8 +11,8 @@ import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowIndex;
 import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Aggregates by key and session: a record joins the sessions that it touches into one.
@@ -60,7 +60,7 @@ final class SessionFoldNode extends AggregatingNode {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     rows.openKeys(partition);
     bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);

@@ -8,8 +8,8 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Serializes records for a sink topic; a null value is a tombstone.
@@ -50,7 +50,7 @@ final class SinkNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
   }

@@ -12,8 +12,8 @@ import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowIndex;
 import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the
@@ -70,7 +70,7 @@ final class SlidingFoldNode extends AggregatingNode {
       KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts, boolean isNew) {}
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     rows.openKeys(partition);
     bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);

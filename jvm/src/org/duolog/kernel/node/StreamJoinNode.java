@@ -10,8 +10,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.JoinRows;
 import org.duolog.kernel.store.Unmatched;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -60,7 +60,7 @@ final class StreamJoinNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     int keys = of.keyTypes().size();
     operands = new Operands(keys, of.valueTypes().size(), of.rightTypes().size());

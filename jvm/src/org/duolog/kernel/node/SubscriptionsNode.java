@@ -7,8 +7,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.BucketStore;
 import org.duolog.kernel.store.ValueGetter;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -31,7 +31,7 @@ final class SubscriptionsNode extends Node {
   private final ValueGetter table;
   private final Program storedKey;
   private final Program storedRow;
-  private final Answers answers;
+  private final SubscriptionResponses answers;
   private final int keyColumns;
   private final int valueColumns;
   private final int instructionAt;
@@ -42,7 +42,7 @@ final class SubscriptionsNode extends Node {
       ValueGetter table,
       Program storedKey,
       Program storedRow,
-      Answers answers,
+      SubscriptionResponses answers,
       int keyColumns,
       int valueColumns,
       int instructionAt) {
@@ -67,7 +67,7 @@ final class SubscriptionsNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     table.open(partition);
     answers.open(partition);

@@ -3,8 +3,8 @@ package org.duolog.kernel.node;
 import java.io.Serializable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
-import org.duolog.kernel.record.HeldBack;
-import org.duolog.kernel.record.StoreFull;
+import org.duolog.kernel.record.StoreFullException;
+import org.duolog.kernel.record.SuppressedChange;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.ValueGetter;
@@ -12,8 +12,8 @@ import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowIndex;
 import org.duolog.kernel.store.window.WindowRows;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -40,7 +40,7 @@ final class SuppressNode extends Node {
   private final Timed timed;
   private final Limits limits;
   private final int valueColumns;
-  private transient HeldBack held;
+  private transient SuppressedChange held;
 
   /**
    * How much may wait in a task; null where there is no bound.
@@ -75,13 +75,13 @@ final class SuppressNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     rows.openKeys(partition);
     if (timed != null) {
       timed.open(partition);
     }
-    held = new HeldBack(valueColumns);
+    held = new SuppressedChange(valueColumns);
     due.open(scope, () -> !limits.shutDown && isFull(), this::left);
   }
 
@@ -118,7 +118,7 @@ final class SuppressNode extends Node {
     count(entry.key, entry.row, 1);
     due.look();
     if (limits.shutDown && !due.goesOn() && isFull()) {
-      throw new StoreFull(
+      throw new StoreFullException(
           String.format(
               "cannot hold back more at %s: %d records of %d bytes wait in one task, and %s may",
               name(), rows.held(), rows.heldBytes(), limits));
@@ -132,15 +132,15 @@ final class SuppressNode extends Node {
       return;
     }
     byte[] current = scope.origin;
-    scope.origin = HeldBack.origin(row);
+    scope.origin = SuppressedChange.origin(row);
     forward(
         out.set(
             rows.found(key),
             value,
             held.prior(row),
             ts,
-            HeldBack.priorTs(row),
-            HeldBack.headers(row)));
+            SuppressedChange.priorTs(row),
+            SuppressedChange.headers(row)));
     scope.origin = current;
   }
 
@@ -161,7 +161,7 @@ final class SuppressNode extends Node {
     return new ValueGetter() {
       private static final long serialVersionUID = 1L;
 
-      private transient HeldBack held;
+      private transient SuppressedChange held;
 
       @Override
       public UnsafeRow get(UnsafeRow key) {
@@ -172,14 +172,14 @@ final class SuppressNode extends Node {
           ts = table.ts;
           return row;
         }
-        ts = HeldBack.priorTs(waiting);
+        ts = SuppressedChange.priorTs(waiting);
         return held.prior(waiting);
       }
 
       @Override
       public void open(int partition) {
         table.open(partition);
-        held = new HeldBack(valueColumns);
+        held = new SuppressedChange(valueColumns);
         if (timed != null) {
           timed.open(partition);
         }

@@ -5,8 +5,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Gives each record of a stream another timestamp; one that is null or negative is none, and the
@@ -29,7 +29,7 @@ final class TimeNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, 0, scope);
   }

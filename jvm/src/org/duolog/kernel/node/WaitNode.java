@@ -5,8 +5,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.WaitingRecords;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -35,7 +35,7 @@ final class WaitNode extends Node {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, 0, 0, scope);
   }

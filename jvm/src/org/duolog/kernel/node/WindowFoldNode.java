@@ -7,8 +7,8 @@ import org.duolog.kernel.spec.Windows;
 import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowRows;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
-import org.duolog.kernel.task.Scope;
 
 /**
  * Aggregates by key and window of time: the key of its results ends with the window's start and end.
@@ -52,7 +52,7 @@ final class WindowFoldNode extends AggregatingNode {
   }
 
   @Override
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
     rows.openKeys(partition);
     bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);

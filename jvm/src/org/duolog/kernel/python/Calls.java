@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.header.Header;
 import org.duolog.kernel.metrics.ErrorHandlers;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
@@ -180,7 +180,7 @@ public final class Calls {
               null,
               record.headers(),
               call.name,
-              new CallFailed(error));
+              new CallFailedException(error));
       if (deadLetter != null) {
         call.task.deadLetters.add(deadLetter);
       }

@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.unsafe.types.UTF8String;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -48,7 +48,7 @@ public final class KeyFunctions {
   private static final AtomicLong NEXT = new AtomicLong();
 
   /** What functions that were called beside this JVM gave: an executor's outlives the query, as it does not where the process is asked. */
-  private static final Map<Asking, Told> TOLD = newest();
+  private static final Map<Asking, KnownPartition> KNOWN_PARTITIONS = newest();
 
   private final Map<Key, Answer> known = newest();
   private final Deque<Long> waiting = new ArrayDeque<>();
@@ -60,7 +60,7 @@ public final class KeyFunctions {
   private record Asking(String run, Key key) {}
 
   /** A partition, or null where the key chooses. */
-  private record Told(Integer partition) {}
+  private record KnownPartition(Integer partition) {}
 
   private record Asked(Key key, Answer answer) {}
 
@@ -141,11 +141,11 @@ public final class KeyFunctions {
   }
 
   /** What a function that is called beside this JVM gives for a key: asked once, unless it fails. */
-  static Integer remembered(PythonFunction function, byte[] key) throws CallFailed {
+  static Integer remembered(PythonFunction function, byte[] key) throws CallFailedException {
     String json = new String(key, StandardCharsets.UTF_8);
     Asking of = new Asking(function.run(), new Key(function.id(), json));
-    synchronized (TOLD) {
-      Told told = TOLD.get(of);
+    synchronized (KNOWN_PARTITIONS) {
+      KnownPartition told = KNOWN_PARTITIONS.get(of);
       if (told != null) {
         return told.partition;
       }
@@ -154,8 +154,8 @@ public final class KeyFunctions {
       byte[] result = function.call(MAPPER.writeValueAsBytes(Map.of("a0", json)));
       JsonNode given = MAPPER.readTree(result).get("r");
       Integer partition = given.isNull() ? null : (Integer) given.asInt();
-      synchronized (TOLD) {
-        TOLD.put(of, new Told(partition));
+      synchronized (KNOWN_PARTITIONS) {
+        KNOWN_PARTITIONS.put(of, new KnownPartition(partition));
       }
       return partition;
     } catch (IOException e) {

@@ -12,7 +12,7 @@ import java.util.UUID;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.duolog.kernel.record.KafkaBytes;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.store.BucketStore;
 
@@ -59,7 +59,7 @@ public final class ProcessorTask {
     private final BucketStore own;
     private final ProcessorStores stores;
     private PythonWorker begunIn;
-    private List<ProcessorWire.Told> begun = List.of();
+    private List<ProcessorWire.Output> begun = List.of();
     private String schedules;
     private final String lastTurn;
     private final String turn = UUID.randomUUID().toString();
@@ -97,14 +97,14 @@ public final class ProcessorTask {
     }
 
     /** Calls it with some items; one that its process does not survive is told of. */
-    public List<ProcessorWire.Told> call(List<ProcessorWire.Item> items) {
+    public List<ProcessorWire.Output> call(List<ProcessorWire.Item> items) {
       try {
         begin("");
         return taken(checked(converse(PythonWorker.RUN, ProcessorWire.items(items))));
       } catch (PythonWorker.Lost lost) {
         lose();
         if (items.size() > 1) {
-          List<ProcessorWire.Told> told = new ArrayList<>(items.size());
+          List<ProcessorWire.Output> told = new ArrayList<>(items.size());
           for (ProcessorWire.Item item : items) {
             told.addAll(call(List.of(item)));
           }
@@ -115,7 +115,7 @@ public final class ProcessorTask {
     }
 
     /** What is told of an item that was lost; a time that was is left behind. */
-    private ProcessorWire.Told lost(ProcessorWire.Item item, PythonWorker.Lost lost) {
+    private ProcessorWire.Output lost(ProcessorWire.Item item, PythonWorker.Lost lost) {
       if (item.kind() != ProcessorWire.RECORD) {
         String kind = item.kind() == ProcessorWire.STREAM_TIME ? "stream time" : "wall clock";
         try {
@@ -126,7 +126,7 @@ public final class ProcessorTask {
         }
       }
       String what = PythonWorkers.failed(function, lost).error();
-      return new ProcessorWire.Told(List.of(), List.of(what));
+      return new ProcessorWire.Output(List.of(), List.of(what));
     }
 
     private byte[] converse(int kind, byte[] payload) throws PythonWorker.Lost {
@@ -143,7 +143,7 @@ public final class ProcessorTask {
       talks = false;
     }
 
-    private List<ProcessorWire.Told> taken(ByteBuffer reply) {
+    private List<ProcessorWire.Output> taken(ByteBuffer reply) {
       ProcessorWire.Answer answer = ProcessorWire.answer(reply);
       stores.write(answer.rest());
       stores.done();
@@ -205,8 +205,8 @@ public final class ProcessorTask {
     }
 
     /** What init has forwarded, once. */
-    public List<ProcessorWire.Told> takeBegun() {
-      List<ProcessorWire.Told> taken = begun;
+    public List<ProcessorWire.Output> takeBegun() {
+      List<ProcessorWire.Output> taken = begun;
       begun = List.of();
       return taken;
     }
@@ -219,8 +219,8 @@ public final class ProcessorTask {
       return bytes;
     }
 
-    private RecordFailed cannotBegin(String why) {
-      return new RecordFailed("processor " + node + " cannot begin: " + why, null);
+    private RecordFailedException cannotBegin(String why) {
+      return new RecordFailedException("processor " + node + " cannot begin: " + why, null);
     }
 
     /** Keeps what the task has seen of time, if that has moved on. */

@@ -69,10 +69,10 @@ public final class ProcessorWire {
   public record Forwarded(int output, long ts, byte[] headers, byte[] key, byte[] value) {}
 
   /** What came of an item. */
-  public record Told(List<Forwarded> forwarded, List<String> errors) {}
+  public record Output(List<Forwarded> forwarded, List<String> errors) {}
 
   /** What a call has told: {@code writes} are still to be read. */
-  record Answer(List<Told> told, ByteBuffer rest) {}
+  record Answer(List<Output> told, ByteBuffer rest) {}
 
   static byte[] items(List<Item> items) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(items.size() * 96);
@@ -89,7 +89,7 @@ public final class ProcessorWire {
 
   static Answer answer(ByteBuffer in) {
     int items = in.getInt();
-    List<Told> told = new ArrayList<>(items);
+    List<Output> told = new ArrayList<>(items);
     for (int i = 0; i < items; i++) {
       int count = in.getInt();
       List<Forwarded> forwarded = new ArrayList<>(count);
@@ -101,7 +101,7 @@ public final class ProcessorWire {
       for (int left = in.getInt(); left > 0; left--) {
         errors.add(new String(bytes(in), StandardCharsets.UTF_8));
       }
-      told.add(new Told(forwarded, errors));
+      told.add(new Output(forwarded, errors));
     }
     return new Answer(told, in);
   }

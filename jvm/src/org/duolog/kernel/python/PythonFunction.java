@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
-import org.duolog.kernel.record.CallFailed;
+import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.task.Notes;
 import scala.jdk.javaapi.CollectionConverters;
@@ -154,21 +154,21 @@ public final class PythonFunction implements Serializable {
   /**
    * What one of the key gives for a key; null where the key is to choose.
    *
-   * @throws CallFailed it has failed, gave no partition, or did not return
+   * @throws CallFailedException it has failed, gave no partition, or did not return
    */
-  public Integer ofKey(byte[] key) throws CallFailed {
+  public Integer ofKey(byte[] key) throws CallFailedException {
     return KeyFunctions.remembered(this, key);
   }
 
   /**
    * What it gives for one record.
    *
-   * @throws CallFailed it has failed, or did not return
+   * @throws CallFailedException it has failed, or did not return
    */
-  public byte[] call(byte[] arguments) throws CallFailed {
+  public byte[] call(byte[] arguments) throws CallFailedException {
     PythonWorkers.Answer answer = PythonWorkers.call(this, List.of(arguments)).get(0);
     if (answer.error() != null) {
-      throw new CallFailed(answer.error());
+      throw new CallFailedException(answer.error());
     }
     if (answer.note() != null) {
       Notes.add(answer.note());

@@ -24,7 +24,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
-import org.duolog.kernel.record.RecordFailed;
+import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
@@ -111,7 +111,7 @@ final class PythonWorker {
           isInterrupted = true; // Whoever has asked for a process takes it, or nobody would end it.
         } catch (ExecutionException e) {
           String why = e.getCause().getMessage();
-          throw new RecordFailed("cannot start Python for functions: " + why, e.getCause());
+          throw new RecordFailedException("cannot start Python for functions: " + why, e.getCause());
         }
       }
     } finally {
@@ -270,8 +270,8 @@ final class PythonWorker {
     return number;
   }
 
-  private static RecordFailed cannotLoad(PythonFunction function, String why) {
-    return new RecordFailed("Python cannot load the function " + function.name() + ": " + why, null);
+  private static RecordFailedException cannotLoad(PythonFunction function, String why) {
+    return new RecordFailedException("Python cannot load the function " + function.name() + ": " + why, null);
   }
 
   /** What is sent next has so much time, the waiting for it included that it may do before it reads. */

@@ -26,7 +26,7 @@ import org.duolog.kernel.topology.Topology;
  * </pre>
  *
  * <p>Where there are to be as many tasks, these stay tasks, and buckets of time stay buckets; where there are to be others, each
- * entry goes to the task of its key ({@link OtherTasks}). The sub-topology and the level of a store may be others than
+ * entry goes to the task of its key ({@link StateRepartitioner}). The sub-topology and the level of a store may be others than
  * before, and so may its name. Bytes are not looked at: that two stores have one layout is known before.
  *
  * <p>Threads: the driver's.
@@ -51,7 +51,7 @@ public final class InitialState {
    * @param keyTypes of its keys, where the number of tasks is another one here; else empty
    * @param keys of a processor's store: over its key as JSON, {@code k0}, the columns of the record key; else empty
    * @param keyBytes over such a key, {@code k0…}: what chooses its task, BINARY
-   * @param form what lies there beside rows by key: an {@link OtherTasks.Form}
+   * @param form what lies there beside rows by key: an {@link StateRepartitioner.Form}
    * @param tasksBefore how many tasks it has there
    */
   record Kept(
@@ -113,17 +113,17 @@ public final class InitialState {
             toOthers.put(kept, of);
           }
         });
-    Map<String, TasksOwn> own = OtherTasks.tasksOwn(toOthers, grouping);
+    Map<String, TaskStateMigration> own = StateRepartitioner.tasksOwn(toOthers, grouping);
     return entries.entrySet().stream()
         .map(of -> read(of.getKey(), of.getValue(), own.get(of.getKey().becomes())))
         .reduce(Dataset::union)
         .orElse(null);
   }
 
-  private Dataset<InitialEntry> read(Kept kept, Dataset<Row> entries, TasksOwn own) {
+  private Dataset<InitialEntry> read(Kept kept, Dataset<Row> entries, TaskStateMigration own) {
     return own == null
         ? entries.map(new ToEntry(grouping, kept.subtopology(), kept.becomes()), ENTRY)
-        : OtherTasks.read(kept, entries, own, grouping, binding, spark);
+        : StateRepartitioner.read(kept, entries, own, grouping, binding, spark);
   }
 
   private record ToEntry(Grouping grouping, int subtopology, String store)

@@ -119,12 +119,12 @@ public final class ProcessorKeys implements Serializable {
     Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
     List<String> found = new ArrayList<>();
     for (InitialState.Kept kept : InitialState.parse(keptJson)) {
-      if (OtherTasks.Form.of(kept.form()) == OtherTasks.Form.PROCESSOR) {
+      if (StateRepartitioner.Form.of(kept.form()) == StateRepartitioner.Form.PROCESSOR) {
         Dataset<Row> entries =
             StoreReader.entries(
                     spark, kept.checkpoint(), kept.operator(), kept.commit(), kept.store())
-                .where("NOT (" + OtherTasks.Form.PROCESSOR.own() + ")");
-        OtherTasks.ToTaskOfKey to = new OtherTasks.ToTaskOfKey(topology.grouping(), binding, kept);
+                .where("NOT (" + StateRepartitioner.Form.PROCESSOR.own() + ")");
+        StateRepartitioner.ToTaskOfKey to = new StateRepartitioner.ToTaskOfKey(topology.grouping(), binding, kept);
         entries
             .mapPartitions(new Misplaced(to), Encoders.STRING())
             .limit(1)
@@ -135,7 +135,7 @@ public final class ProcessorKeys implements Serializable {
     return found;
   }
 
-  private record Misplaced(OtherTasks.ToTaskOfKey to) implements MapPartitionsFunction<Row, String> {
+  private record Misplaced(StateRepartitioner.ToTaskOfKey to) implements MapPartitionsFunction<Row, String> {
     private static final long serialVersionUID = 1L;
 
     @Override

@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.python.PythonFunction;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.record.HeldBack;
 import org.duolog.kernel.record.StoredRow;
+import org.duolog.kernel.record.SuppressedChange;
 import org.duolog.kernel.spec.Binder;
 import org.duolog.kernel.spec.Binding;
 import org.duolog.kernel.spec.Closing;
@@ -29,8 +29,8 @@ import org.duolog.kernel.spec.Operator;
 import org.duolog.kernel.spec.ProcessorOperators;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.Spec;
-import org.duolog.kernel.store.window.Told;
-import org.duolog.kernel.store.window.ToldBefore;
+import org.duolog.kernel.store.window.EmittedPosition;
+import org.duolog.kernel.store.window.MigratedEmittedPosition;
 import org.duolog.kernel.task.Operands;
 
 /**
@@ -64,8 +64,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   private final Program texts;
   private final Program orderBytes;
   private final Map<Long, Gone> gone = new HashMap<>();
-  private final Map<Long, ToldBefore> toldBefore = new HashMap<>();
-  private transient HeldBack held;
+  private final Map<Long, MigratedEmittedPosition> toldBefore = new HashMap<>();
+  private transient SuppressedChange held;
   private transient Operands keys;
   private transient Operands kept;
   private transient Operands shown;
@@ -160,7 +160,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     Gone gone(ByteBuffer time) {
       long streamTime = time.getLong();
       long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
-      return new Gone(over, onClose == null ? Long.MAX_VALUE : new Told(time).before());
+      return new Gone(over, onClose == null ? Long.MAX_VALUE : new EmittedPosition(time).before());
     }
 
     boolean hasGone(UnsafeRow key, long ts, long goneBy) {
@@ -173,7 +173,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   /**
    * When rows of a task have gone: by the end of their windows, or by stream time.
    *
-   * @param told and not before they were told, but for what tasks before have told ({@link ToldBefore})
+   * @param told and not before they were told, but for what tasks before have told ({@link MigratedEmittedPosition})
    */
   private record Gone(long over, long told) implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -286,7 +286,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     if (key[0] == STREAM_TIME) {
       gone.put(Grouping.owner(number), layout.gone(ByteBuffer.wrap(value)));
     } else if (key[0] == TOLD_BEFORE && layout.onClose != null) {
-      toldBefore.put(Grouping.owner(number), new ToldBefore(ByteBuffer.wrap(value)));
+      toldBefore.put(Grouping.owner(number), new MigratedEmittedPosition(ByteBuffer.wrap(value)));
     }
   }
 
@@ -296,7 +296,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     if (orderBytes != null) {
       orderBytes.open(partition);
     }
-    held = new HeldBack(valueColumns);
+    held = new SuppressedChange(valueColumns);
     keys = new Operands(layout.keyTypes.size(), 0, 0);
     kept = new Operands(layout.keyTypes.size(), layout.keptTypes.size(), 0);
     shown = new Operands(layout.keyTypes.size(), valueColumns, 0);
@@ -332,7 +332,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
 
   private boolean hasGone(long task, UnsafeRow key, long ts) {
     Gone of = gone.get(task);
-    ToldBefore before = toldBefore.get(task);
+    MigratedEmittedPosition before = toldBefore.get(task);
     long told =
         before == null
             ? Long.MIN_VALUE
@@ -342,7 +342,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
 
   private UnsafeRow kept(byte[] bytes) {
     return layout.heldBack
-        ? held.value(StoredRow.row(bytes, HeldBack.COLUMNS))
+        ? held.value(StoredRow.row(bytes, SuppressedChange.COLUMNS))
         : StoredRow.row(bytes, layout.keptTypes.size());
   }
 

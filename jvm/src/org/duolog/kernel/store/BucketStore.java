@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.StoredRow;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -59,7 +59,7 @@ public final class BucketStore implements Store {
   }
 
   @Override
-  public void open(Scope scope) {}
+  public void open(NodeContext scope) {}
 
   @Override
   public void select(long task) {

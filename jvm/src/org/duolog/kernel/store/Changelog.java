@@ -12,7 +12,7 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.spec.Spec;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * The changelogs of a level's stores: each entry that is written to Spark's state goes to the store's topic too.
@@ -50,7 +50,7 @@ public final class Changelog implements Serializable {
 
   private final HashMap<String, Integer> sinks = new HashMap<>();
   private final int generation;
-  private transient Scope scope;
+  private transient NodeContext scope;
   private transient byte[] headers;
   private transient long now;
 
@@ -79,7 +79,7 @@ public final class Changelog implements Serializable {
   }
 
   /** What follows belongs to the running micro-batch or epoch, and leaves through this scope. */
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     this.scope = scope;
     String epoch = TaskContext.get().getLocalProperty(EPOCH_OF_TASK);
     headers = header(generation, Long.parseLong(epoch));

@@ -68,7 +68,7 @@ public final class ChangelogReader implements Serializable {
               begun.computeIfAbsent(partition, unused -> committed.inOrder());
           for (ConsumerRecord<byte[], byte[]> entry : read.records(partition)) {
             if (inOrder.isBeyond(entry.headers())) {
-              throw new CommitsLost(partition.topic(), partition.partition(), entry.offset());
+              throw new CommitsLostException(partition.topic(), partition.partition(), entry.offset());
             }
             taker.take(entry, inOrder.has(entry.headers()));
           }

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.streaming.MapState;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -41,7 +41,7 @@ public final class Counter implements Store {
   }
 
   @Override
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     tasks = new HashMap<>();
   }
 

@@ -6,7 +6,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -54,7 +54,7 @@ public final class JoinRows implements Store {
   }
 
   @Override
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     lists.open(scope.realTime);
   }
 

@@ -7,7 +7,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.record.StoredRow;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -40,7 +40,7 @@ public final class KeyValueStore implements Store {
   private final StateRows rows;
   private transient boolean writeThrough;
   private transient long cacheBytesMax;
-  private transient Scope scope;
+  private transient NodeContext scope;
   private transient Map<Long, Task> tasks;
   private transient Task task;
   private transient Listener listener;
@@ -82,7 +82,7 @@ public final class KeyValueStore implements Store {
   }
 
   @Override
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     this.scope = scope;
     writeThrough = scope.realTime;
     cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * The number of the newest left row of each key, as far as it is known where answers come back.
@@ -21,7 +21,7 @@ public final class Newest implements Serializable {
   private static final long serialVersionUID = 1L;
 
   private final KeyValueStore store;
-  private transient Scope scope;
+  private transient NodeContext scope;
   private transient Map<Long, Long> announced;
 
   public Newest(KeyValueStore store) {
@@ -38,7 +38,7 @@ public final class Newest implements Serializable {
     return store;
   }
 
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     this.scope = scope;
     announced = new HashMap<>();
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.unsafe.Platform;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -51,7 +51,7 @@ public final class Unmatched implements Store {
   }
 
   @Override
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     lists.open(scope.realTime);
     head = null;
   }

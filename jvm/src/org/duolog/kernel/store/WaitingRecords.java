@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -65,7 +65,7 @@ public final class WaitingRecords implements Store {
   }
 
   @Override
-  public void open(Scope scope) {
+  public void open(NodeContext scope) {
     tasks = new HashMap<>();
     writer = new UnsafeRowWriter(PARTS);
   }

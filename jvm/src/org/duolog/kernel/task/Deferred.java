@@ -20,7 +20,7 @@ public final class Deferred {
   private static final Comparator<Envelope> IN_TURN =
       (one, other) -> Arrays.compare(one.turnHeld, other.turnHeld);
 
-  private final Scope scope;
+  private final NodeContext scope;
   private final List<Holding> nodes = new ArrayList<>();
   private List<Envelope> held = new ArrayList<>();
   private int waiting;
@@ -58,7 +58,7 @@ public final class Deferred {
     void flush();
   }
 
-  public Deferred(Scope scope) {
+  public Deferred(NodeContext scope) {
     this.scope = scope;
   }
 

@@ -26,7 +26,7 @@ public abstract class Node implements Serializable {
   private String name = "";
 
   /** The running task; set while open. */
-  protected transient Scope scope;
+  protected transient NodeContext scope;
 
   /** What it has done for the running task; of nobody until a task is told. */
   public transient NodeCounts counts;
@@ -50,7 +50,7 @@ public abstract class Node implements Serializable {
     return own == null ? List.of() : List.of(own);
   }
 
-  public void open(Scope scope, int partition) {
+  public void open(NodeContext scope, int partition) {
     this.scope = scope;
     this.out = new Change();
     this.counts = new NodeCounts();

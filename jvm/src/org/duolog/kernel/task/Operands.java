@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.types.VariantVal;
 /**
  * The row that a node's expressions read: key columns, value columns, extra columns (the table's
  * side of a join, or an accumulator), the timestamp, and what else stands beside key and value of the
- * record that set off what is going on ({@link Scope}). A missing part reads as nulls.
+ * record that set off what is going on ({@link NodeContext}). A missing part reads as nulls.
  *
  * <p>Nothing is copied; the row is valid until the next call. Every column of every record is read
  * through it: Spark's rows joined to rows took a tenth of the time. Threads: not shared.
@@ -29,7 +29,7 @@ public final class Operands extends InternalRow {
   private final int valueFrom;
   private final int extraFrom;
   private final int tsAt;
-  private final Scope scope;
+  private final NodeContext scope;
   private UnsafeRow key;
   private UnsafeRow value;
   private UnsafeRow extra;
@@ -40,7 +40,7 @@ public final class Operands extends InternalRow {
   }
 
   /** @param scope knows topic, partition, offset and headers; null: no expression asks for them */
-  public Operands(int keyColumns, int valueColumns, int extraColumns, Scope scope) {
+  public Operands(int keyColumns, int valueColumns, int extraColumns, NodeContext scope) {
     this.scope = scope;
     nullKey = nulls(keyColumns);
     nullValue = nulls(valueColumns);

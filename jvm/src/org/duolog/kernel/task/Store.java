@@ -15,7 +15,7 @@ public interface Store extends Serializable {
 
   void attach(MapState<byte[], byte[]> state);
 
-  void open(Scope scope);
+  void open(NodeContext scope);
 
   /** What follows belongs to this task. */
   void select(long grouping);

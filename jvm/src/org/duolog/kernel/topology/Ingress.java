@@ -18,9 +18,9 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Program;
-import org.duolog.kernel.task.Direct;
 import org.duolog.kernel.task.Node;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.Timestamps;
 
 /**
@@ -89,7 +89,7 @@ final class Ingress implements Serializable {
    *
    * @param direct how records reach their tasks without a shuffle; null where they do not
    */
-  Run open(Direct direct) {
+  Run open(PartitionRouting direct) {
     return new Run(direct);
   }
 
@@ -124,14 +124,14 @@ final class Ingress implements Serializable {
 
   /** The work of one task. Threads: one at a time. */
   final class Run {
-    private final Scope scope = new Scope(grouping, handlers, realTime, 0);
+    private final NodeContext scope = new NodeContext(grouping, handlers, realTime, 0);
     private final Change change = new Change();
     private final GenericInternalRow raw = new GenericInternalRow(7);
     private final JoinedRow row = new JoinedRow();
     private final UTF8String topicName = UTF8String.fromString(topic);
     private final Timestamps.Run timestamps;
 
-    private Run(Direct direct) {
+    private Run(PartitionRouting direct) {
       scope.direct = direct;
       scope.isAsked = true;
       int partition = TaskContext.getPartitionId();

@@ -26,7 +26,7 @@ import org.duolog.kernel.store.BytesMap;
 import org.duolog.kernel.store.Changelog;
 import org.duolog.kernel.store.StoreSizes;
 import org.duolog.kernel.task.Merge;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 import org.duolog.kernel.task.TableGate;
 import scala.collection.AbstractIterator;
@@ -55,8 +55,8 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private final boolean realTime;
   private final long cacheBytesMax;
   private final Changelog changelog;
-  private transient Scope scope;
-  private transient Map<Long, Scope.Task> tasks;
+  private transient NodeContext scope;
+  private transient Map<Long, NodeContext.Task> tasks;
   private transient Map<Long, ProcessorTask> processors;
   private transient TaskContext context;
   private transient Map<String, MapState<byte[], byte[]>> states;
@@ -134,18 +134,18 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     if (scope == null) {
       open();
     }
-    Scope.Task task =
+    NodeContext.Task task =
         tasks.computeIfAbsent(group, unused -> task(group, id, subtopology));
     return new Run(subtopology, task, records);
   }
 
-  private Scope.Task task(long group, int id, SubTopology subtopology) {
+  private NodeContext.Task task(long group, int id, SubTopology subtopology) {
     int number = grouping.task(group);
     TaskCounts counts = Metrics.of(run).task(id + "_" + number);
     if (subtopology.hasProcessors()) {
       processors.put(group, new ProcessorTask(session(id + "_" + number), isAgain()));
     }
-    return new Scope.Task(group, number, counts, subtopology.nodes());
+    return new NodeContext.Task(group, number, counts, subtopology.nodes());
   }
 
   /** Each Spark query has processes of its own: the one before it may have failed, and its last micro-batch comes again. */
@@ -188,7 +188,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   }
 
   private void open() {
-    scope = new Scope(grouping, handlers, realTime, cacheBytesMax);
+    scope = new NodeContext(grouping, handlers, realTime, cacheBytesMax);
     scope.gate = realTime ? TableGate.of(applicationId) : null;
     tasks = new HashMap<>();
     processors = new HashMap<>();
@@ -210,12 +210,12 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private final class Run extends AbstractIterator<Envelope> {
     private final SubTopology subtopology;
     private final Iterator<Envelope> unordered;
-    private final Scope.Task task;
+    private final NodeContext.Task task;
     private Iterator<Envelope> records;
     private int finishing;
     private boolean finished;
 
-    Run(SubTopology subtopology, Scope.Task task, Iterator<Envelope> unordered) {
+    Run(SubTopology subtopology, NodeContext.Task task, Iterator<Envelope> unordered) {
       this.subtopology = subtopology;
       this.task = task;
       this.unordered = unordered;

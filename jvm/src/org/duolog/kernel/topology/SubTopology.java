@@ -12,7 +12,7 @@ import org.duolog.kernel.python.ProcessorTask;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.task.Node;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
@@ -29,7 +29,7 @@ final class SubTopology implements Serializable {
   private final Node[] nodes;
   private final Store[] stores;
   private final ProcessNode[] processors;
-  private transient Scope.Task counted;
+  private transient NodeContext.Task counted;
   private transient ProcessorTask ofTask;
   private transient boolean moved;
 
@@ -73,7 +73,7 @@ final class SubTopology implements Serializable {
     return nodes;
   }
 
-  void open(Scope scope, int partition) {
+  void open(NodeContext scope, int partition) {
     for (Store store : stores) {
       store.open(scope);
     }
@@ -88,7 +88,7 @@ final class SubTopology implements Serializable {
   }
 
   /** What follows belongs to this task, which has these processors; null where it has none. */
-  void select(Scope.Task task, ProcessorTask ofTask) {
+  void select(NodeContext.Task task, ProcessorTask ofTask) {
     if (counted != task) {
       counted = task;
       task.counted(nodes);
@@ -195,7 +195,7 @@ final class SubTopology implements Serializable {
     private final boolean feedsTable;
     private final boolean goesFirst;
     private final Node node;
-    private transient Scope scope;
+    private transient NodeContext scope;
     private transient UnsafeRow key;
     private transient UnsafeRow value;
     private transient UnsafeRow old;
@@ -225,7 +225,7 @@ final class SubTopology implements Serializable {
       return node instanceof PunctuateNode || node instanceof IdleNode;
     }
 
-    private void open(Scope scope) {
+    private void open(NodeContext scope) {
       this.scope = scope;
       key = new UnsafeRow(keyColumns);
       value = new UnsafeRow(valueColumns);

@@ -13,7 +13,7 @@ import org.duolog.kernel.metrics.TaskCounts;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.IdleTicks;
 import org.duolog.kernel.record.SourceRecord;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.TableGate;
 
 /**
@@ -69,7 +69,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
 
   /** The same, for a task that began when so many had ended. */
   Iterator<Envelope> call(
-      Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
+      Iterator<SourceRecord> records, PartitionRouting direct, TableGate gate, long endedAtStart) {
     Run run = new Run(records, direct, gate, endedAtStart);
     TaskContext context = TaskContext.get();
     if (context != null) {
@@ -92,7 +92,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     private long bytesIn;
     private boolean closed;
 
-    Run(Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
+    Run(Iterator<SourceRecord> records, PartitionRouting direct, TableGate gate, long endedAtStart) {
       this.records = records;
       this.gate = gate;
       this.endedAtStart = endedAtStart;

@@ -7,7 +7,7 @@ import java.util.NoSuchElementException;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.SourceRecord;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.TableGate;
 
 /**
@@ -31,7 +31,7 @@ public final class TopicsReader implements MapPartitionsFunction<SourceRecord, E
   }
 
   /** The same, to tasks without a shuffle, unless {@code direct} is null. */
-  public Iterator<Envelope> call(Iterator<SourceRecord> records, Direct direct) {
+  public Iterator<Envelope> call(Iterator<SourceRecord> records, PartitionRouting direct) {
     return new Run(records, direct);
   }
 
@@ -40,10 +40,10 @@ public final class TopicsReader implements MapPartitionsFunction<SourceRecord, E
     private final TableGate gate = readers.values().iterator().next().gate();
     private final long endedAtStart = gate == null ? 0 : gate.endedSoFar();
     private Iterator<Envelope> outputs;
-    private final Direct direct;
+    private final PartitionRouting direct;
     private SourceRecord first;
 
-    Run(Iterator<SourceRecord> records, Direct direct) {
+    Run(Iterator<SourceRecord> records, PartitionRouting direct) {
       this.records = records;
       this.direct = direct;
     }

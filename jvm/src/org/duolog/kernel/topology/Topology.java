@@ -25,8 +25,8 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.RouteOperator;
 import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.store.Changelog;
-import org.duolog.kernel.task.Direct;
 import org.duolog.kernel.task.Node;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.Store;
 import org.duolog.kernel.task.Timestamps;
 
@@ -71,7 +71,7 @@ public final class Topology {
    * How the sources' records may reach the first level without a shuffle; null where a source changes keys, chooses
    * tasks or tells all of them, or where the spec wants a shuffle.
    */
-  public Direct direct() {
+  public PartitionRouting direct() {
     if (!spec.direct() || spec.levels().isEmpty()) {
       return null;
     }
@@ -91,7 +91,7 @@ public final class Topology {
       }
     }
     long topics = spec.sources().stream().map(Spec.Source::topic).distinct().count();
-    return new Direct(grouping, first, ranks, topics == spec.sources().size());
+    return new PartitionRouting(grouping, first, ranks, topics == spec.sources().size());
   }
 
   private boolean leadsStraight(int id, Set<Integer> edges, Set<Integer> reached) {

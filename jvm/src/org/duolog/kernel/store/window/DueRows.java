@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.function.BooleanSupplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.store.KeyValueStore;
-import org.duolog.kernel.task.Scope;
+import org.duolog.kernel.task.NodeContext;
 
 /**
  * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, unless
@@ -20,7 +20,7 @@ public final class DueRows implements Serializable {
 
   private final KeyValueStore store;
   private final WindowRows rows;
-  private transient Scope scope;
+  private transient NodeContext scope;
   private transient Leaving leaving;
   private transient BooleanSupplier early;
   private transient boolean more;
@@ -36,7 +36,7 @@ public final class DueRows implements Serializable {
   }
 
   /** @param early whether one more row leaves before its time */
-  public void open(Scope scope, BooleanSupplier early, Leaving leaving) {
+  public void open(NodeContext scope, BooleanSupplier early, Leaving leaving) {
     this.scope = scope;
     this.early = early;
     this.leaving = leaving;

@@ -13,11 +13,11 @@ import org.apache.spark.sql.streaming.MapState;
  * written with a record, or at the end.
  *
  * <pre>
- *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link Told}, if rows stay
+ *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link EmittedPosition}, if rows stay
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
  *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
  *   task, 3  ->  {@link IdleTime}, where windows close when nothing comes
- *   task, 4  ->  {@link ToldBefore}, behind {@code duolog repartition}, if rows stay
+ *   task, 4  ->  {@link MigratedEmittedPosition}, behind {@code duolog repartition}, if rows stay
  * </pre>
  */
 final class WindowTask {
@@ -35,10 +35,10 @@ final class WindowTask {
   final IdleTime idle;
 
   /** How far rows have left that stay. */
-  final Told told;
+  final EmittedPosition told;
 
   /** How far rows had been told in other tasks. */
-  final ToldBefore toldBefore;
+  final MigratedEmittedPosition toldBefore;
 
   /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
   final Set<Long> emptied = new HashSet<>();
@@ -80,8 +80,8 @@ final class WindowTask {
     if (time.hasRemaining()) {
       streamTime = time.getLong();
     }
-    told = new Told(time);
-    toldBefore = new ToldBefore(read(state, TOLD_BEFORE));
+    told = new EmittedPosition(time);
+    toldBefore = new MigratedEmittedPosition(read(state, TOLD_BEFORE));
     for (ByteBuffer left = read(state, BUCKETS); left.hasRemaining(); ) {
       buckets.add(left.getLong());
     }

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.duolog.kernel.python.ProcessorTask;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.store.window.Told;
-import org.duolog.kernel.store.window.ToldBefore;
+import org.duolog.kernel.store.window.EmittedPosition;
+import org.duolog.kernel.store.window.MigratedEmittedPosition;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
@@ -26,13 +26,13 @@ import org.duolog.kernel.topology.InitialEntry;
  *   1  buckets that may have rows     all of them
  *   2  how many rows wait             counted anew     of records that wait the next number: behind all of them
  *   3  {@code IdleTime}               none is idle where one is not; the last end of a window
- *   0  {@link Told}, behind the time     that of the task that has told least, and
- *   4  {@link ToldBefore}                what others had told beyond it: so each row is told once
+ *   0  {@link EmittedPosition}, behind the time     that of the task that has told least, and
+ *   4  {@link MigratedEmittedPosition}                what others had told beyond it: so each row is told once
  * </pre>
  *
  * <p>Threads: one at a time.
  */
-final class TasksOwn {
+final class TaskStateMigration {
   private static final byte TIME = 0;
   private static final byte BUCKETS = 1;
   private static final byte COUNTS = 2;
@@ -41,20 +41,20 @@ final class TasksOwn {
 
   private final InitialState.Kept kept;
   private final Grouping grouping;
-  private final OtherTasks.Form form;
+  private final StateRepartitioner.Form form;
   private byte[] ownKey;
   private final Map<Byte, Map<Integer, byte[]>> parts = new TreeMap<>();
   private final Map<Long, long[]> counted = new HashMap<>();
 
-  TasksOwn(InitialState.Kept kept, Grouping grouping) {
+  TaskStateMigration(InitialState.Kept kept, Grouping grouping) {
     this.kept = kept;
     this.grouping = grouping;
-    this.form = OtherTasks.Form.of(kept.form());
+    this.form = StateRepartitioner.Form.of(kept.form());
   }
 
   void add(long number, byte[] key, byte[] value) {
     byte part = key[0];
-    if (form == OtherTasks.Form.SCHEDULES && !ProcessorTask.isSchedules(key)) {
+    if (form == StateRepartitioner.Form.SCHEDULES && !ProcessorTask.isSchedules(key)) {
       return; // The last turn: without it the processors are made anew, as in a new process.
     }
     if (form.isOfProcessor()) {
@@ -67,7 +67,7 @@ final class TasksOwn {
 
   /** Whether rows are to be counted. */
   boolean counts() {
-    return form == OtherTasks.Form.WINDOWS && parts.containsKey(COUNTS);
+    return form == StateRepartitioner.Form.WINDOWS && parts.containsKey(COUNTS);
   }
 
   void count(InitialEntry rows) {
@@ -87,8 +87,8 @@ final class TasksOwn {
           made.add(entry(owner, part.getKey(), together(part.getKey(), before, owner)));
         }
       }
-      if (form == OtherTasks.Form.CLOSING) {
-        ToldBefore told = toldBefore(task);
+      if (form == StateRepartitioner.Form.CLOSING) {
+        MigratedEmittedPosition told = toldBefore(task);
         if (!told.isEmpty()) {
           made.add(entry(owner, TOLD_BEFORE, told.bytes()));
         }
@@ -117,12 +117,12 @@ final class TasksOwn {
 
   private byte[] together(byte part, Collection<byte[]> before, long owner) {
     if (form.isOfProcessor()) {
-      return ProcessorsOwn.together(form, before);
+      return ProcessorStateMigration.together(form, before);
     }
     return switch (part) {
-      case TIME -> form == OtherTasks.Form.CLOSING ? closing(before) : longs(greatest(before));
+      case TIME -> form == StateRepartitioner.Form.CLOSING ? closing(before) : longs(greatest(before));
       case BUCKETS -> buckets(before);
-      case COUNTS -> form == OtherTasks.Form.WAITING
+      case COUNTS -> form == StateRepartitioner.Form.WAITING
           ? longs((greatest(before) + 1) * kept.tasksBefore())
           : longs(counted.getOrDefault(owner, new long[2]));
       case IDLE -> idle(before);
@@ -134,26 +134,26 @@ final class TasksOwn {
   /** Stream time, and how far all of them have told. */
   private static byte[] closing(Collection<byte[]> times) {
     long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
-    Told least = Told.least(times.stream().map(TasksOwn::told).toList());
+    EmittedPosition least = EmittedPosition.least(times.stream().map(TaskStateMigration::told).toList());
     ByteBuffer together = ByteBuffer.allocate(Long.BYTES + least.size()).putLong(time);
     least.write(together);
     return together.array();
   }
 
   /** How far a task has told, behind its stream time. */
-  private static Told told(byte[] time) {
-    return new Told(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
+  private static EmittedPosition told(byte[] time) {
+    return new EmittedPosition(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
   }
 
   /** What some of the tasks before have told beyond the least of them. */
-  private ToldBefore toldBefore(int task) {
-    Map<Integer, Told> told = new TreeMap<>();
+  private MigratedEmittedPosition toldBefore(int task) {
+    Map<Integer, EmittedPosition> told = new TreeMap<>();
     of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, told(time)));
-    List<ToldBefore> earlier =
+    List<MigratedEmittedPosition> earlier =
         of(task, parts.getOrDefault(TOLD_BEFORE, Map.of())).values().stream()
-            .map(bytes -> new ToldBefore(ByteBuffer.wrap(bytes)))
+            .map(bytes -> new MigratedEmittedPosition(ByteBuffer.wrap(bytes)))
             .toList();
-    return ToldBefore.of(told, earlier, kept.tasksBefore(), Told.least(told.values()));
+    return MigratedEmittedPosition.of(told, earlier, kept.tasksBefore(), EmittedPosition.least(told.values()));
   }
 
   private long greatest(Collection<byte[]> numbers) {
@@ -169,7 +169,7 @@ final class TasksOwn {
 
   /** One behind the other: who reads them puts them in order, whatever their {@code TaskTime.Form}. */
   private byte[] buckets(Collection<byte[]> before) {
-    int head = form == OtherTasks.Form.EXPIRING ? Long.BYTES : 0;
+    int head = form == StateRepartitioner.Form.EXPIRING ? Long.BYTES : 0;
     int size = before.stream().mapToInt(each -> each.length - head).sum();
     ByteBuffer all = ByteBuffer.allocate(head + size);
     for (byte[] each : before) {

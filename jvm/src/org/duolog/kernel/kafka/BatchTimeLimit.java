@@ -34,8 +34,8 @@ import org.duolog.kernel.task.SourceOffsets;
  *
  * <p>Threads: Spark's stream execution thread.
  */
-final class Horizon {
-  private static final Map<String, Horizon> BY_NAME = new ConcurrentHashMap<>();
+final class BatchTimeLimit {
+  private static final Map<String, BatchTimeLimit> BY_NAME = new ConcurrentHashMap<>();
 
   /** At equal times the rows of a table go before the records of a stream. */
   private static final Comparator<Left> FIRST =
@@ -50,14 +50,14 @@ final class Horizon {
   private final Map<OrderedStream, Map<TopicPartition, Long>> toLoad = new HashMap<>();
   private boolean loaded;
 
-  Horizon(String name, RecordTimes times) {
+  BatchTimeLimit(String name, RecordTimes times) {
     this.name = name;
     this.times = times;
   }
 
-  static Horizon of(CaseInsensitiveStringMap options) {
+  static BatchTimeLimit of(CaseInsensitiveStringMap options) {
     return BY_NAME.computeIfAbsent(
-        options.get("horizon"), name -> new Horizon(name, new RecordTimes(options)));
+        options.get("horizon"), name -> new BatchTimeLimit(name, new RecordTimes(options)));
   }
 
   void add(OrderedStream stream) {

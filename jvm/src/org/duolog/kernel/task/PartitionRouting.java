@@ -11,14 +11,14 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Grouping;
-import org.duolog.kernel.record.Misplaced;
+import org.duolog.kernel.record.MisroutedRecordException;
 
 /**
  * The way of records from their partitions to the tasks of the first level without a shuffle: where each
  * partition has the keys of one task, as Kafka's producers write them, and no key is changed on the way.
  *
  * <p>That a topology is such is known before it runs; that a topic is, with each of its records: one that is
- * in another task's partition ends the query with {@link Misplaced}, mostly before it has done anything, and always before
+ * in another task's partition ends the query with {@link MisroutedRecordException}, mostly before it has done anything, and always before
  * its micro-batch is committed.
  *
  * <pre>  partition 0 of a, of b -> task 0        in the order of {@link Merge}, and so without one
@@ -28,7 +28,7 @@ import org.duolog.kernel.record.Misplaced;
  * <p>Where records of one topic may be in several queues, or go to several sub-topologies, {@link Merge} puts
  * them right as it does behind a shuffle. Threads: immutable.
  */
-public final class Direct implements Serializable {
+public final class PartitionRouting implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final int LOOKED_AHEAD = 1_000;
 
@@ -42,7 +42,7 @@ public final class Direct implements Serializable {
    * @param ranks the queue of each edge
    * @param oneQueueEach whether the records of a topic are all in one queue
    */
-  public Direct(
+  public PartitionRouting(
       Grouping grouping,
       Set<Integer> subtopologies,
       Map<Integer, Integer> ranks,
@@ -65,7 +65,7 @@ public final class Direct implements Serializable {
   /** Fails where a record of a partition is for another task than the one that reads it. */
   void check(int partition, int subtopology, int target) {
     if (target != task(partition) && subtopologies.contains(subtopology)) {
-      throw new Misplaced(partition, target);
+      throw new MisroutedRecordException(partition, target);
     }
   }
 

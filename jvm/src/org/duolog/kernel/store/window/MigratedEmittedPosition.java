@@ -9,18 +9,18 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * How far rows had been told by the tasks that had them before there were others ({@code OtherTasks}): these were not
- * equally far, and {@link Told} is that of the one that was least so.
+ * How far rows had been told by the tasks that had them before there were others ({@code StateRepartitioner}): these were not
+ * equally far, and {@link EmittedPosition} is that of the one that was least so.
  *
  * <pre>
- *   task, 4  ->  number of tasks then, task (4 bytes each), as {@link Told}: before, end, start (8 bytes each),
+ *   task, 4  ->  number of tasks then, task (4 bytes each), as {@link EmittedPosition}: before, end, start (8 bytes each),
  *                size of key (4 bytes), key bytes; one behind the other
  * </pre>
  *
  * <p>Of which task a row was, its key bytes say: they are those that choose a key's task. All of it is forgotten when the
  * task has told as much, which is with its first records. Threads: one at a time.
  */
-public final class ToldBefore implements Serializable {
+public final class MigratedEmittedPosition implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final int HEAD = 3 * Integer.BYTES + 3 * Long.BYTES;
 
@@ -35,10 +35,10 @@ public final class ToldBefore implements Serializable {
     }
   }
 
-  private ToldBefore() {}
+  private MigratedEmittedPosition() {}
 
   /** @param read what {@link #bytes} has given, or nothing */
-  public ToldBefore(ByteBuffer read) {
+  public MigratedEmittedPosition(ByteBuffer read) {
     while (read.hasRemaining()) {
       int tasks = read.getInt();
       int task = read.getInt();
@@ -57,11 +57,11 @@ public final class ToldBefore implements Serializable {
    * @param told of each of these tasks
    * @param earlier what they knew of tasks before them
    */
-  public static ToldBefore of(Map<Integer, Told> told, Collection<ToldBefore> earlier, int tasks, Told least) {
-    ToldBefore made = new ToldBefore();
+  public static MigratedEmittedPosition of(Map<Integer, EmittedPosition> told, Collection<MigratedEmittedPosition> earlier, int tasks, EmittedPosition least) {
+    MigratedEmittedPosition made = new MigratedEmittedPosition();
     told.forEach(
         (task, of) -> made.all.add(new Of(tasks, task, of.before(), of.last())));
-    for (ToldBefore of : earlier) {
+    for (MigratedEmittedPosition of : earlier) {
       of.all.stream().filter(one -> !made.knows(one)).forEach(made.all::add);
     }
     made.forget(least);
@@ -99,7 +99,7 @@ public final class ToldBefore implements Serializable {
 
   /** A grace period that has grown has opened windows again; returns whether some of these were told. */
   boolean openFrom(long end) {
-    DueOrder.Place place = Told.until(end);
+    DueOrder.Place place = EmittedPosition.until(end);
     boolean opens = all.stream().anyMatch(of -> of.before > end || place.compareTo(of.last) < 0);
     all.replaceAll(
         of ->
@@ -112,7 +112,7 @@ public final class ToldBefore implements Serializable {
   }
 
   /** Forgets what the task has told by itself; returns whether there was something. */
-  boolean forget(Told told) {
+  boolean forget(EmittedPosition told) {
     return all.removeIf(of -> told.has(of.last) && of.before <= told.before());
   }
 

@@ -14,7 +14,7 @@ import org.duolog.kernel.task.Operands;
  *
  * <p>Threads: one at a time between open and close.
  */
-final class Answers implements Serializable {
+final class SubscriptionResponses implements Serializable {
   private static final long serialVersionUID = 1L;
   static final int NUMBER = 0;
   static final int OUTCOME = 1;
@@ -27,7 +27,7 @@ final class Answers implements Serializable {
   private transient Operands operands;
 
   /** @param values of a subscription and a row; what they say of the outcome is overwritten */
-  Answers(Program keys, Program values, int keyColumns, int valueColumns, int rightColumns) {
+  SubscriptionResponses(Program keys, Program values, int keyColumns, int valueColumns, int rightColumns) {
     this.keys = keys;
     this.values = values;
     this.keyColumns = keyColumns;

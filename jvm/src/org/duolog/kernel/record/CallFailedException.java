@@ -1,10 +1,10 @@
 package org.duolog.kernel.record;
 
 /** A function of another process failed for a record; the message says how, in that one's words. */
-public final class CallFailed extends Exception {
+public final class CallFailedException extends Exception {
   private static final long serialVersionUID = 1L;
 
-  public CallFailed(String message) {
+  public CallFailedException(String message) {
     super(message);
   }
 }

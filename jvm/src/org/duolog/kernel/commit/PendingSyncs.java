@@ -32,7 +32,7 @@ import java.util.concurrent.Future;
  * never reached the disk, and another one would tell that it has. Nothing of that checkpoint is durable from there on.
  * Threads: any.
  */
-final class Unsynced {
+final class PendingSyncs {
   private static final int THREADS = 4;
   private static final ExecutorService SYNCS =
       Executors.newFixedThreadPool(
@@ -52,7 +52,7 @@ final class Unsynced {
   /** Those whose paths have left the set: where a sync was stopped or failed, the next one waits for them. */
   private final Set<Future<?>> running = ConcurrentHashMap.newKeySet();
 
-  Unsynced(Path checkpoint) {
+  PendingSyncs(Path checkpoint) {
     this.checkpoint = checkpoint;
   }
 
@@ -140,7 +140,7 @@ final class Unsynced {
 
   private static void force(FileChannel channel, Path path) throws IOException {
     try {
-      Points.at("checkpoint.sync");
+      FailPoints.at("checkpoint.sync");
       channel.force(true);
     } catch (ClosedByInterruptException stopped) {
       throw stopped;

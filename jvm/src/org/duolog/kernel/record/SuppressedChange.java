@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * <p>Values are bytes of an UnsafeRow, null where there is none. The row's own timestamp is that of the last
  * record. Threads: not shared.
  */
-public final class HeldBack {
+public final class SuppressedChange {
   public static final int COLUMNS = 5;
   private static final int VALUE = 0;
   private static final int PRIOR = 1;
@@ -24,7 +24,7 @@ public final class HeldBack {
   private final int valueColumns;
   private final UnsafeRowWriter writer = new UnsafeRowWriter(COLUMNS);
 
-  public HeldBack(int valueColumns) {
+  public SuppressedChange(int valueColumns) {
     this.valueColumns = valueColumns;
   }
 

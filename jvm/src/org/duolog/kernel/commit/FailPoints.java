@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *
  * <p>Threads: any.
  */
-public final class Points {
+public final class FailPoints {
   private static final String VARIABLE = "DUOLOG_POINT";
   private static final String GO = "go";
   private static final String KILL = "kill";
@@ -39,7 +39,7 @@ public final class Points {
   /** 128 + SIGKILL. */
   private static final int STATUS = 137;
 
-  private static final Points ARMED = parse(System.getenv(VARIABLE));
+  private static final FailPoints ARMED = parse(System.getenv(VARIABLE));
 
   private final String name;
   private final int turn;
@@ -47,7 +47,7 @@ public final class Points {
   private final Path file;
   private final AtomicInteger passed = new AtomicInteger();
 
-  private Points(String name, int turn, String action, Path file) {
+  private FailPoints(String name, int turn, String action, Path file) {
     this.name = name;
     this.turn = turn;
     this.action = action;
@@ -61,7 +61,7 @@ public final class Points {
     }
   }
 
-  private static Points parse(String text) {
+  private static FailPoints parse(String text) {
     if (text == null || text.isEmpty()) {
       return null;
     }
@@ -72,7 +72,7 @@ public final class Points {
     Path file = Path.of(fields[3]);
     return Files.exists(file)
         ? null
-        : new Points(fields[0], Integer.parseInt(fields[1]), fields[2], file);
+        : new FailPoints(fields[0], Integer.parseInt(fields[1]), fields[2], file);
   }
 
   private void reach() {

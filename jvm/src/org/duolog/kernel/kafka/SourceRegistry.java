@@ -2,7 +2,7 @@ package org.duolog.kernel.kafka;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import org.duolog.kernel.task.Direct;
+import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.topology.TopicsReader;
 
 /**
@@ -10,23 +10,23 @@ import org.duolog.kernel.topology.TopicsReader;
  *
  * <p>Threads: any.
  */
-public final class Ways {
-  private static final Map<String, Way> WAITING = new ConcurrentHashMap<>();
+public final class SourceRegistry {
+  private static final Map<String, Route> WAITING = new ConcurrentHashMap<>();
 
-  private Ways() {}
+  private SourceRegistry() {}
 
   /**
    * How the records of a source become envelopes.
    *
    * @param direct how they reach their tasks without a shuffle; null where they do not
    */
-  public record Way(TopicsReader readers, Direct direct) {}
+  public record Route(TopicsReader readers, PartitionRouting direct) {}
 
-  public static void put(String horizon, int input, Way way) {
+  public static void put(String horizon, int input, Route way) {
     WAITING.put(horizon + " " + input, way);
   }
 
-  static Way take(String horizon, int input) {
+  static Route take(String horizon, int input) {
     return WAITING.remove(horizon + " " + input);
   }
 }

@@ -8,13 +8,13 @@ import java.util.function.Function;
  * What was made from texts lately: patterns, paths. Most come from the statement, and few from
  * records; beyond a bound all are forgotten. Threads: any.
  */
-final class Recent<V> {
+final class LruCache<V> {
   private static final int MAX = 1000;
 
   private final Map<String, V> made = new ConcurrentHashMap<>();
   private final Function<String, V> make;
 
-  Recent(Function<String, V> make) {
+  LruCache(Function<String, V> make) {
     this.make = make;
   }
 

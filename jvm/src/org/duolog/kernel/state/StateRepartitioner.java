@@ -27,11 +27,11 @@ import org.duolog.kernel.topology.InitialEntry;
 
 /**
  * The entries of a store for another number of tasks: each that is of a record key goes to the task that its key has
- * now; what is a task's own is made of those of the tasks before ({@link TasksOwn}).
+ * now; what is a task's own is made of those of the tasks before ({@link TaskStateMigration}).
  *
  * <p>Where the record key of an entry is, its {@link Form} says. Threads: the driver's.
  */
-final class OtherTasks {
+final class StateRepartitioner {
   /** What lies in a store's map beside plain rows by key; {@code engine/repartition.py} says which store has which. */
   enum Form {
     /** Rows by key ({@code KeyValueStore}), and their pages ({@code PagedRows}). */
@@ -42,7 +42,7 @@ final class OtherTasks {
     VERSIONS,
     /** {@code WindowRows}, and what is found by {@code WindowIndex}. */
     WINDOWS,
-    /** The same, where rows leave when their windows close, and stay behind their results ({@code Told}). */
+    /** The same, where rows leave when their windows close, and stay behind their results ({@code EmittedPosition}). */
     CLOSING,
     /** {@code JoinRows}. */
     LISTS,
@@ -89,16 +89,16 @@ final class OtherTasks {
   private static final int PARTS_OF_WAITING = 5;
   private static final int KEY_OF_WAITING = 1;
 
-  private OtherTasks() {}
+  private StateRepartitioner() {}
 
   /** What the stores keep of tasks, by their names: in one job, however many they are. */
-  static Map<String, TasksOwn> tasksOwn(
+  static Map<String, TaskStateMigration> tasksOwn(
       Map<InitialState.Kept, Dataset<Row>> stores, Grouping grouping) {
-    Map<String, TasksOwn> found = new HashMap<>();
+    Map<String, TaskStateMigration> found = new HashMap<>();
     Dataset<Row> all = null;
     for (Map.Entry<InitialState.Kept, Dataset<Row>> store : stores.entrySet()) {
       InitialState.Kept kept = store.getKey();
-      found.put(kept.becomes(), new TasksOwn(kept, grouping));
+      found.put(kept.becomes(), new TaskStateMigration(kept, grouping));
       if (Form.of(kept.form()).hasTasksOwn()) {
         Dataset<Row> own =
             store
@@ -119,7 +119,7 @@ final class OtherTasks {
   static Dataset<InitialEntry> read(
       InitialState.Kept kept,
       Dataset<Row> entries,
-      TasksOwn own,
+      TaskStateMigration own,
       Grouping grouping,
       Binding binding,
       SparkSession spark) {
@@ -225,7 +225,7 @@ final class OtherTasks {
 
     /** Whether an entry of these bytes lies where the tasks before have had it. */
     boolean isInItsTask(long number, byte[] bytes) {
-      return OtherTasks.isInItsTask(number, bytes, tasksBefore);
+      return StateRepartitioner.isInItsTask(number, bytes, tasksBefore);
     }
 
     @Override

@@ -14,7 +14,7 @@ import java.util.Comparator;
  * window has closed. What was told with the running record is found until the next one: of two tables that
  * close with it, each finds the other's row. Threads: one at a time.
  */
-public final class Told {
+public final class EmittedPosition {
   private static final DueOrder.Place NOTHING = until(Long.MIN_VALUE);
 
   private DueOrder.Place last;
@@ -22,7 +22,7 @@ public final class Told {
   private boolean changed;
 
   /** @param read what {@link #write} has written, or nothing */
-  public Told(ByteBuffer read) {
+  public EmittedPosition(ByteBuffer read) {
     before = Long.MIN_VALUE;
     last = NOTHING;
     if (read.hasRemaining()) {
@@ -50,8 +50,8 @@ public final class Told {
   }
 
   /** What all of these have told. */
-  public static Told least(Collection<Told> all) {
-    Told least = new Told(ByteBuffer.allocate(0));
+  public static EmittedPosition least(Collection<EmittedPosition> all) {
+    EmittedPosition least = new EmittedPosition(ByteBuffer.allocate(0));
     least.before = all.stream().mapToLong(of -> of.before).min().orElse(Long.MIN_VALUE);
     least.last = all.stream().map(of -> of.last).min(Comparator.naturalOrder()).orElse(NOTHING);
     return least;

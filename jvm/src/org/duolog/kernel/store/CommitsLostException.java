@@ -1,10 +1,10 @@
 package org.duolog.kernel.store;
 
 /** A changelog has entries of later epochs than the topic of commits can have allowed: that topic has lost its last records. */
-final class CommitsLost extends RuntimeException {
+final class CommitsLostException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  CommitsLost(String changelog, int partition, long offset) {
+  CommitsLostException(String changelog, int partition, long offset) {
     super(
         String.format(
             "its topic of commits has lost records: changelog \"%s\" partition %d has a later epoch at offset %d",

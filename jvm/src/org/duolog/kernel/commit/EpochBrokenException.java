@@ -1,10 +1,10 @@
 package org.duolog.kernel.commit;
 
 /** An epoch cannot be committed as it is, and is to be computed again: nothing of it was seen by readers of committed records. */
-public final class EpochBroken extends RuntimeException {
+public final class EpochBrokenException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  public EpochBroken(String message, Throwable cause) {
+  public EpochBrokenException(String message, Throwable cause) {
     super(message, cause);
   }
 }

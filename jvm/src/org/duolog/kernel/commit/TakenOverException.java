@@ -1,10 +1,10 @@
 package org.duolog.kernel.commit;
 
 /** Another process writes under this application's name: it has fenced the transactions of this one. */
-final class TakenOver extends RuntimeException {
+final class TakenOverException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  TakenOver(String message, Throwable cause) {
+  TakenOverException(String message, Throwable cause) {
     super(message, cause);
   }
 }

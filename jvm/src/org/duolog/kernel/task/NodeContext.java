@@ -26,7 +26,7 @@ import org.duolog.kernel.record.SourceRecord;
  * until {@link #release}: in Kafka Streams it would go through a repartition topic, which is read
  * when the record that caused it is done. Threads: not shared.
  */
-public final class Scope {
+public final class NodeContext {
   /** Partitions of several topics may be merged into one queue: by their numbers they stay apart. */
   private static final int PARTITION_BITS = 20;
 
@@ -47,7 +47,7 @@ public final class Scope {
   public TableGate gate;
 
   /** How records reach their tasks without a shuffle; null where they do not. */
-  public Direct direct;
+  public PartitionRouting direct;
 
   /** Where records wait for others, to be taken together; null where they do not. */
   public Deferred deferred;
@@ -64,7 +64,7 @@ public final class Scope {
   private int source;
   private long position;
 
-  public Scope(
+  public NodeContext(
       Grouping grouping, ErrorHandlers handlers, boolean realTime, long cacheBytesMax) {
     this.grouping = grouping;
     this.handlers = handlers;

@@ -29,18 +29,18 @@ import org.duolog.kernel.record.StoredRow;
  *
  * <p>Source: {@code functions/processors/stores.py}, {@code schedules.py}, which write it.
  */
-final class ProcessorsOwn {
+final class ProcessorStateMigration {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int AT = 2;
 
-  private ProcessorsOwn() {}
+  private ProcessorStateMigration() {}
 
-  static byte[] together(OtherTasks.Form form, Collection<byte[]> rows) {
+  static byte[] together(StateRepartitioner.Form form, Collection<byte[]> rows) {
     long ts = rows.stream().mapToLong(StoredRow::ts).max().orElseThrow();
     List<byte[]> data =
         rows.stream().map(row -> StoredRow.row(row, ProcessorStores.COLUMNS).getBinary(0)).toList();
     try {
-      byte[] made = form == OtherTasks.Form.SCHEDULES ? schedules(data) : segments(data);
+      byte[] made = form == StateRepartitioner.Form.SCHEDULES ? schedules(data) : segments(data);
       return StoredRow.encode(row(made), ts);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("what processors keep of their tasks cannot be read", e);
