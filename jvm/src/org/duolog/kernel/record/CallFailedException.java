@@ -1,6 +1,6 @@
 package org.duolog.kernel.record;
 
-/** A function of another process failed for a record; the message says how, in that one's words. */
+/** A function in another process failed for a record. The message is that of the function. */
 public final class CallFailedException extends Exception {
   private static final long serialVersionUID = 1L;
 

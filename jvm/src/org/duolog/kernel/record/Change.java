@@ -3,11 +3,11 @@ package org.duolog.kernel.record;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * What one node hands to the next: a record of a stream, or a change of a table with its old value.
+ * The input of a node: a record of a stream, or a change of a table with its old value.
  *
- * <p>A node fills its own instance again and again, so a receiver neither keeps nor changes it. A
- * null key, value or old value is a null. Headers ({@link Headers}) are those of the record that set
- * this change off, as Kafka Streams forwards them; null where it had none. Threads: not shared.
+ * <p>A node refills its own instance for each output, so a receiver must neither keep nor modify it. A null key, value
+ * or old value means that there is none. Headers ({@link Headers}) are those of the source record that caused the
+ * change, as Kafka Streams forwards them; null if it had none. Threads: not shared.
  */
 public final class Change {
   public UnsafeRow key;
@@ -15,26 +15,29 @@ public final class Change {
   public UnsafeRow old;
   public long ts;
 
-  /** The timestamp of the old row; means something only where there is one. */
+  /** The timestamp of the old row; undefined if there is no old row. */
   public long oldTs;
 
   public byte[] headers;
 
-  /** Of a table: whether there is no later row of the key. A versioned table tells of others, too. */
+  /**
+   * For a table: true if no row of the key has a later timestamp. A versioned table also forwards rows that are not the
+   * latest.
+   */
   public boolean latest = true;
 
   /**
-   * Whether {@code value} only carries results of Python functions for a record without a value. The node
-   * that reads them ({@code PythonNode}) forwards a null value; no other node ever sees this.
+   * True if {@code value} only carries results of Python functions for a record without a value. The node that reads
+   * them ({@code PythonNode}) forwards a null value; no other node ever sees this.
    */
   public boolean nullWithResults;
 
-  /** The value, or null where it only carries results. */
+  /** The value, or null if it only carries results. */
   public UnsafeRow ownValue() {
     return nullWithResults ? null : value;
   }
 
-  /** Fills all but the sides from the change that is handled: its timestamps and its headers. */
+  /** Sets key and both values; takes timestamps and headers from the change that is being processed. */
   public Change set(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change cause) {
     set(key, value, old, cause.ts, cause.oldTs, cause.headers);
     latest = cause.latest;

@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * A record on its way from one level to the next, or to a sink.
  *
- * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied as they
- * are, instead of thirteen columns that each shuffle would encode, copy and decode one by one.
+ * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied unchanged. Thirteen columns
+ * would be encoded, copied and decoded one by one in each shuffle.
  *
  * <pre>
  *   ts (8) position (8) old ts (8) edge (4) source (4) partition (4)
@@ -20,21 +20,20 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   key, value, old, headers, origin, topic
  * </pre>
  *
- * <p>Numbers in the machine's own order. On the way to an edge key, value and old are UnsafeRows,
- * which nodes read where they stand; on the way to a sink they are Kafka's bytes. {@code edge >= 0}
- * is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
+ * <p>Numbers are in native byte order. On an edge, key, value and old value are UnsafeRows that nodes read in place;
+ * for a sink they are Kafka's bytes. {@code edge >= 0} is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
  *
  * <p>Threads: not shared.
  */
 public final class Envelope implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** How Spark carries it. */
+  /** Spark's encoder for envelopes. */
   public static final Encoder<Envelope> ENCODER = Encoders.bean(Envelope.class);
 
   public static final int ANY_PARTITION = -1;
 
-  /** Its columns, as Spark orders a bean's: by their names. */
+  /** The number of columns. Spark orders the columns of a bean by name. */
   static final int COLUMNS = 2;
 
   static final int GROUPING = 0;
@@ -57,13 +56,13 @@ public final class Envelope implements Serializable {
   private static final int TOPIC = 5;
   private static final int NULL_LENGTH = -1;
 
-  /** Beside the turn: the records of a task come as {@code Merge} would order them. */
+  /** Flag next to the turn: the records of a task already arrive in the order of {@code Merge}. */
   private static final int MERGED = 1 << 31;
 
   private long grouping;
   private byte[] packed;
 
-  /** Its place in the order of all that is held ({@code Deferred}); null where it is not. */
+  /** Its position in the order of all deferred records ({@code Deferred}); null if it is not deferred. */
   public transient int[] turnHeld;
 
   public Envelope() {}
@@ -76,7 +75,7 @@ public final class Envelope implements Serializable {
     Platform.putInt(packed, PARTITION, partition);
   }
 
-  /** A record for an edge, or a change with the row before it. The rows are copied. */
+  /** Creates a record for an edge, or a change with its old row. Copies the rows. */
   public static Envelope toEdge(
       int edge, UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of, byte[] origin) {
     int size = size(key) + size(value) + size(old) + size(of.headers) + size(origin);
@@ -91,10 +90,10 @@ public final class Envelope implements Serializable {
   }
 
   /**
-   * A record for a sink.
+   * Creates a record for a sink.
    *
-   * @param topic the topic to write to; null is the sink's own
-   * @param partition the partition to write to; {@link #ANY_PARTITION} is the one of the key
+   * @param topic the topic to write to; null for the sink's own topic
+   * @param partition the partition to write to; {@link #ANY_PARTITION} for the partition of the key
    */
   public static Envelope toSink(
       int sink,
@@ -117,7 +116,7 @@ public final class Envelope implements Serializable {
     return envelope;
   }
 
-  /** The same record, to go elsewhere. */
+  /** Returns a copy of the record, for another destination. */
   public Envelope copy() {
     Envelope copy = new Envelope();
     copy.packed = packed.clone();
@@ -132,7 +131,7 @@ public final class Envelope implements Serializable {
     return -(edge() + 1);
   }
 
-  /** (sub-topology, task) as one number; Spark groups by it. */
+  /** (sub-topology, task) as one number, by which Spark groups. */
   public long getGrouping() {
     return grouping;
   }
@@ -158,27 +157,27 @@ public final class Envelope implements Serializable {
     return Platform.getLong(packed, TS);
   }
 
-  /** The timestamp of the old value; means something only where there is one. */
+  /** The timestamp of the old value; undefined if there is no old value. */
   public long oldTs() {
     return Platform.getLong(packed, OLD_TS);
   }
 
-  /** The number of the source partition, with that of its topic; or the task of the level before. */
+  /** The source partition combined with the number of its topic, or the task of the level before. */
   public int source() {
     return Platform.getInt(packed, SOURCE);
   }
 
-  /** The offset, or the running number within the task of the level before. */
+  /** The offset, or the sequence number within the task of the level before. */
   public long position() {
     return Platform.getLong(packed, POSITION);
   }
 
-  /** Which of several with one position it is, where their edges do not tell; mostly 0. */
+  /** Orders several records that have the same position, if their edges do not order them; mostly 0. */
   public int turn() {
     return Platform.getInt(packed, TURN) & ~MERGED;
   }
 
-  /** Whether all records of its task come in order. */
+  /** Returns true if all records of the task arrive in order. */
   public boolean isMerged() {
     return Platform.getInt(packed, TURN) < 0;
   }
@@ -206,23 +205,23 @@ public final class Envelope implements Serializable {
     return part(VALUE);
   }
 
-  /** As {@link Headers} writes them; null where there are none. */
+  /** Headers as {@link Headers} encodes them; null if there are none. */
   public byte[] headers() {
     return part(HEADERS);
   }
 
-  /** The record of a source topic that set this one off, as {@link Origin} writes it. */
+  /** The source record that caused this one, as {@link Origin} encodes it. */
   public byte[] origin() {
     return part(ORIGIN);
   }
 
-  /** The topic to write to, where it is not the sink's. */
+  /** The topic to write to; null for the sink's own topic. */
   public String topic() {
     int length = length(TOPIC);
     return length < 0 ? null : UTF8String.fromAddress(packed, start(TOPIC), length).toString();
   }
 
-  /** Points the row at the key; null where there is none. */
+  /** Points the row at the key; returns null if there is no key. */
   public UnsafeRow keyAt(UnsafeRow row) {
     return rowAt(row, KEY);
   }
@@ -231,7 +230,7 @@ public final class Envelope implements Serializable {
     return rowAt(row, VALUE);
   }
 
-  /** The value before this change, where the edge carries a table. */
+  /** Points the row at the value before this change; null unless the edge carries a table. */
   public UnsafeRow oldAt(UnsafeRow row) {
     return rowAt(row, OLD);
   }

@@ -3,9 +3,9 @@ package org.duolog.kernel.record;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 
 /**
- * An envelope in the shape of a row, without a copy of its bytes.
+ * An envelope as a row, without a copy of its bytes.
  *
- * <p>Threads: not shared; the next envelope takes its place.
+ * <p>Threads: not shared; the instance is reused for the next envelope.
  */
 public final class EnvelopeRow extends GenericInternalRow {
   private static final long serialVersionUID = 1L;

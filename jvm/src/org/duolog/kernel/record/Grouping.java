@@ -6,7 +6,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /**
- * The numbers that Spark groups by: one for each (sub-topology, task).
+ * The numbers by which Spark groups: one for each (sub-topology, task).
  *
  * <pre>  grouping = (slot * tasks + task) << 20 | salt      slot = sub-topology + 1, or 0 = to a sink
  * </pre>
@@ -14,12 +14,12 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
  * <pre>  bucket of a task = 1 << 63 | (slot * tasks + task) << 43 | bucket
  * </pre>
  *
- * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched so that
- * task {@code t} always lands in Spark partition {@code t % shufflePartitions}: otherwise three of
- * four tasks may share one partition. {@link #check} asserts it where the records arrive.
+ * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched such that task {@code t} is
+ * always in Spark partition {@code t % shufflePartitions}; otherwise three of four tasks could share one partition.
+ * {@link #check} asserts this when records arrive.
  *
- * <p>Threads: immutable. Source: Spark's HashPartitioning (Murmur3, seed 42, pmod); Kafka's
- * BuiltInPartitioner for the task of a key.
+ * <p>Threads: immutable. Source: Spark's HashPartitioning (Murmur3, seed 42, pmod); Kafka's BuiltInPartitioner for the
+ * task of a key.
  */
 public final class Grouping implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -52,12 +52,12 @@ public final class Grouping implements Serializable {
     return (int) (grouping >>> SALT_BITS) / tasks - 1;
   }
 
-  /** The tasks of each sub-topology. */
+  /** The number of tasks of each sub-topology. */
   public int tasks() {
     return tasks;
   }
 
-  /** Where records may go: the sub-topologies, behind the sinks. */
+  /** The number of destinations: the sub-topologies, and one slot for the sinks. */
   public int slots() {
     return values.length / tasks;
   }
@@ -71,40 +71,46 @@ public final class Grouping implements Serializable {
   }
 
   /**
-   * The number that Spark keeps a bucket of a task's store under; no task has it. Buckets that are 2^43
-   * apart share one.
+   * Returns the number under which Spark keeps a bucket of a task's store. It never equals the number of a task.
+   * Buckets that are 2^43 apart share one number.
    */
   public long bucket(long grouping, long bucket) {
     long place = bucket & (1L << BUCKET_BITS) - 1;
     return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | place;
   }
 
-  /** The place of a bucket among those of its task, of the number that Spark keeps it under. */
+  /** Returns the bucket of a task, given the number under which Spark keeps it. */
   public static long placeOfBucket(long number) {
     return number & (1L << BUCKET_BITS) - 1;
   }
 
-  /** Which of all tasks a number belongs to that Spark keeps state under: its own, or that of a bucket. */
+  /**
+   * Returns the index, among all tasks, of the task that owns a number under which Spark keeps state: the task's own
+   * number, or that of one of its buckets.
+   */
   public static long owner(long number) {
     return number < 0 ? (number & Long.MAX_VALUE) >>> BUCKET_BITS : number >>> SALT_BITS;
   }
 
-  /** The task of a record key in its internal format, as Kafka's partitioner counts so many partitions. */
+  /**
+   * Returns the task of a record key in its internal format, as Kafka's partitioner computes it for this number of
+   * partitions.
+   */
   public int taskOfKey(byte[] keyBytes, long partitions) {
     return taskOfPartition(Utils.toPositive(Utils.murmur2(keyBytes)), partitions);
   }
 
-  /** The task of a partition, or of a source's, of no more than so many. */
+  /** Returns the task of a partition, limited to this number of partitions. */
   public int taskOfPartition(long partition, long partitions) {
     return (int) (partition % partitions % tasks);
   }
 
-  /** The task of a record without a key. */
+  /** Returns the task of a record without a key. */
   public int taskOfSource(int source) {
     return Math.floorMod(source, tasks);
   }
 
-  /** The Spark partition that a task is in. */
+  /** Returns the Spark partition of a task. */
   public int sparkPartition(int task) {
     return task % sparkPartitions;
   }

@@ -14,13 +14,13 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A record's headers as one array of bytes, so that they cost nothing where there are none: null.
+ * A record's headers as one byte array; null for a record without headers, which then cost nothing.
  *
  * <pre>  (key length, key in UTF-8, value length or -1, value)*      lengths: 4 bytes, big-endian
  * </pre>
  *
- * <p>Handed on as they are, and read at the sink and by expressions that ask for them. What is public is
- * called by the code that Spark generates.
+ * <p>Forwarded unchanged, and decoded at the sink and by expressions that use headers. Public methods are called from
+ * code that Spark generates.
  */
 public final class Headers {
   private static final int KEY = 0;
@@ -29,7 +29,7 @@ public final class Headers {
 
   private Headers() {}
 
-  /** From the column {@code headers} of Spark's Kafka source. */
+  /** Encodes the column {@code headers} of Spark's Kafka source. */
   public static byte[] encode(ArrayData headers) {
     List<Header> read = new ArrayList<>(headers.numElements());
     for (int i = 0; i < headers.numElements(); i++) {
@@ -46,7 +46,7 @@ public final class Headers {
     return writer.bytes();
   }
 
-  /** The value of the last header of a name; null where there is none. */
+  /** Returns the value of the last header with this name; null if there is none. */
   public static byte[] last(byte[] encoded, UTF8String name) {
     byte[] found = null;
     for (Header header : decode(encoded)) {
@@ -55,7 +55,7 @@ public final class Headers {
     return found;
   }
 
-  /** All of them, as an array of STRUCT<key STRING, value BINARY>. */
+  /** Returns all headers as an array of STRUCT<key STRING, value BINARY>. */
   public static ArrayData list(byte[] encoded) {
     return new GenericArrayData(
         decode(encoded).stream()
@@ -64,7 +64,7 @@ public final class Headers {
             .toArray());
   }
 
-  /** Headers one after the other. */
+  /** Appends headers one after the other. */
   public static final class Writer {
     private final List<byte[]> parts = new ArrayList<>();
     private int size;
@@ -84,7 +84,7 @@ public final class Headers {
       }
     }
 
-    /** As they travel: null where there are none. */
+    /** Returns the encoded headers; null if there are none. */
     public byte[] bytes() {
       if (parts.isEmpty()) {
         return null;

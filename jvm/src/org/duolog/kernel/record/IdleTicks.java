@@ -11,16 +11,16 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.api.plugin.PluginContext;
 
 /**
- * When tasks of an application want to be told what time it is, as no record tells them.
+ * When the tasks of an application next need the time by the wall clock while no record brings it.
  *
- * <p>A task that is never idle, or has no window open, wants nothing: then no tick is made, and no micro-batch runs. The wishes
- * of all tasks stand on the driver, whose clock makes the ticks ({@code TickSource}). A tick fulfils what was wanted up to its time: it
- * goes to every task, and each says anew what it wants.
+ * <p>A task that is never idle, or has no open window, needs no tick: then none is made, and no micro-batch runs. The
+ * requests of all tasks are kept on the driver, whose clock makes the ticks ({@code TickSource}). A tick fulfils all
+ * requests up to its time. It is sent to every task, and each task then requests its next one.
  *
- * <p>What tasks of other JVMs want comes as messages ({@code MetricsPlugin}). Spark brings an executor's messages to the driver in
- * their order, and so a task's wish before the end of that task, though the executor goes then. There a thread takes the one and another thread the
- * other: what is committed may be wanted a moment later, and the next question finds it. Of a task that has run again, or
- * runs on behind its query, the newest run alone has a say.
+ * <p>Requests of tasks in other JVMs arrive as messages ({@code MetricsPlugin}). Spark delivers an executor's messages
+ * to the driver in order, so a task's request arrives before the end of that task, even if the executor goes away. Two
+ * threads of the driver handle them, so a commit may become visible a moment before the request; the next query finds
+ * it. If a task has run again, or still runs after its query has ended, only the newest run counts.
  *
  * <p>Threads: any.
  */
@@ -31,31 +31,33 @@ public final class IdleTicks {
   private static final Map<String, Wish> SENT = new ConcurrentHashMap<>();
   private static final int TICKS_PER_TIMEOUT = 4;
 
-  /** How often who makes ticks in another JVM asks for them. */
+  /** How often a tick source in another JVM asks the driver for ticks. */
   private static final long ASKS_EVERY_MS = 50;
 
-  /** The way to the driver; null in its own JVM. */
+  /** The connection to the driver; null in the driver's own JVM. */
   private static volatile PluginContext driver;
 
-  /** Over all queries: a number of an earlier one is none of a later one's. */
+  /** Counts starts over all queries, so that no number is used twice. */
   private static final AtomicLong STARTS = new AtomicLong();
 
   private final Map<String, Wish> wishes = new HashMap<>();
   private boolean asksAll;
   private long start;
 
-  /** When a run of a task wants a tick; {@code Long.MAX_VALUE}: never. Of two runs the later one has the greater number. */
+  /**
+   * The time at which a run of a task needs a tick; {@code Long.MAX_VALUE} for never. A later run has a greater number.
+   */
   record Wish(long run, long atMs) implements Serializable {}
 
-  /** A wish on its way to the driver. */
+  /** A request on its way to the driver. */
   public record Wanted(String applicationId, String task, Wish wish) implements Serializable {}
 
   /**
-   * A question of who makes ticks in real time: whether one is to be made behind the last one. The answer is its time, or {@link
+   * A question of a real-time tick source: is there a tick after the last one? The answer is its time, or {@link
    * #NONE}.
    *
-   * @param start which start has made who asks ({@link #forget}): one that is left of an earlier one gets no tick, as nobody listens
-   *     to it
+   * @param start the number of the start that created the tick source ({@link #forget}); a source left over from an
+   *     earlier start gets no ticks, as nothing reads from it
    */
   public record Due(String applicationId, long start, long lastMs) implements Serializable {}
 
@@ -65,22 +67,22 @@ public final class IdleTicks {
     return BY_APPLICATION.computeIfAbsent(applicationId, unused -> new IdleTicks());
   }
 
-  /** What an application's tasks wanted means nothing any more. */
+  /** Discards all requests of an application's tasks. */
   public static void reset(String applicationId) {
     BY_APPLICATION.remove(applicationId);
   }
 
-  /** This JVM is an executor's, and its driver is there. */
+  /** Declares that this JVM is an executor, with its driver elsewhere. */
   public static void isElsewhere(PluginContext way) {
     driver = way;
   }
 
-  /** How far ticks are apart at least, for a timeout. */
+  /** Returns the minimum time between ticks for a timeout. */
   public static long pauseMs(long idleMs) {
     return Math.max(1, idleMs / TICKS_PER_TIMEOUT);
   }
 
-  /** A task of this JVM wants a tick at a time, or none ({@code Long.MAX_VALUE}). */
+  /** Requests a tick at a time for a task of this JVM, or none ({@code Long.MAX_VALUE}). */
   public static void want(String applicationId, String task, long atMs) {
     TaskContext context = TaskContext.get();
     Wish wish = new Wish(context == null ? 0 : context.taskAttemptId(), atMs);
@@ -90,13 +92,13 @@ public final class IdleTicks {
       try {
         driver.send(new Wanted(applicationId, task, wish));
       } catch (IOException e) {
-        // What is not known there is never told: another run of the task may say it.
+        // A request is never delivered if it cannot be sent; a retry of the task sends it again.
         throw new UncheckedIOException(e);
       }
     }
   }
 
-  /** A task has told what it wants. */
+  /** Records the request of a task. */
   public static void take(Wanted wanted) {
     of(wanted.applicationId).take(wanted.task, wanted.wish);
   }
@@ -109,7 +111,10 @@ public final class IdleTicks {
     }
   }
 
-  /** Forgets what tasks wanted that are to begin again: the first tick asks them. Returns the number of this start. */
+  /**
+   * Discards the requests of tasks that are about to start again: the first tick asks all of them. Returns the number
+   * of this start.
+   */
   public synchronized long forget() {
     wishes.clear();
     asksAll = true;
@@ -117,10 +122,10 @@ public final class IdleTicks {
     return start;
   }
 
-  /** Makes a tick if one is wanted by now that is later than the last one; its time, or {@link #NONE}. */
+  /** Makes a tick if one later than the last is due; returns its time, or {@link #NONE}. */
   public synchronized long make(long lastMs) {
     long now = System.currentTimeMillis();
-    // One that is no later than the last is none.
+    // A tick must be later than the last one.
     if (now <= lastMs || now < next()) {
       return NONE;
     }
@@ -129,14 +134,14 @@ public final class IdleTicks {
     return now;
   }
 
-  /** When the next tick is wanted; {@code Long.MAX_VALUE}: never. */
+  /** Returns when the next tick is due; {@code Long.MAX_VALUE} for never. */
   private long next() {
     return asksAll
         ? 0
         : wishes.values().stream().mapToLong(Wish::atMs).min().orElse(Long.MAX_VALUE);
   }
 
-  /** Waits until a tick is made, at most until a time; its time, or {@link #NONE}. */
+  /** Waits until a tick is due, or until {@code untilMs}; returns its time, or {@link #NONE}. */
   public static long await(Due due, long untilMs) throws InterruptedException {
     return driver == null
         ? of(due.applicationId).awaitHere(due, untilMs)

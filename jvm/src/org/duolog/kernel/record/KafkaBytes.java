@@ -3,18 +3,18 @@ package org.duolog.kernel.record;
 import java.nio.ByteBuffer;
 
 /**
- * Kafka's own byte forms of numbers: big-endian, fixed length. A wrong length reads as null.
+ * Kafka's byte formats of numbers: big-endian, fixed length. Bytes of a wrong length are read as null.
  *
- * <p>Called by the code that Spark generates. Source: Kafka's IntegerSerializer, LongSerializer,
- * DoubleSerializer and their deserializers.
+ * <p>Called from code that Spark generates. Source: Kafka's IntegerSerializer, LongSerializer, DoubleSerializer and
+ * their deserializers.
  */
 public final class KafkaBytes {
-  /** The time of a {@code Driver} that has a clock of its own, in its thread. */
+  /** The time of a {@code Driver} with its own clock, for its thread. */
   public static final ThreadLocal<Long> DRIVEN_CLOCK = new ThreadLocal<>();
 
   private KafkaBytes() {}
 
-  /** The time now, in milliseconds; it is told apart for each record. */
+  /** Returns the current time in milliseconds, evaluated for each record. */
   public static long wallClock(long unused) {
     Long driven = DRIVEN_CLOCK.get();
     return driven == null ? System.currentTimeMillis() : driven;
@@ -28,7 +28,7 @@ public final class KafkaBytes {
     return ByteBuffer.allocate(Long.BYTES).putLong(value).array();
   }
 
-  /** All NaNs have the same bytes, as in Kafka: keys that are equal go to one partition. */
+  /** Encodes a DOUBLE. All NaNs have the same bytes, as in Kafka, so that equal keys have one partition. */
   public static byte[] ofDouble(double value) {
     return ofLong(Double.doubleToLongBits(value));
   }

@@ -3,11 +3,12 @@ package org.duolog.kernel.record;
 import java.nio.ByteBuffer;
 
 /**
- * Where a record comes from, as bytes that travel with all that it sets off; read when something
- * fails, and by expressions that ask for it.
+ * The source record that caused a record, as bytes that travel with it. Read when an error is reported, and by
+ * expressions that use it.
  *
- * <pre>  source (4), partition (4), offset (8), timestamp (8)
- *   and where dead letters are written: key length or -1 (4), key, value length or -1 (4), value
+ * <pre>
+ *   source (4), partition (4), offset (8), timestamp (8)
+ *   and if dead letters are written: key length or -1 (4), key, value length or -1 (4), value
  * </pre>
  */
 public record Origin(int source, int partition, long offset, long ts, byte[] key, byte[] value) {

@@ -7,13 +7,13 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The time of each partition of a source: the largest timestamp among the records before an offset.
+ * The time of each partition of a source: the largest timestamp of the records before an offset.
  *
- * <p>A task works on one micro-batch or epoch, and what it has seen is kept in this JVM, by the offset
- * where it ended. So a micro-batch that is run again begins with the same time. A JVM that has not read
- * what was before knows none. Threads: one {@link Reader} is one task's.
+ * <p>A task processes one micro-batch or epoch. The time that it has reached is kept in this JVM, by the offset where
+ * the task ended, so a retried micro-batch starts with the same time. A JVM that has not read the earlier records does
+ * not know it. Threads: each {@link Reader} belongs to one task.
  *
- * <p>Source: Kafka Streams RecordQueue, which keeps the time beside the committed offset.
+ * <p>Source: Kafka Streams RecordQueue, which keeps the time with the committed offset.
  */
 public final class PartitionTimes {
   public static final long UNKNOWN = -1;
@@ -24,12 +24,12 @@ public final class PartitionTimes {
 
   private record Key(String applicationId, int source, int partition) {}
 
-  /** The application starts anew. */
+  /** Forgets all times of an application that starts again. */
   public static void forget(String applicationId) {
     BY_PARTITION.keySet().removeIf(key -> key.applicationId.equals(applicationId));
   }
 
-  /** What a task sees of a source. */
+  /** The times of a source as one task sees them. */
   public static final class Reader {
     private final String applicationId;
     private final int source;
@@ -40,19 +40,19 @@ public final class PartitionTimes {
       this.source = source;
     }
 
-    /** The time of the partition when it comes to a record. */
+    /** Returns the time of the partition before a record. */
     public long before(SourceRecord record) {
       return of(record).time;
     }
 
-    /** A record of this time has been read. */
+    /** Takes note of the timestamp of a record. */
     public void observe(SourceRecord record, long ts) {
       Seen of = of(record);
       of.time = Math.max(of.time, ts);
       of.next = record.getOffset() + 1;
     }
 
-    /** The task has ended, for now: what it has seen is there for the next one. */
+    /** Keeps the times for the next task, when this one ends. */
     public void keep() {
       seen.forEach(
           (partition, of) -> {

@@ -1,10 +1,10 @@
 package org.duolog.kernel.record;
 
 /**
- * An expression cannot be computed for a record: the record's fault, and nobody else's.
+ * An expression cannot be computed for a record, and the record is the cause.
  *
- * <p>Only {@code Program} throws it, so that a broken store or a task that is stopped is never taken
- * for a bad record. Its own stack says nothing: the cause's does.
+ * <p>Only {@code Program} throws it, so a broken store or a cancelled task is never taken for a bad record. It has no
+ * stack trace of its own; its cause has one.
  */
 public final class RecordException extends RuntimeException {
   private static final long serialVersionUID = 1L;

@@ -1,6 +1,6 @@
 package org.duolog.kernel.record;
 
-/** A record ends the query; the message names it. The engine shows it as it is. */
+/** A record makes the query fail. The message names the record, and the engine shows it unchanged. */
 public final class RecordFailedException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -3,12 +3,12 @@ package org.duolog.kernel.record;
 import java.io.Serializable;
 
 /**
- * A record as Kafka's source delivers it. The topic is known from the source, where that has one only.
+ * A record as Kafka's source delivers it. The topic is set only if the source has several topics.
  *
  * <p>Threads: not shared.
  */
 public final class SourceRecord implements Serializable {
-  /** The offset of a row that is no record: it only brings the task back. */
+  /** The offset of a row that is not a record: it only returns control to the task. */
   public static final long NO_OFFSET = -1;
 
   private static final long serialVersionUID = 1L;
@@ -73,7 +73,7 @@ public final class SourceRecord implements Serializable {
     this.ts = ts;
   }
 
-  /** Null where the source has one topic. */
+  /** The topic; null if the source has only one. */
   public String getTopic() {
     return topic;
   }
@@ -82,7 +82,7 @@ public final class SourceRecord implements Serializable {
     this.topic = topic;
   }
 
-  /** As {@link Headers} writes them; null where there are none. */
+  /** Headers as {@link Headers} encodes them; null if there are none. */
   public byte[] getHeaders() {
     return headers;
   }

@@ -1,6 +1,6 @@
 package org.duolog.kernel.record;
 
-/** A store was told to hold no more, and not to let go of anything early: the query ends. */
+/** A store has reached its limits and is configured not to emit early, so the query fails. */
 public final class StoreFullException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * A row as stores keep it, which is part of the checkpoint.
+ * A row as stores keep it; part of the checkpoint format.
  *
  * <pre>  bytes of an UnsafeRow ++ timestamp (8 bytes, big-endian)
  * </pre>
@@ -20,7 +20,7 @@ public final class StoredRow {
     return bytes;
   }
 
-  /** The row in these bytes, not copied. */
+  /** Returns the row in these bytes, without a copy. */
   public static UnsafeRow row(byte[] bytes, int columns) {
     UnsafeRow row = new UnsafeRow(columns);
     row.pointTo(bytes, bytes.length - Long.BYTES);

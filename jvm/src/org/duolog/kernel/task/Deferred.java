@@ -7,12 +7,12 @@ import java.util.List;
 import org.duolog.kernel.record.Envelope;
 
 /**
- * Records that wait at nodes which take many at once, and all that leaves meanwhile: in the end it leaves in the order
- * of the records that caused it, as if none had waited.
+ * Records that wait at nodes which process many at once, and the outputs of other records meanwhile. Outputs leave in
+ * the order of the records that caused them, as if no record had waited.
  *
- * <p>Only nodes that keep nothing stand behind such a node, so that nobody sees who waited. In real time only look-ups
- * wait, where records are read: up to their limit, and what a later record causes leaves when those before it are done.
- * The task's reader asks whether one has been answered ({@code WakingReaders}). Threads: not shared.
+ * <p>Only stateless nodes are downstream of such a node, so waiting is not visible to state. In real time only look-ups
+ * wait, at the source: up to their limit, and the outputs of a later record leave after those of the earlier ones. The
+ * task's reader asks whether a look-up has been answered ({@code WakingReaders}). Threads: not shared.
  */
 public final class Deferred {
   private static final int RECORDS_MAX = 1_000;
@@ -27,34 +27,34 @@ public final class Deferred {
   private int bytes;
   private int record;
 
-  /** Where what goes on stands in the order of all, and how much of it has come already. */
+  /** The position of the current record in the order of all records, and the number of its outputs so far. */
   private int[] at = {0};
 
   private int next;
   private boolean looksUp;
 
-  /** Those of the running task whose look-ups may be answered while it waits for records. */
+  /** The instances of the running task whose look-ups may be answered while it waits for records. */
   private static final ThreadLocal<List<Deferred>> ASKED = ThreadLocal.withInitial(ArrayList::new);
 
   /** A node at which records wait. */
   public interface Holding {
-    /** Whether as many are under way as may be. */
+    /** Returns true if the limit of concurrent calls is reached. */
     boolean isFull();
 
-    /** Whether the first that waits can go on. */
+    /** Returns true if the first waiting record can proceed. */
     boolean isAnswered();
 
-    /** The first record, in their order, of which something waits here; none: the greatest number. */
+    /** Returns the number of the first record that waits here; the greatest number if none does. */
     int oldest();
 
     /**
-     * Goes on with those at the head that can; with {@code waits}, at least with one.
+     * Lets those at the head proceed that can; if {@code waits} is true, waits for at least one.
      *
-     * @return whether there was one
+     * @return true if one has proceeded
      */
     boolean advance(boolean waits);
 
-    /** Goes on with all that wait. */
+    /** Lets all waiting records proceed. */
     void flush();
   }
 
@@ -62,12 +62,12 @@ public final class Deferred {
     this.scope = scope;
   }
 
-  /** Nodes come parents first. */
+  /** Adds a node; parents must be added before their children. */
   public void join(Holding node) {
     nodes.add(node);
   }
 
-  /** Look-ups wait here in real time, and the reader of the task hears when they are answered. */
+  /** Declares that look-ups wait here in real time, and that the task's reader is woken when they are answered. */
   public void isAsked() {
     if (!looksUp) {
       looksUp = true;
@@ -79,7 +79,7 @@ public final class Deferred {
     ASKED.get().remove(this);
   }
 
-  /** Whether look-ups of this thread's task are under way. */
+  /** Returns true if look-ups of this thread's task are in progress. */
   public static boolean anyWaits() {
     for (Deferred one : ASKED.get()) {
       if (one.waiting > 0) {
@@ -89,7 +89,7 @@ public final class Deferred {
     return false;
   }
 
-  /** Whether one of them has been answered, and what has waited for it can go on. */
+  /** Returns true if a look-up has been answered and the record that waits for it can proceed. */
   public static boolean anyIsAnswered() {
     for (Deferred one : ASKED.get()) {
       for (Holding node : one.nodes) {
@@ -101,7 +101,7 @@ public final class Deferred {
     return false;
   }
 
-  /** @param last whether it leaves behind all else of its record */
+  /** @param last true if it leaves after all other outputs of its record */
   void hold(Envelope envelope, boolean last) {
     int[] turn = turn();
     if (last) {
@@ -115,20 +115,20 @@ public final class Deferred {
     held.add(envelope);
   }
 
-  /** A record waits, with so many bytes; what it causes later has this place in the order. */
+  /** Registers that a record of this size waits; its later outputs have this position in the order. */
   int[] waits(int size) {
     waiting++;
     bytes += size;
     return turn();
   }
 
-  /** One that waited, with so many bytes, does so no more. */
+  /** Registers that a record of this size no longer waits. */
   public void goesOn(int size) {
     waiting--;
     bytes -= size;
   }
 
-  /** What comes now is caused by what has waited. */
+  /** Sets the position of the following outputs to that of a record that has waited. */
   void goOn(int[] turn) {
     at = turn;
     next = 0;
@@ -144,7 +144,7 @@ public final class Deferred {
     return waiting >= RECORDS_MAX || bytes >= BYTES_MAX;
   }
 
-  /** A record is done, but for what waits: if nothing does, what it caused leaves. */
+  /** Ends a record. Its outputs leave if nothing waits. */
   public void recordDone() {
     if (looksUp) {
       advance();
@@ -157,7 +157,7 @@ public final class Deferred {
     }
   }
 
-  /** Goes on with what has been answered, and waits only where too much is under way. */
+  /** Lets answered records proceed, and waits only if the limit is exceeded. */
   public void advance() {
     handOn(false);
     while (isCrowded()) {
@@ -185,11 +185,11 @@ public final class Deferred {
     return oldest;
   }
 
-  /** @param waits whether one goes on in any case: the first at the first node where some wait */
+  /** @param waits true to wait for at least one record: the first at the first node with waiting records */
   private void handOn(boolean waits) {
     boolean still = waits;
     for (Holding node : nodes) {
-      // What one hands on may wait at those behind it.
+      // Its outputs may wait at downstream nodes.
       if (node.advance(still)) {
         still = false;
       }
@@ -200,7 +200,7 @@ public final class Deferred {
     }
   }
 
-  /** Lets leave what all records before this one have caused. */
+  /** Emits the outputs of all records before this one. */
   private void leaveBefore(int number) {
     held.sort(IN_TURN);
     int done = 0;
@@ -212,11 +212,11 @@ public final class Deferred {
     held.subList(0, done).clear();
   }
 
-  /** Lets all that waits go on, and what it causes leave. */
+  /** Lets all waiting records proceed, and emits their outputs. */
   public void flush() {
     if (waiting > 0) {
       for (Holding node : nodes) {
-        // What one hands on may wait at those behind it.
+        // Its outputs may wait at downstream nodes.
         node.flush();
       }
       scope.tellNotes();

@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.spec.Program;
 
 /**
- * How a row of each of two tables becomes a row of their join: which of them it needs, and what is
- * computed from both. Threads: one at a time between open and close.
+ * Computes the row of a join from a row of each of two tables, and knows which of them it needs. Threads: one at a time
+ * between open and close.
  */
 public final class JoinedRow implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -35,7 +35,7 @@ public final class JoinedRow implements Serializable {
     this.otherColumns = otherColumns;
   }
 
-  /** The same, whose rows stay valid beside these. */
+  /** Returns a second instance, whose rows stay valid independently of these. */
   public JoinedRow twin() {
     return new JoinedRow(
         needsOwn, needsOther, values.twin(), keyColumns, ownColumns, otherColumns);
@@ -70,7 +70,7 @@ public final class JoinedRow implements Serializable {
     return values.applyToOld(operands.of(key, own, other, ts));
   }
 
-  /** The later timestamp of the rows that are there. */
+  /** Returns the later timestamp of the rows that exist. */
   public static long ts(UnsafeRow own, long ownTs, UnsafeRow other, long otherTs) {
     if (own == null) {
       return otherTs;

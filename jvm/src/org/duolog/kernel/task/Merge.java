@@ -14,16 +14,15 @@ import scala.collection.AbstractIterator;
 import scala.collection.BufferedIterator;
 
 /**
- * The records of one task in one micro-batch, in Kafka Streams' order.
+ * Merges the records of one task in one micro-batch, in Kafka Streams' order.
  *
- * <p>One queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is
- * the head with the smallest timestamp; ties go to the smaller queue, then source. Rows of global
- * tables go before all others, whatever their timestamp. So a slow input waits for none and
- * overtakes none, whatever the shuffle did: Spark hands over one source partition after the other,
- * and a sort that spills breaks even the order within one.
+ * <p>There is one queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is the
+ * head with the smallest timestamp; ties are resolved by queue, then source. Rows of global tables precede all others,
+ * regardless of timestamps. So a slow input neither delays the others nor overtakes them. The order of the shuffle does
+ * not matter: Spark delivers one source partition after the other, and a sort that spills breaks the order even within
+ * one.
  *
- * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka
- * Streams PartitionGroup.
+ * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka Streams PartitionGroup.
  */
 public final class Merge extends AbstractIterator<Envelope> {
   private static final Comparator<Queue> BY_HEAD = Merge::compareHeads;
@@ -32,10 +31,10 @@ public final class Merge extends AbstractIterator<Envelope> {
   private Queue current;
 
   /**
-   * The records of a task in their order.
+   * Returns the records of a task in order.
    *
-   * @param queueOf the queue of an edge
-   * @param goesFirst whether what comes over an edge goes before all else
+   * @param queueOf returns the queue of an edge
+   * @param goesFirst returns true for an edge whose records precede all others
    */
   public static scala.collection.Iterator<Envelope> of(
       scala.collection.Iterator<Envelope> records,
@@ -96,7 +95,7 @@ public final class Merge extends AbstractIterator<Envelope> {
     return compare(left.head(), left.rank, right.head(), right.rank);
   }
 
-  /** Which of two queues' heads goes first, by the ranks of their queues. */
+  /** Compares the heads of two queues, given the ranks of the queues. */
   static int compare(Envelope a, int rankOfA, Envelope b, int rankOfB) {
     int order = Long.compare(a.ts(), b.ts());
     if (order == 0) {

@@ -12,10 +12,10 @@ import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.Program;
 
 /**
- * A processor of a sub-topology: takes a change, hands changes to its children.
+ * A processor of a sub-topology: takes a change and forwards changes to its children.
  *
- * <p>Built on the driver, opened on an executor for one micro-batch or epoch, and closed there.
- * Threads: one at a time.
+ * <p>Created on the driver, opened on an executor for one micro-batch or epoch, and closed there. Threads: one at a
+ * time.
  */
 public abstract class Node implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -25,26 +25,26 @@ public abstract class Node implements Serializable {
   private Node[] children = NO_CHILDREN;
   private String name = "";
 
-  /** The running task; set while open. */
+  /** The context of the running task; set while the node is open. */
   protected transient NodeContext scope;
 
-  /** What it has done for the running task; of nobody until a task is told. */
+  /** The counters of this node in the running task; not set until a task is selected. */
   public transient NodeCounts counts;
 
-  /** What this node hands on; one instance, filled again and again. */
+  /** The output of this node; one instance, refilled for each output. */
   protected transient Change out;
 
   public abstract void process(Change change);
 
-  /** Whether this node has a use for the old value of a table's change. */
+  /** Returns true if this node uses the old value of a table's change. */
   public abstract boolean needsOld();
 
-  /** The store that this node fills; null for most. */
+  /** The store that this node writes; null for most nodes. */
   public Store store() {
     return null;
   }
 
-  /** The stores that this node fills. */
+  /** The stores that this node writes. */
   public List<Store> stores() {
     Store own = store();
     return own == null ? List.of() : List.of(own);
@@ -65,7 +65,7 @@ public abstract class Node implements Serializable {
     }
   }
 
-  /** What fails here: the processing of a record, but for a sink and an aggregate. */
+  /** The stage that reports errors of this node: processing, except for sinks and aggregates. */
   public ErrorHandlers.Stage stage() {
     return ErrorHandlers.Stage.PROCESSING;
   }
@@ -86,7 +86,7 @@ public abstract class Node implements Serializable {
     return children;
   }
 
-  /** Lets open and close take care of a program; gives it back. */
+  /** Registers a program to be opened and closed with this node, and returns it. */
   protected final Program own(Program program) {
     programs.add(program);
     return program;
@@ -100,9 +100,8 @@ public abstract class Node implements Serializable {
   }
 
   /**
-   * Computes the new side of a table's change. Where it has no value the handler is told and the row
-   * is null, as if deleted: what comes after takes back the row before it, and will not be told to
-   * take back this one.
+   * Computes the new side of a table's change. If that fails, the error handler is called and the row is null, as if
+   * deleted. Downstream nodes then retract the previous row, and no later change asks them to retract this one.
    */
   protected final UnsafeRow applyToNew(Program program, InternalRow row, Change change) {
     try {

@@ -15,19 +15,18 @@ import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.record.SourceRecord;
 
 /**
- * Where the nodes of a running task stand: which task it is, and where their output goes.
+ * The context of the nodes of a running task: the current record, the task and the destination of outputs.
  *
- * <p>What cannot be computed for a record ends that record at the node where it failed: the nodes
- * before it and beside it keep what they did, as in Kafka Streams.
+ * <p>An error of a record ends its processing at the node where it failed. Nodes that have processed it before keep
+ * their changes, as in Kafka Streams.
  *
- * <p>In a level the outputs are restamped: source = task, position = running number of that task.
- * At the ingress they keep the source's partition and offset; there one record may leave over an edge
- * more than once, and its turn tells the order. What goes on under a new key waits
- * until {@link #release}: in Kafka Streams it would go through a repartition topic, which is read
- * when the record that caused it is done. Threads: not shared.
+ * <p>In a level, outputs get new positions: source = task, position = sequence number in that task. At the ingress they
+ * keep the source's partition and offset; one record may leave over an edge several times there, ordered by its turn.
+ * Outputs with a new key wait until {@link #release}: in Kafka Streams they would pass through a repartition topic,
+ * which is read after the record is done. Threads: not shared.
  */
 public final class NodeContext {
-  /** Partitions of several topics may be merged into one queue: by their numbers they stay apart. */
+  /** Partitions of several topics may share a queue; the bits of the topic keep them apart. */
   private static final int PARTITION_BITS = 20;
 
   public final ArrayDeque<Envelope> outputs = new ArrayDeque<>();
@@ -37,22 +36,22 @@ public final class NodeContext {
   public final boolean realTime;
   public final long cacheBytesMax;
 
-  /** The record of a source topic that set off what is going on; nodes that hold back keep it. */
+  /** The source record that caused the current processing; nodes that buffer updates keep it with them. */
   public byte[] origin;
 
-  /** The same as it was read, at the ingress; null behind it. */
+  /** The same record as it was read, at the ingress; null in later levels. */
   public SourceRecord record;
 
-  /** Hears of rows that have come to their stores; null where nobody waits for them. */
+  /** Counts rows that have arrived in tables; null if no stream waits for tables. */
   public TableGate gate;
 
-  /** How records reach their tasks without a shuffle; null where they do not. */
+  /** Routes records to their tasks without a shuffle; null if there is a shuffle. */
   public PartitionRouting direct;
 
-  /** Where records wait for others, to be taken together; null where they do not. */
+  /** Holds records that wait to be processed together; null if no node does that. */
   public Deferred deferred;
 
-  /** Whether who reads the records of this task asks for what has been answered meanwhile. */
+  /** True if the reader of this task polls for answered look-ups. */
   public boolean isAsked;
 
   private final Grouping grouping;
@@ -73,14 +72,14 @@ public final class NodeContext {
     this.turns = new Turns(grouping.slots());
   }
 
-  /** Outputs come from a task of a level until told otherwise. */
+  /** Makes the task the source of the following outputs. */
   public void enter(Task task) {
     this.task = task;
     this.partition = task.number;
     this.source = task.number;
   }
 
-  /** Outputs come from this record of a source topic; topics are numbered. */
+  /** Makes a record of a source topic the source of the following outputs; topics are numbered. */
   public void enter(int topic, int sourcePartition, long offset) {
     this.task = null;
     this.partition = sourcePartition;
@@ -89,12 +88,12 @@ public final class NodeContext {
     turns.reset();
   }
 
-  /** Where what is going on stands, to go on with it later: a record waits, with so many bytes. */
+  /** Captures the current position, so that a record of this size can wait and proceed later. */
   public Place place(int bytes) {
     return new Place(source, partition, position, origin, record, deferred.waits(bytes));
   }
 
-  /** Goes on with what was left at a place. */
+  /** Continues at a captured position. */
   public void goOn(Place place) {
     tellNotes();
     source = place.source;
@@ -105,7 +104,7 @@ public final class NodeContext {
     deferred.goOn(place.turn);
   }
 
-  /** Has a node process a change, or hands the record over to the handler of its errors. */
+  /** Processes a change with a node; passes errors of the record to their handler. */
   public void run(Node node, Change change) {
     Change before = current;
     current = change;
@@ -119,7 +118,7 @@ public final class NodeContext {
   }
 
   /**
-   * What stands beside key and value of the record that set off what is going on.
+   * Returns metadata of the source record that caused the current processing.
    *
    * @param part 1 topic, 2 partition, 3 offset, 4 headers
    */
@@ -132,31 +131,31 @@ public final class NodeContext {
     };
   }
 
-  /** A record has come to a node too late for a window. */
+  /** Counts a record that is too late for a window. */
   public void late(Node node) {
     node.counts.drop(NodeCounts.Reason.LATE);
     handlers.late(node.name());
   }
 
-  /** A node takes no version of a row that is not its latest. */
+  /** Counts a row that a node ignores because it is not the latest version. */
   public void outOfOrder(Node node) {
     node.counts.drop(NodeCounts.Reason.OUT_OF_ORDER);
     handlers.late(node.name());
   }
 
-  /** A record has come to a node that takes none without a key, or none without a value. */
+  /** Counts a record that a node ignores because its key or its value is null. */
   public void drop(Node node, Change change) {
     node.counts.drop(
         change.key == null ? NodeCounts.Reason.NULL_KEY : NodeCounts.Reason.NULL_VALUE);
   }
 
-  /** The record has failed at a node; returns if the query goes on without it. */
+  /** Handles the error of a record at a node; returns if the query continues without the record. */
   public void failed(Node node, Change change, RecordException e) {
     node.counts.drop(NodeCounts.Reason.ERROR);
     handle(node.stage(), change.headers, node.name(), (Exception) e.getCause());
   }
 
-  /** A function has given null because it has failed, and the record goes on. */
+  /** Reports that a function failed and its result is null; the record continues. */
   public void noted(String at, String why) {
     Envelope entry = handlers.noted(origin, at, why);
     if (entry != null) {
@@ -164,12 +163,12 @@ public final class NodeContext {
     }
   }
 
-  /** The current record has failed; what is left of it is its dead letter. */
+  /** Handles the error of the current record, and emits its dead letter if there is one. */
   void handle(ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
     handle(handlers, stage, headers, at, cause);
   }
 
-  /** The same, where others decide. */
+  /** The same with other error handlers. */
   public void handle(
       ErrorHandlers by, ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
     Envelope deadLetter = by.handle(stage, origin, record, headers, at, cause);
@@ -178,29 +177,29 @@ public final class NodeContext {
     }
   }
 
-  /** The number of the running task, among those of its sub-topology. */
+  /** The number of the running task within its sub-topology. */
   public int taskNumber() {
     return task.number;
   }
 
-  /** The grouping value of the running task; 0 at the ingress. */
+  /** The grouping number of the running task; 0 at the ingress. */
   public long taskGrouping() {
     return task == null ? 0 : task.grouping;
   }
 
-  /** The task of a key, of no more than {@code partitions}; of a null one that of the source. */
+  /** Returns the task of a key, limited to {@code partitions}; for a null key, the task of the source partition. */
   public int taskOf(byte[] keyBytes, long partitions) {
     return keyBytes == null
         ? taskOf((long) partition, partitions)
         : grouping.taskOfKey(keyBytes, partitions);
   }
 
-  /** The task of a partition, of no more than {@code partitions}. */
+  /** Returns the task of a partition, limited to {@code partitions}. */
   public int taskOf(long partition, long partitions) {
     return grouping.taskOfPartition(partition, partitions);
   }
 
-  /** Sends a record to a task, now or at the next release. */
+  /** Sends a record to a task, now or at the next {@link #release}. */
   public void emit(int subtopology, int target, boolean later, Envelope envelope) {
     if (direct != null) {
       direct.check(partition, subtopology, target);
@@ -229,14 +228,14 @@ public final class NodeContext {
     send(envelope);
   }
 
-  /** Tells why calls in expressions have given null for the current record, before another one goes on. */
+  /** Reports why calls in expressions returned null for the current record, before the next one starts. */
   void tellNotes() {
     for (String why : Notes.take()) {
       noted("", why);
     }
   }
 
-  /** A record is done: sends what it caused under new keys. */
+  /** Ends a record: sends its outputs with new keys. */
   public void release() {
     tellNotes();
     for (Envelope envelope; (envelope = rekeyed.poll()) != null; ) {
@@ -245,16 +244,15 @@ public final class NodeContext {
   }
 
   /**
-   * Leaves work of many outputs for later: it goes on step by step, until a step finds nothing to do.
+   * Defers work with many outputs: it proceeds step by step, until a step returns false.
    *
-   * <p>What a step leaves in its turn goes before what is left of that step's own work: as if nothing
-   * had waited.
+   * <p>Work that a step itself defers runs before the remaining steps, as if nothing had been deferred.
    */
   public void later(BooleanSupplier steps) {
     newer.add(new Later(steps, origin));
   }
 
-  /** Goes on with what was left for later, by a step; false if there is nothing. */
+  /** Runs one step of deferred work; returns false if there is none. */
   public boolean goOn() {
     for (Later last; (last = newer.pollLast()) != null; ) {
       later.addFirst(last);
@@ -284,7 +282,7 @@ public final class NodeContext {
     deferred.hold(envelope, last);
   }
 
-  /** It is the turn of what was stamped with its place. */
+  /** Emits an output that already has its position. */
   void leave(Envelope envelope) {
     if (task != null) {
       envelope.stamp(task.number, task.sequence++, 0);
@@ -299,8 +297,8 @@ public final class NodeContext {
   }
 
   /**
-   * The order of what one record of a source causes, where its edges do not tell: to one target they
-   * leave in the order of their ids, and each time that does not hold a turn ends.
+   * Orders the outputs of one source record that their edges do not order. To one target they leave in the order of
+   * edge ids; each time that does not hold, a new turn starts.
    */
   private static final class Turns {
     private final int[] turn;
@@ -318,7 +316,7 @@ public final class NodeContext {
       Arrays.fill(last, Integer.MIN_VALUE);
     }
 
-    /** Begins anew where another record begins. */
+    /** Resets the turns when another record starts. */
     void begin(int source, long position) {
       if (source != lastSource || position != lastPosition) {
         reset();
@@ -336,11 +334,11 @@ public final class NodeContext {
     }
   }
 
-  /** Where a record stood; `turn` is its place in the order of all that wait. */
+  /** The captured position of a record; `turn` is its place in the order of all waiting records. */
   public record Place(
       int source, int partition, long position, byte[] origin, SourceRecord record, int[] turn) {}
 
-  /** What a record left for later. */
+  /** Deferred work of a record. */
   private record Later(BooleanSupplier steps, byte[] origin) {}
 
   /** One task of a sub-topology within one micro-batch or epoch. */
@@ -352,7 +350,7 @@ public final class NodeContext {
 
     private long sequence;
 
-    /** @param nodes of its sub-topology */
+    /** @param nodes the nodes of its sub-topology */
     public Task(long grouping, int number, TaskCounts counts, Node[] nodes) {
       this.grouping = grouping;
       this.number = number;
@@ -363,7 +361,7 @@ public final class NodeContext {
       }
     }
 
-    /** What nodes count from here on is this task's. */
+    /** Makes nodes count into this task. */
     public void counted(Node[] nodes) {
       for (int i = 0; i < nodes.length; i++) {
         nodes[i].counts = ofNodes[i];

@@ -13,12 +13,11 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
 /**
- * The row that a node's expressions read: key columns, value columns, extra columns (the table's
- * side of a join, or an accumulator), the timestamp, and what else stands beside key and value of the
- * record that set off what is going on ({@link NodeContext}). A missing part reads as nulls.
+ * The row that a node's expressions read: key columns, value columns, extra columns (the table's side of a join, or an
+ * accumulator), the timestamp, and metadata of the source record ({@link NodeContext}). A missing part reads as nulls.
  *
- * <p>Nothing is copied; the row is valid until the next call. Every column of every record is read
- * through it: Spark's rows joined to rows took a tenth of the time. Threads: not shared.
+ * <p>Nothing is copied; the row is valid until the next call. It is used for every column of every record: Spark's
+ * joined rows took a tenth of the processing time. Threads: not shared.
  */
 public final class Operands extends InternalRow {
   private static final long serialVersionUID = 1L;
@@ -39,7 +38,7 @@ public final class Operands extends InternalRow {
     this(keyColumns, valueColumns, extraColumns, null);
   }
 
-  /** @param scope knows topic, partition, offset and headers; null: no expression asks for them */
+  /** @param scope knows topic, partition, offset and headers; null if no expression uses them */
   public Operands(int keyColumns, int valueColumns, int extraColumns, NodeContext scope) {
     this.scope = scope;
     nullKey = nulls(keyColumns);
@@ -67,12 +66,12 @@ public final class Operands extends InternalRow {
     return row;
   }
 
-  /** A column behind the timestamp, in the order of {@code Binder.withTs}. */
+  /** Returns a column after the timestamp, in the order of {@code Binder.withTs}. */
   private Object beside(int column) {
     return scope == null ? null : scope.beside(column - tsAt);
   }
 
-  /** Where a column stands; not for the timestamp. */
+  /** Returns the part that has a column other than the timestamp. */
   private UnsafeRow part(int column) {
     return column < valueFrom ? key : column < extraFrom ? value : extra;
   }

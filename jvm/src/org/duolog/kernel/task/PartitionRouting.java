@@ -14,19 +14,20 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.MisroutedRecordException;
 
 /**
- * The way of records from their partitions to the tasks of the first level without a shuffle: where each
- * partition has the keys of one task, as Kafka's producers write them, and no key is changed on the way.
+ * Routes records from their partitions to the tasks of the first level without a shuffle. This requires that each
+ * partition holds the keys of one task, as Kafka's producers write them, and that no key changes on the way.
  *
- * <p>That a topology is such is known before it runs; that a topic is, with each of its records: one that is
- * in another task's partition ends the query with {@link MisroutedRecordException}, mostly before it has done anything, and always before
- * its micro-batch is committed.
+ * <p>The topology is checked before it runs, each record of a topic as it is read. A record in a partition of another
+ * task makes the query fail with {@link MisroutedRecordException}: mostly before any processing, always before its
+ * micro-batch is committed.
  *
- * <pre>  partition 0 of a, of b -> task 0        in the order of {@link Merge}, and so without one
- *  partition 1 of a, of b -> task 1
+ * <pre>
+ *   partition 0 of a, of b -> task 0        in the order of {@link Merge}, without merging
+ *   partition 1 of a, of b -> task 1
  * </pre>
  *
- * <p>Where records of one topic may be in several queues, or go to several sub-topologies, {@link Merge} puts
- * them right as it does behind a shuffle. Threads: immutable.
+ * <p>If records of one topic may be in several queues, or have several sub-topologies, {@link Merge} orders them as
+ * after a shuffle. Threads: immutable.
  */
 public final class PartitionRouting implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -38,9 +39,9 @@ public final class PartitionRouting implements Serializable {
   private final boolean merges;
 
   /**
-   * @param subtopologies those of the first level
+   * @param subtopologies the sub-topologies of the first level
    * @param ranks the queue of each edge
-   * @param oneQueueEach whether the records of a topic are all in one queue
+   * @param oneQueueEach true if all records of a topic are in one queue
    */
   public PartitionRouting(
       Grouping grouping,
@@ -57,19 +58,19 @@ public final class PartitionRouting implements Serializable {
     return grouping.tasks();
   }
 
-  /** Of a partition of a source topic. */
+  /** Returns the task of a partition of a source topic. */
   public int task(int partition) {
     return grouping.taskOfPartition(partition, Long.MAX_VALUE);
   }
 
-  /** Fails where a record of a partition is for another task than the one that reads it. */
+  /** Fails if a record of a partition belongs to another task than the one that reads it. */
   void check(int partition, int subtopology, int target) {
     if (target != task(partition) && subtopologies.contains(subtopology)) {
       throw new MisroutedRecordException(partition, target);
     }
   }
 
-  /** The records of a task, one grouping value after the other, of what its partitions hold. */
+  /** Returns the records of a task from its partitions, one grouping number after the other. */
   public Iterator<Envelope> through(int task, List<Iterator<Envelope>> partitions) {
     return new Task(task, partitions);
   }
@@ -136,7 +137,7 @@ public final class PartitionRouting implements Serializable {
       return first == null ? null : first.take();
     }
 
-    /** What a partition has for the sub-topology; the rest waits aside. */
+    /** The records of a partition for one sub-topology; the others are set aside. */
     private final class Queue implements Comparable<Queue> {
       private final Iterator<Envelope> records;
       private final ArrayDeque<Envelope> ahead = new ArrayDeque<>();
@@ -145,7 +146,7 @@ public final class PartitionRouting implements Serializable {
         this.records = records;
       }
 
-      /** What is misplaced is mostly found before anything has been done. */
+      /** Most misrouted records are found here, before any processing. */
       void lookAhead() {
         while (ahead.size() < LOOKED_AHEAD && records.hasNext()) {
           read();

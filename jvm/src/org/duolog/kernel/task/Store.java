@@ -4,11 +4,11 @@ import java.io.Serializable;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * What a sub-topology keeps between records, apart for each task: {@code KeyValueStore}, and
- * {@code BucketStore} for what must be scanned.
+ * State that a sub-topology keeps between records, separately for each task: {@code KeyValueStore}, or {@code
+ * BucketStore} for state that must be scanned.
  *
- * <p>Built on the driver, where {@link #attach} gives it Spark's state too; opened on an executor for
- * one micro-batch or epoch. Threads: one at a time. Source: Kafka Streams StateStore.
+ * <p>Created on the driver, where {@link #attach} connects it to Spark's state; opened on an executor for one
+ * micro-batch or epoch. Threads: one at a time. Source: Kafka Streams StateStore.
  */
 public interface Store extends Serializable {
   String name();
@@ -17,12 +17,12 @@ public interface Store extends Serializable {
 
   void open(NodeContext scope);
 
-  /** What follows belongs to this task. */
+  /** Selects the task of the following accesses. */
   void select(long grouping);
 
-  /** The task's micro-batch ends: hand on what was held back. Other stores may be looked up meanwhile. */
+  /** Forwards buffered updates at the end of the task's micro-batch. Other stores may be read meanwhile. */
   default void handOn() {}
 
-  /** All stores have handed on: write, and forget what was read. */
+  /** Writes changes after all stores have forwarded their updates, and drops what was read. */
   void flush();
 }

@@ -25,15 +25,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * In real time, lets a stream's record wait for the rows of tables that were written before it.
+ * In real time, makes a stream's record wait for table rows that were written before it.
  *
- * <p>Tasks read each topic at their own pace, so a record would overtake thousands of rows that were
- * there long before it. What the broker has is asked for once for all records that it has, and the
- * stream goes on when tables were read up to there and their rows have come to their stores.
+ * <p>Tasks read each topic at their own pace, so a record would overtake thousands of rows that were written long
+ * before it. The broker is asked for its end offsets once for all records that it has by then; the stream continues
+ * when the tables have been read up to them and the rows are in their stores.
  *
- * <p>Where all tasks of an application run in this JVM, which {@link #open} says. At the end of an
- * epoch, where tables are not read on before the stream's task has ended too, nobody waits. Threads:
- * any. Source: Kafka Streams waits for what the broker has of each input (KIP-695).
+ * <p>Used if all tasks of an application run in this JVM ({@link #open}). At the end of an epoch tables are not read
+ * any further until the stream's task has ended too, so streams do not wait then. Threads: any. Source: Kafka Streams
+ * waits for the data that the broker has of each input (KIP-695).
  */
 public final class TableGate {
   private static final Logger LOGGER = LoggerFactory.getLogger(TableGate.class);
@@ -75,9 +75,9 @@ public final class TableGate {
   }
 
   /**
-   * Opens the gate of an application whose tasks all run in this JVM, instead of an earlier one.
+   * Opens the gate of an application whose tasks all run in this JVM, and closes an earlier one.
    *
-   * @param starts where the query begins to read, as Spark writes offsets
+   * @param starts the offsets where the query starts to read, in Spark's JSON
    */
   public static void open(
       String applicationId,
@@ -95,7 +95,7 @@ public final class TableGate {
         new KafkaConsumer<>(own, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
   }
 
-  /** Does so with a consumer of its own. */
+  /** The same with this consumer. */
   static void open(
       String applicationId,
       List<String> tables,
@@ -106,7 +106,7 @@ public final class TableGate {
     OPEN.put(applicationId, new TableGate(applicationId, tables, streams, starts, consumer));
   }
 
-  /** Forgets the gate; who waits goes on. */
+  /** Removes the gate; waiting records continue. */
   public static void close(String applicationId) {
     TableGate gate = OPEN.remove(applicationId);
     if (gate != null) {
@@ -116,7 +116,7 @@ public final class TableGate {
     }
   }
 
-  /** The gate, or null where nothing waits. */
+  /** Returns the gate; null if nothing waits. */
   public static TableGate of(String applicationId) {
     return OPEN.get(applicationId);
   }
@@ -125,27 +125,27 @@ public final class TableGate {
     return tables.contains(topic);
   }
 
-  /** A row of a table is on its way to a store. */
+  /** Counts a table row that is on its way to a store. */
   public void sent() {
     sent.increment();
   }
 
-  /** A row of a table has come to a store. */
+  /** Counts a table row that has arrived in its store. */
   public void arrived() {
     arrived.increment();
   }
 
-  /** A task has read a table to the end of its epoch: what comes now is of the next one. */
+  /** Counts a task that has read a table to the end of its epoch; later rows belong to the next epoch. */
   public void ended() {
     ended.increment();
   }
 
-  /** How many have so far; a task that reads a stream asks at its start. */
+  /** Returns the count of {@link #ended}; a task that reads a stream calls this at its start. */
   public long endedSoFar() {
     return ended.sum();
   }
 
-  /** Waits before the record of a stream at {@code offset} goes on, while all tables are read. */
+  /** Waits until the record of a stream at {@code offset} may continue, as long as all tables are being read. */
   public void pass(String topic, int number, long offset, long endedAtStart) {
     TopicPartition partition = new TopicPartition(topic, number);
     if (offset < cleared.getOrDefault(partition, 0L)) {
@@ -160,7 +160,7 @@ public final class TableGate {
       }
       advances(arrived::sum, sent.sum(), PATIENCE_NS, endedAtStart);
       cleared.put(partition, Math.max(offset + 1, ends.offsets.getOrDefault(partition, 0L)));
-    } catch (KafkaException | IllegalStateException e) { // No broker answers, or the gate is closed.
+    } catch (KafkaException | IllegalStateException e) { // The broker does not answer, or the gate is closed.
       LOGGER.debug("{}: {} does not wait for tables: {}", applicationId, partition, e.toString());
     }
   }
@@ -190,7 +190,7 @@ public final class TableGate {
     }
   }
 
-  /** Waits until a number is as large as {@code wanted}; false where it has stood too long. */
+  /** Waits until a number reaches {@code wanted}; returns false if it stops growing for too long. */
   private boolean advances(
       LongSupplier number, long wanted, long patience, long endedAtStart) {
     long since = System.nanoTime();
@@ -209,7 +209,7 @@ public final class TableGate {
     return true;
   }
 
-  /** Whether there is a record from {@code start} on: the end of a transaction is none. */
+  /** Returns true if there is a record at or after {@code start}; markers of transactions are not records. */
   private synchronized boolean holdsRecord(TopicPartition table, long start, long end) {
     consumer.assign(List.of(table));
     consumer.seek(table, start);
@@ -229,6 +229,6 @@ public final class TableGate {
         || OPEN.get(applicationId) != this;
   }
 
-  /** Where partitions ended, and when that was asked. */
+  /** The end offsets of partitions, and when they were fetched. */
   private record Ends(long askedAt, Map<TopicPartition, Long> offsets) {}
 }

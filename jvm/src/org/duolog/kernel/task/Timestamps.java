@@ -9,16 +9,16 @@ import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Program;
 
 /**
- * The timestamps of a source's records: their own, or computed of them; and what becomes of those that
- * have none, where it is null, negative, or behind what Spark has: the year 294246.
+ * The timestamps of a source's records, their own or computed ones, and the handling of invalid ones: null, negative,
+ * or beyond Spark's range (the year 294246).
  *
- * <p>Threads: a {@link Run} is one task's. Source: Kafka Streams TimestampExtractor and those that it
- * has, FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp.
+ * <p>Threads: each {@link Run} belongs to one task. Source: Kafka Streams TimestampExtractor and its implementations
+ * FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp.
  */
 public final class Timestamps implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The first timestamp that is none: Spark counts microseconds in a long. */
+  /** The first invalid timestamp: Spark counts microseconds in a long. */
   public static final long END_MS = Long.MAX_VALUE / 1000;
 
   private static final long NONE = -1;
@@ -30,8 +30,8 @@ public final class Timestamps implements Serializable {
   private final ErrorHandlers handlers;
 
   /**
-   * @param computed computes a BIGINT over the record as it was read; null: it has its own
-   * @param invalid fail, skip, partition_time; null: as {@code handlers} say
+   * @param computed computes a BIGINT over the record as it was read; null to use the record's own timestamp
+   * @param invalid fail, skip or partition_time; null to use {@code handlers}
    */
   public Timestamps(
       String applicationId,
@@ -49,7 +49,7 @@ public final class Timestamps implements Serializable {
             : handlers.deserializing("skip".equals(invalid));
   }
 
-  /** Who decides on a record without a timestamp. */
+  /** The error handlers for records without a valid timestamp. */
   public ErrorHandlers handlers() {
     return handlers;
   }
@@ -67,13 +67,13 @@ public final class Timestamps implements Serializable {
     }
   }
 
-  /** The work of one task. */
+  /** The timestamps of one task. */
   public final class Run {
     private final PartitionTimes.Reader times =
         usesPartitionTime ? new PartitionTimes.Reader(applicationId, source) : null;
     private String problem;
 
-    /** The record's timestamp; negative where it has none, which {@link #problem} tells of. */
+    /** Returns the record's timestamp; negative if it is invalid, which {@link #problem} explains. */
     public long of(SourceRecord record, InternalRow parsed) {
       long ts = computed == null ? valid(record.getTs()) : computed(parsed);
       if (times != null) {
@@ -83,7 +83,7 @@ public final class Timestamps implements Serializable {
       return ts;
     }
 
-    /** What is wrong with the timestamp that was found last. */
+    /** Describes why the last timestamp is invalid. */
     public String problem() {
       return problem;
     }
@@ -109,7 +109,7 @@ public final class Timestamps implements Serializable {
       return far ? NONE : ts;
     }
 
-    /** The time of its partition; where none is known, the timestamp that it has itself. */
+    /** Returns the time of the partition; if it is not known, the record's own timestamp. */
     private long instead(SourceRecord record) {
       long known = times.before(record);
       return known == PartitionTimes.UNKNOWN ? valid(record.getTs()) : known;
