@@ -12,12 +12,11 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
 /**
- * What is left of a record that was passed over: its bytes as they were read, and in its headers
- * where it came from and what was wrong with it.
+ * The dead letter of a skipped record: its bytes as they were read, with headers for its origin and the error.
  *
- * <p>With its headers it may be larger than its topic takes. Then its value is left out, and where
- * that does not suffice all but what the headers say of the failure; a header tells what was left
- * out. Source: Kafka Streams' dead letters (KIP-1034), which fail where they are too large.
+ * <p>With these headers it may exceed the size limit of its topic. Then the value is left out; if that is not enough,
+ * everything except the headers about the error. A header says what was left out. Source: Kafka Streams' dead letters
+ * (KIP-1034), which fail if they are too large.
  */
 public final class DeadLetter {
   private static final String HEADER = "__streams.errors.";
@@ -29,9 +28,9 @@ public final class DeadLetter {
   private DeadLetter() {}
 
   /**
-   * The letter of a record.
+   * Creates the dead letter of a record.
    *
-   * @param headers of the record, in front of those that tell what was wrong
+   * @param headers the record's own headers, which precede those about the error
    */
   static Envelope of(
       Origin origin,
@@ -54,12 +53,12 @@ public final class DeadLetter {
     return letter(topic, encodedOrigin, ts, origin.key(), origin.value(), all);
   }
 
-  /** The record's time, or the nearest that a topic takes: it is negative, or ahead of the clock. */
+  /** Returns the record's timestamp, or the nearest that a topic accepts if it is negative or ahead of the clock. */
   static long timeOf(Origin origin) {
     return Math.max(0, Math.min(origin.ts(), System.currentTimeMillis()));
   }
 
-  /** The next smaller form of a letter that its topic does not take; null where there is none. */
+  /** Returns the next smaller form of a dead letter that its topic has rejected; null if there is none. */
   public static Envelope smaller(Envelope letter) {
     List<Header> headers = Headers.decode(letter.headers());
     if (headers.contains(ALL_LEFT_OUT)) {

@@ -15,10 +15,11 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
 import org.apache.spark.sql.streaming.StreamingQueryProgress;
 
 /**
- * What Spark tells of epochs and micro-batches: how long their phases took, and how large the state is.
+ * Collects Spark's reports about epochs and micro-batches: the time of each phase, and the size of the state.
  *
- * <p>Summed up as they end, so that whoever looks now and then misses none; the last ones are kept, each with its
- * phases. Spark makes one for each of its sessions ({@code spark.sql.streaming.streamingQueryListeners}). Threads: any.
+ * <p>Values are summed as epochs end, so a reader that polls rarely misses none; the last epochs are kept with their
+ * phases. Spark creates one listener for each of its sessions ({@code spark.sql.streaming.streamingQueryListeners}).
+ * Threads: any.
  */
 public final class Epochs extends StreamingQueryListener {
   private static final long serialVersionUID = 1L;
@@ -26,10 +27,10 @@ public final class Epochs extends StreamingQueryListener {
   private static final String ALL_OF_IT = "triggerExecution";
   private static final Map<String, OfQuery> BY_APPLICATION = new ConcurrentHashMap<>();
 
-  /** Spark's queries of an application since it was started: what is told of one before counts no more. */
+  /** The Spark queries of an application since it was started; reports about earlier ones are ignored. */
   private static final Map<String, Set<UUID>> RUNS = new ConcurrentHashMap<>();
 
-  /** Called before the query begins; all else is told later, some of it when the next one of the name runs. */
+  /** Called before the query starts; other reports arrive later, some while the next query of this name runs. */
   @Override
   public void onQueryStarted(QueryStartedEvent event) {
     if (event.name() != null) {
@@ -43,7 +44,7 @@ public final class Epochs extends StreamingQueryListener {
   @Override
   public void onQueryProgress(QueryProgressEvent event) {
     StreamingQueryProgress progress = event.progress();
-    // Where there was nothing to do Spark tells of it now and then; no epoch has ended.
+    // Spark also reports at intervals if there was nothing to do; no epoch has ended then.
     if (progress.name() != null
         && progress.durationMs().containsKey("addBatch")
         && RUNS.getOrDefault(progress.name(), Set.of()).contains(progress.runId())) {
@@ -52,9 +53,9 @@ public final class Epochs extends StreamingQueryListener {
   }
 
   /**
-   * {@code {"count", "phases": {phase: ms in all}, "last": [{"number", "id", "started_at", "records_in", "phases": {phase:
-   * ms}}…], "state": [{"rows", "bytes", "memory_bytes", "updated", "removed", "commit_ms"}…]}}, phases and numbers under
-   * Spark's names, state as the last epoch left it, by level.
+   * Renders {@code {"count", "phases": {phase: total ms}, "last": [{"number", "id", "started_at", "records_in",
+   * "phases": {phase: ms}}…], "state": [{"rows", "bytes", "memory_bytes", "updated", "removed", "commit_ms"}…]}}, with
+   * phases and numbers under Spark's names, and the state of each level after the last epoch.
    */
   static Map<String, Object> toJson(String applicationId) {
     OfQuery found = BY_APPLICATION.get(applicationId);

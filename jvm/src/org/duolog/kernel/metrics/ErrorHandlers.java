@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What becomes of a record that cannot be read, processed or written: the query fails and names it,
- * or it is passed over, counted, logged and, where a topic is set, written there as a dead letter.
+ * Handles records that cannot be read, processed or written. Either the query fails with a message that names the
+ * record, or the record is skipped, counted, logged and, if a topic is set, written to it as a dead letter.
  *
  * <p>Threads: any. Source: Kafka Streams' exception handlers (KIP-161, KIP-210, KIP-1033).
  */
@@ -22,13 +22,13 @@ public final class ErrorHandlers implements Serializable {
   private static final Logger LOGGER = LoggerFactory.getLogger(ErrorHandlers.class);
   private static final String CONTINUE = "log_and_continue";
 
-  /** What was to be done with the record. */
+  /** The stage at which a record failed. */
   public enum Stage {
     DESERIALIZATION("read"),
     PROCESSING("process"),
     PRODUCTION("write"),
 
-    /** An aggregate was to take it: processing that SQL lets no record pass over. */
+    /** Adding it to an aggregate: a kind of processing at which SQL never skips a record. */
     AGGREGATION("process"),
 
     /** It was deleted before it was read; {@code LostRecords} decides. */
@@ -40,7 +40,7 @@ public final class ErrorHandlers implements Serializable {
       this.verb = verb;
     }
 
-    /** What it is to whoever is told: an aggregate processes records. */
+    /** Returns the stage as users see it: aggregation is a kind of processing. */
     Stage told() {
       return this == AGGREGATION ? PROCESSING : this;
     }
@@ -56,10 +56,10 @@ public final class ErrorHandlers implements Serializable {
   private final boolean[] continues;
   private final String deadLetterTopic;
 
-  /** Whether dead letters are entries of a processing log. */
+  /** True if dead letters are entries of a processing log. */
   private final boolean processingLog;
 
-  /** Whether what is left of a record has its bytes: all but entries of a log that are to have none. */
+  /** True if records keep their bytes for dead letters; false for logs whose entries are to have none. */
   private final boolean withBytes;
 
   public ErrorHandlers(Spec spec) {
@@ -89,19 +89,19 @@ public final class ErrorHandlers implements Serializable {
     this.continues = continues;
   }
 
-  /** The same, but for what becomes of records that cannot be read. */
+  /** Returns the same handlers, except for records that cannot be read. */
   public ErrorHandlers deserializing(boolean goesOn) {
     boolean[] changed = continues.clone();
     changed[Stage.DESERIALIZATION.ordinal()] = goesOn;
     return new ErrorHandlers(this, changed);
   }
 
-  /** Where a record comes from, for all that it sets off. */
+  /** Encodes the origin of a record for all records that it causes. */
   public byte[] originOf(int source, SourceRecord record) {
     return Origin.encode(source, record, withBytes);
   }
 
-  /** The topic of a source, by its place among them. */
+  /** Returns the topic of a source, by its index. */
   public String topicOf(int source) {
     return sourceTopics[source];
   }
@@ -111,11 +111,11 @@ public final class ErrorHandlers implements Serializable {
   }
 
   /**
-   * Decides on a record that failed.
+   * Handles a record that failed.
    *
-   * @param record the record of a source as it was read, where it is at hand; else null
-   * @param at the node or the topic where it failed; empty where the stage says it all
-   * @return its dead letter, or null where none is wanted
+   * @param record the source record as it was read, if available; else null
+   * @param at the node or topic where it failed; empty if the stage is enough
+   * @return its dead letter, or null if none is configured
    * @throws RecordFailedException if the query is to fail
    */
   public Envelope handle(
@@ -147,7 +147,7 @@ public final class ErrorHandlers implements Serializable {
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 
-  /** The entry of a processing log for a call that has failed and is null; null where there is none. */
+  /** Returns the entry of a processing log for a call that failed and returned null; null if there is no log. */
   public Envelope noted(byte[] encodedOrigin, String at, String why) {
     if (deadLetterTopic == null || !processingLog || encodedOrigin == null) {
       return null;
@@ -180,7 +180,7 @@ public final class ErrorHandlers implements Serializable {
     return key + (sample.value() == null ? "" : "; value " + sample.value());
   }
 
-  /** Counts a record that came to an operator too late. */
+  /** Counts a record that was too late for an operator. */
   public void late(String operator) {
     Metrics.of(run).late(operator);
   }
@@ -196,7 +196,7 @@ public final class ErrorHandlers implements Serializable {
   private static String reason(Exception cause) {
     String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
     if (cause instanceof SerializationException || cause instanceof CallFailedException) {
-      return message; // Ours: it says what is wrong with the bytes, or what a function has said.
+      return message; // Our own messages are complete: about the bytes, or from a function.
     }
     String name = cause.getClass().getSimpleName();
     return message.isEmpty() ? name : name + ": " + message.lines().findFirst().orElse("");

@@ -18,14 +18,14 @@ import org.duolog.kernel.record.PartitionTimes;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * What the tasks of an application in this JVM have done so far.
+ * Counts the work of an application's tasks in this JVM.
  *
- * <p>Spark tells nothing of a real-time epoch until it ends, so rates and lag come from here. Records
- * that a task reads again after a failure count again.
+ * <p>Spark reports nothing about a real-time epoch until it ends, so rates and lag come from here. Records that a task
+ * reads again after a failure count again.
  *
- * <p>Each run of an application counts anew. A run's name travels in the spec, so that an executor that outlives it does
- * not add what was before. What executors of other JVMs have counted comes by {@code MetricsPlugin}, and stands
- * beside what was counted here. Threads: any.
+ * <p>Each run of an application counts from zero. The spec carries the name of the run, so an executor that outlives a
+ * run does not add to the next one. Counts of executors in other JVMs arrive through {@code MetricsPlugin}, and are
+ * kept separately from those of this JVM. Threads: any.
  */
 public final class Metrics {
   private static final Map<String, Metrics> BY_RUN = new ConcurrentHashMap<>();
@@ -50,17 +50,17 @@ public final class Metrics {
 
   private Metrics() {}
 
-  /** Those of a run as {@link #runOf} names it, or of the run that the application is in, as this JVM knows it. */
+  /** Returns the metrics of a run as {@link #runOf} names it, or of the current run of an application in this JVM. */
   public static Metrics of(String applicationOrRun) {
     return BY_RUN.computeIfAbsent(whole(applicationOrRun), unused -> new Metrics());
   }
 
-  /** The name of a run: no application has the character in its own. */
+  /** Returns the name of a run. No application has the separator in its own name. */
   public static String runOf(Spec spec) {
     return spec.applicationId() + BEFORE_RUN + (spec.run() == null ? "" : spec.run());
   }
 
-  /** From here on the application is in the run of this spec. */
+  /** Makes the run of this spec the current one of its application. */
   public static void begin(Spec spec) {
     RUNS.put(spec.applicationId(), runOf(spec));
   }
@@ -71,19 +71,19 @@ public final class Metrics {
         : applicationOrRun;
   }
 
-  /** Those of a task, by its name. */
+  /** Returns the counters of a task. */
   public TaskCounts task(String name) {
     return tasks.computeIfAbsent(name, unused -> new TaskCounts());
   }
 
-  /** Those of a sink's topic, in a Spark partition. */
+  /** Returns the counters of a sink topic in a Spark partition. */
   public SinkCounts sink(String topic, int sparkPartition) {
     return sinks
         .computeIfAbsent(topic, unused -> new ConcurrentHashMap<>())
         .computeIfAbsent(sparkPartition, unused -> new SinkCounts());
   }
 
-  /** Counts a record that is passed over; tells whether it is to be logged. */
+  /** Counts a skipped record; returns true if it is to be logged. */
   boolean skip(ErrorHandlers.Stage stage, Skipped.Sample sample) {
     samples.add(sample);
     LongAdder count = skipped.computeIfAbsent(stage, unused -> new LongAdder());
@@ -92,7 +92,7 @@ public final class Metrics {
     return counted <= LOGGED_MAX || counted % LOGGED_EVERY == 0;
   }
 
-  /** Counts records that were deleted before they were read, of one partition, from an offset on. */
+  /** Counts records of a partition that were deleted before they were read, starting at an offset. */
   public void lost(String topic, int partition, long offset, long count) {
     ErrorHandlers.Stage stage = ErrorHandlers.Stage.RETENTION;
     String reason = "deleted before they were read";
@@ -101,12 +101,12 @@ public final class Metrics {
     skipped.computeIfAbsent(stage, unused -> new LongAdder()).add(count);
   }
 
-  /** Counts a record that came too late for a window, by operator. */
+  /** Counts a record that was too late for a window, by operator. */
   void late(String operator) {
     late.computeIfAbsent(operator, unused -> new LongAdder()).increment();
   }
 
-  /** The next offset to read of a topic partition; its only writer is the task that reads it. */
+  /** Returns the next offset to read of a topic partition; only the task that reads the partition writes it. */
   public AtomicLong position(String topic, int partition) {
     return positions
         .computeIfAbsent(topic, unused -> new ConcurrentHashMap<>())
@@ -114,12 +114,12 @@ public final class Metrics {
   }
 
   /**
-   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "late": {operator: count},
-   * "samples":
-   * [{"stage", "reason", "at", "count", "topic", "partition", "offset", "key", "value"}], "positions":
-   * {topic: {partition: next offset}}, "tasks": {task: {@link TaskCounts}}, "sinks": {topic: {Spark partition: {@link
-   * SinkCounts}}}, "epochs": {@link Epochs}, "executors": [the same of other JVMs]}}; bytes are those of keys and
-   * values. A sample is the first record that was passed over for a reason, and how many were.
+   * Returns the counts of an application as JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage:
+   * count}, "late": {operator: count}, "samples": [{"stage", "reason", "at", "count", "topic", "partition", "offset",
+   * "key", "value"}], "positions": {topic: {partition: next offset}}, "tasks": {task: {@link TaskCounts}}, "sinks":
+   * {topic: {Spark partition: {@link SinkCounts}}}, "epochs": {@link Epochs}, "executors": [the same of other JVMs]}}.
+   * Bytes are those of keys and values. A sample is the first record that was skipped for a reason, with the number of
+   * such records.
    */
   public static String snapshot(String applicationId) {
     String run = whole(applicationId);
@@ -137,7 +137,7 @@ public final class Metrics {
     }
   }
 
-  /** What all runs have counted in this JVM, by their names. */
+  /** Returns the counts of all runs in this JVM, by their names. */
   public static Map<String, String> ofThisJvm() {
     Map<String, String> all = new HashMap<>();
     BY_RUN.forEach(
@@ -151,7 +151,9 @@ public final class Metrics {
     return all;
   }
 
-  /** An executor has told what it has counted so far; of a run that is over nobody wants to know, which is the answer. */
+  /**
+   * Takes the counts of an executor; returns false if the run has ended, so that the executor can stop sending them.
+   */
   public static boolean take(String executor, String run, String counted) {
     boolean isWanted = run.equals(RUNS.get(applicationOf(run)));
     if (isWanted) {
@@ -160,7 +162,10 @@ public final class Metrics {
     return isWanted;
   }
 
-  /** Whether this JVM has counted in another run of the application too: it is not told when one is over. */
+  /**
+   * Returns true if this JVM has counted in other runs of the application too, so that this one may have ended
+   * unnoticed.
+   */
   public static boolean mayBeOver(String run) {
     String application = applicationOf(run);
     return BY_RUN.keySet().stream().filter(one -> applicationOf(one).equals(application)).count() > 1;
@@ -179,7 +184,7 @@ public final class Metrics {
     RUN_END_LISTENERS.forEach(listener -> listener.accept(run));
   }
 
-  /** This run is over, in this JVM at least. */
+  /** Ends a run in this JVM. */
   public static void forget(String run) {
     BY_RUN.remove(run);
     ended(run);
@@ -211,7 +216,7 @@ public final class Metrics {
     return values;
   }
 
-  /** Starts anew; tasks that run now go on counting into what was. */
+  /** Resets an application's counts. Tasks that are still running keep counting into the old ones. */
   public static void reset(String applicationId) {
     String before = whole(applicationId);
     RUNS.remove(applicationId);

@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * What one node has done for one task: records that came, records that it handed on, records that it dropped.
+ * Counts the records that one node has processed, forwarded and dropped for one task.
  *
- * <p>Threads: the task's counts, any reads. Counts are plain additions of opaque accesses: no fence, no lock and no
- * lookup for a record, and nothing to publish. Source: Kafka Streams ProcessorNodeMetrics, TaskMetrics.
+ * <p>Threads: the task writes, any thread reads. Counts use plain additions with opaque access: no fence, lock or
+ * look-up for each record. Source: Kafka Streams ProcessorNodeMetrics, TaskMetrics.
  */
 public final class NodeCounts {
-  /** Nothing is counted with {@code -Dduolog.metrics=off}: only to measure what counting costs. */
+  /** False with {@code -Dduolog.metrics=off}, which is only meant to measure the cost of counting. */
   public static final boolean ON = !"off".equals(System.getProperty("duolog.metrics"));
 
   private static final VarHandle PROCESSED;
@@ -30,18 +30,18 @@ public final class NodeCounts {
     }
   }
 
-  /** Why a node dropped a record; what a filter leaves out is not dropped. */
+  /** The reason why a node dropped a record; filtered records are not dropped. */
   public enum Reason {
     NULL_KEY,
     NULL_VALUE,
 
-    /** Behind the end of its window and the grace period, or behind a table's history. */
+    /** After the end of its window and the grace period, or older than a table's history. */
     LATE,
 
-    /** A version of a table's row that is not the latest, where only the latest counts. */
+    /** A row that is not the latest version, where only the latest counts. */
     OUT_OF_ORDER,
 
-    /** An expression had no value for it. */
+    /** An expression could not be computed. */
     ERROR;
 
     private static final Reason[] ALL = values();
@@ -51,14 +51,14 @@ public final class NodeCounts {
   private long processed;
   private long forwarded;
 
-  /** A record has come. */
+  /** Counts a record that has arrived. */
   public void process() {
     if (ON) {
       PROCESSED.setOpaque(this, (long) PROCESSED.getOpaque(this) + 1);
     }
   }
 
-  /** A record was handed on: once, to however many nodes. */
+  /** Counts a forwarded record: once, for any number of receivers. */
   public void forward() {
     if (ON) {
       FORWARDED.setOpaque(this, (long) FORWARDED.getOpaque(this) + 1);
@@ -71,7 +71,7 @@ public final class NodeCounts {
     }
   }
 
-  /** As {@code {"process", "forward", "dropped": {reason: count}}}, without what is 0 of the last. */
+  /** Renders {@code {"process", "forward", "dropped": {reason: count}}}; reasons with count 0 are left out. */
   Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();
     found.put("process", (long) PROCESSED.getOpaque(this));

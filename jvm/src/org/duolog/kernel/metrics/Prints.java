@@ -10,8 +10,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkEnv;
 
 /**
- * Records that tasks of this JVM print, until the process that started it fetches them. What there is
- * no room for is counted. An executor of a cluster, which nobody asks, writes them to its own standard output. Threads: any.
+ * Buffers the records that tasks of this JVM print, until the process that started it fetches them. Records beyond the
+ * limit are counted. Executors of a cluster, which have no such process, write to their standard output. Threads: any.
  */
 public final class Prints {
   private static final int WAITING_MAX = 10_000;
@@ -30,7 +30,7 @@ public final class Prints {
     return BY_APPLICATION.computeIfAbsent(applicationId, unused -> new Prints());
   }
 
-  /** Whether a node may print one more of its `limit` records; counts it. */
+  /** Returns true if a node may print one more of its `limit` records, and counts it. */
   public boolean mayPrint(String node, long limit) {
     return printed.merge(node, 1L, Long::sum) <= limit;
   }
@@ -53,8 +53,8 @@ public final class Prints {
   }
 
   /**
-   * What was printed since the last call, as JSON: {@code {"records": [{"label", "ts", "key",
-   * "value"}], "left_out"}}; keys and values are JSON or null.
+   * Returns the records printed since the last call as JSON: {@code {"records": [{"label", "ts", "key", "value"}],
+   * "left_out"}}; keys and values are JSON or null.
    */
   public static String take(String applicationId) {
     Prints prints = of(applicationId);

@@ -14,9 +14,8 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
 /**
- * What is told of a record that was passed over, in the processing log of SQL: one JSON object, of
- * whose five kinds of message one is there. The record itself is told where {@link Origin} has its
- * bytes: those that cannot be read in Base64, of one that was read its value as a text.
+ * Entries of SQL's processing log about skipped records: a JSON object with one of five kinds of message. It includes
+ * the record if {@link Origin} has its bytes: in Base64 if they cannot be read, else the value as text.
  *
  * <p>Source: ksqlDB's processing log.
  */
@@ -32,7 +31,7 @@ final class ProcessingLog {
 
   private ProcessingLog() {}
 
-  /** The entry of a record that failed in a query. */
+  /** Creates the entry of a record that failed in a query. */
   static Envelope entry(
       String query,
       ErrorHandlers.Stage stage,

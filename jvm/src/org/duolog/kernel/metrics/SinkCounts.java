@@ -6,10 +6,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What one Spark partition of the sink has written to one topic, and how old it was then by its timestamp.
+ * Counts the records that one Spark partition of the sink has written to a topic, and their ages by timestamp.
  *
- * <p>Ages are counted by powers of two: place i has those of less than 2^i ms (and 2^(i-1) at least), the last one all
- * that are older. Threads: the task's counts, any reads, as {@link NodeCounts}. Source: Kafka Streams'
+ * <p>Ages are counted in powers of two: index i counts ages below 2^i ms (and from 2^(i-1)), the last index all older
+ * ones. Threads: the task writes, any thread reads, as in {@link NodeCounts}. Source: Kafka Streams'
  * record-e2e-latency, KIP-613; records-produced-total, KIP-846.
  */
 public final class SinkCounts {
@@ -35,7 +35,7 @@ public final class SinkCounts {
   private long bytes;
   private long ageSum;
 
-  /** A record of so many bytes is written, so long after its timestamp; one from the future is new. */
+  /** Counts a record of this size and age; a timestamp in the future counts as age 0. */
   public void write(long bytesOfIt, long ageMs) {
     if (!NodeCounts.ON) {
       return;
@@ -48,7 +48,7 @@ public final class SinkCounts {
     AGES.setOpaque(ages, place, (long) AGES.getOpaque(ages, place) + 1);
   }
 
-  /** As {@code {"records", "bytes", "age_sum", "ages": [count…]}}. */
+  /** Renders {@code {"records", "bytes", "age_sum", "ages": [count…]}}. */
   Map<String, Object> toJson() {
     long[] copy = new long[PLACES];
     for (int place = 0; place < PLACES; place++) {

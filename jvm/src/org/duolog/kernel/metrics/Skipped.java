@@ -12,10 +12,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Records that were passed over, counted by what was wrong; of each kind the first one is shown.
+ * Skipped records, counted by reason; the first record of each reason is kept.
  *
- * <p>Reasons that differ in their numbers only are one. There are at most {@value #REASONS_MAX}; what
- * comes then is counted by its stage alone. Threads: any.
+ * <p>Reasons that differ only in numbers count as one. There are at most {@value #REASONS_MAX}; further reasons are
+ * counted by stage only. Threads: any.
  */
 final class Skipped {
   private static final int REASONS_MAX = 20;
@@ -25,11 +25,11 @@ final class Skipped {
   private final Map<String, Kind> kinds = new LinkedHashMap<>();
 
   /**
-   * A record that is passed over.
+   * A skipped record.
    *
-   * @param topic the topic that it comes from; null where that is not known
-   * @param at the node or the topic where it failed; empty where the stage says it all
-   * @param key as {@link #text} shows it, and so the value; null where it is not at hand
+   * @param topic the topic that it comes from; null if unknown
+   * @param at the node or topic where it failed; empty if the stage is enough
+   * @param key as {@link #text} renders it, as is the value; null if not available
    */
   record Sample(
       String stage,
@@ -46,14 +46,14 @@ final class Skipped {
     }
   }
 
-  /** A kind of failure: its first record, and how many there were. */
+  /** A kind of failure: its first record, and the number of records. */
   record Kind(Sample first, long count) {}
 
   void add(Sample sample) {
     add(sample, 1);
   }
 
-  /** As many for one reason, of which the sample is the first. */
+  /** Adds a number of records with one reason, of which the sample is the first. */
   synchronized void add(Sample sample, long count) {
     String kind = sample.kind();
     if (kinds.size() >= REASONS_MAX && !kinds.containsKey(kind)) {
@@ -63,7 +63,7 @@ final class Skipped {
         kind, new Kind(sample, count), (old, one) -> new Kind(old.first(), old.count() + count));
   }
 
-  /** In the order in which they came first. */
+  /** Renders the kinds in the order of their first records. */
   synchronized List<Map<String, Object>> toJson() {
     List<Map<String, Object>> found = new ArrayList<>();
     kinds.forEach(
@@ -84,7 +84,7 @@ final class Skipped {
     return found;
   }
 
-  /** The first bytes for people: as text where they are some, else in hexadecimal digits. */
+  /** Renders the first bytes: as text if they are text, else in hexadecimal digits. */
   static String text(byte[] bytes) {
     if (bytes == null) {
       return null;

@@ -3,17 +3,15 @@ package org.duolog.kernel.metrics;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/**
- * How many rows and bytes a store has in a task, as {@code StoreSizes} has counted them last. Threads: any.
- */
+/** The last count of a store's rows and bytes in a task ({@code StoreSizes}). Threads: any. */
 public final class StoreCounts {
   private long rows;
   private long bytes;
   private long countedAt;
 
   /**
-   * @param whole whether these are all rows, and not those that were seen so far
-   * @param at when all of them were counted, in ms since 1970; 0 where that has not been yet
+   * @param whole true if these are all rows, false if only those seen so far
+   * @param at when the count was completed, in ms since 1970; 0 if it has never been
    */
   public synchronized void set(long rows, long bytes, boolean whole, long at) {
     if (whole) {
@@ -21,13 +19,16 @@ public final class StoreCounts {
       this.bytes = bytes;
       countedAt = at;
     } else if (rows > this.rows) {
-      // There are so many at least.
+      // A lower bound.
       this.rows = rows;
       this.bytes = bytes;
     }
   }
 
-  /** As {@code {"rows", "bytes", "counted_at"}}, the last in ms since 1970, 0 as long as there are so many at least. */
+  /**
+   * Renders {@code {"rows", "bytes", "counted_at"}}; the last is in ms since 1970, and 0 while the counts are lower
+   * bounds.
+   */
   synchronized Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();
     found.put("rows", rows);

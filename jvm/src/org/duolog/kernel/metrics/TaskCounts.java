@@ -7,12 +7,12 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What one task has done: its records, its stream time, how late they came, and its nodes.
+ * Counts the records of one task, its stream time, the lateness of records, and its nodes.
  *
- * <p>A task is one of a sub-topology ({@code 1_0}: sub-topology 1, task 0), or the reading of a topic partition
- * ({@code flights-0}). Kept when the task's micro-batch ends: the next one counts on.
+ * <p>A task is one of a sub-topology ({@code 1_0}: sub-topology 1, task 0), or reads a topic partition ({@code
+ * flights-0}). Its counts continue in the next micro-batch.
  *
- * <p>Threads: the task's counts, any reads, as {@link NodeCounts}. Source: Kafka Streams TaskMetrics.
+ * <p>Threads: the task writes, any thread reads, as in {@link NodeCounts}. Source: Kafka Streams TaskMetrics.
  */
 public final class TaskCounts {
   private static final VarHandle RECORDS;
@@ -43,17 +43,20 @@ public final class TaskCounts {
   private long latenessSum;
   private long latenessMax;
 
-  /** Those of a node, by its name; asked for when the task begins, not for a record. */
+  /** Returns the counters of a node; called when the task starts, not for each record. */
   public NodeCounts node(String name) {
     return nodes.computeIfAbsent(name, unused -> new NodeCounts());
   }
 
-  /** Those of a store, by its name. */
+  /** Returns the counters of a store. */
   public StoreCounts store(String name) {
     return stores.computeIfAbsent(name, unused -> new StoreCounts());
   }
 
-  /** A record of this time has come: stream time is the greatest so far, and a record before it is late by the rest. */
+  /**
+   * Counts a record with this timestamp. Stream time is the greatest timestamp so far; an earlier record is late by the
+   * difference.
+   */
   public void observe(long ts) {
     if (!NodeCounts.ON) {
       return;
@@ -73,8 +76,8 @@ public final class TaskCounts {
   }
 
   /**
-   * As {@code {"records", "stream_time", "last_ts", "lateness_sum", "lateness_max", "nodes": {name: …}, "stores": {name:
-   * …}}}, times in ms since 1970 and -1 before the first record.
+   * Renders {@code {"records", "stream_time", "last_ts", "lateness_sum", "lateness_max", "nodes": {name: …}, "stores":
+   * {name: …}}}, with times in ms since 1970, and -1 before the first record.
    */
   Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();

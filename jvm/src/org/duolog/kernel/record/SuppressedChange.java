@@ -4,14 +4,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
- * A change that waits, as a store keeps it: part of the checkpoint.
+ * A suppressed change, as a store keeps it; part of the checkpoint format.
  *
  * <pre>
- *   the new value, what was told last, its timestamp, headers and origin of the last record
+ *   the new value, the value that was emitted last, its timestamp, headers and origin of the last record
  * </pre>
  *
- * <p>Values are bytes of an UnsafeRow, null where there is none. The row's own timestamp is that of the last
- * record. Threads: not shared.
+ * <p>Values are bytes of an UnsafeRow, null if there is none. The row's own timestamp is that of the last record.
+ * Threads: not shared.
  */
 public final class SuppressedChange {
   public static final int COLUMNS = 5;
@@ -29,9 +29,9 @@ public final class SuppressedChange {
   }
 
   /**
-   * The row of a change behind those that wait already; valid until the next call.
+   * Returns the row that stores a change together with the one that waits already; valid until the next call.
    *
-   * @param before what waits; null where nothing does
+   * @param before the row that waits; null if none does
    */
   public UnsafeRow of(Change change, UnsafeRow before, byte[] origin) {
     byte[] prior = before == null ? bytes(change.old) : binary(before, PRIOR);
@@ -50,7 +50,7 @@ public final class SuppressedChange {
     return row(row, VALUE);
   }
 
-  /** What was told last, or null. */
+  /** Returns the value that was emitted last, or null. */
   public UnsafeRow prior(UnsafeRow row) {
     return row(row, PRIOR);
   }

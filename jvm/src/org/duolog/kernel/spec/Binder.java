@@ -25,12 +25,11 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Turns SQL text over a row layout into a {@link Program}.
+ * Binds SQL text over a row layout to a {@link Program}.
  *
- * <p>The text is analysed and optimised as a projection over an empty RDD of that layout (an RDD,
- * because the optimiser folds an empty local relation away). The optimiser also replaces what only
- * it can replace and shares common parts, which may leave several projections on top of each other:
- * each becomes one stage of the program.
+ * <p>The text is analysed and optimised as a projection over an empty RDD of that layout (an RDD, because the optimiser
+ * folds an empty local relation away). The optimiser also replaces expressions that only it can replace, and shares
+ * common parts. This may leave several projections on top of each other: each becomes a stage of the program.
  *
  * <p>Threads: the driver's, one at a time.
  */
@@ -38,8 +37,8 @@ public final class Binder {
   private static final int BOUND_MAX = 1024;
 
   /**
-   * What was bound in this JVM: a query is built anew when it changes its mode or starts again, and
-   * to analyse and compile its expressions takes seconds. Those used longest ago are forgotten.
+   * Programs bound in this JVM. A query is built again when it changes its mode or restarts, and analysing and
+   * compiling its expressions takes seconds. The least recently used programs are evicted.
    */
   private static final Map<Text, Program> BOUND =
       Collections.synchronizedMap(
@@ -55,16 +54,16 @@ public final class Binder {
   private final SparkSession spark;
   private final String functions;
 
-  /** Expressions over a layout, and functions: what they compute follows from nothing else. */
+  /** Expressions over a layout, and the versions of the functions they call: together they determine the result. */
   private record Text(StructType layout, List<String> expressions, String functions) {}
 
-  /** @param functions says which code the functions in Python have that expressions call by their names */
+  /** @param functions identifies the code of the Python functions that expressions call by name */
   public Binder(SparkSession spark, String functions) {
     this.spark = spark;
     this.functions = functions;
   }
 
-  /** {@code base} with one nullable column for each type: prefix0, prefix1, … */
+  /** Returns {@code base} with one nullable column for each type: prefix0, prefix1, … */
   public static StructType with(StructType base, String prefix, List<String> types) {
     StructType layout = base;
     for (int i = 0; i < types.size(); i++) {
@@ -73,7 +72,7 @@ public final class Binder {
     return layout;
   }
 
-  /** {@code base} with what stands beside key and value, the timestamp in milliseconds first. */
+  /** Returns {@code base} with the columns of a record's metadata, the timestamp in milliseconds first. */
   public static StructType withTs(StructType base) {
     return base
         .add("ts", DataTypes.LongType, false)

@@ -4,24 +4,24 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
 
-/** Binds the expressions of a spec's operators, in the types that their readers want. */
+/** Binds the expressions of a spec's operators, cast to the types that their readers expect. */
 public record Binding(Spec spec, Binder binder) {
-  /** The columns of an operator's key. */
+  /** Returns the columns of an operator's key. */
   public static StructType key(Operator of) {
     return Binder.with(new StructType(), "k", of.keyTypes());
   }
 
-  /** A record as an operator gets it, without its timestamp. */
+  /** Returns the columns of an operator's input, without the timestamp. */
   public static StructType record(Operator of) {
     return Binder.with(key(of), "v", of.valueTypes());
   }
 
-  /** A record as an operator gets it. */
+  /** Returns the columns of an operator's input. */
   public static StructType input(Operator of) {
     return Binder.withTs(record(of));
   }
 
-  /** How errors call an operator. */
+  /** Returns the name of an operator in error messages. */
   public static String owner(int id, Operator of) {
     return of.kind() + " " + (of.name() == null ? id : of.name());
   }
@@ -45,8 +45,8 @@ public record Binding(Spec spec, Binder binder) {
   }
 
   /**
-   * The value columns that a node computes, in the types that its children read. It may have none:
-   * of a table that is only looked up, records are computed to know which ones fail.
+   * Binds the value columns that a node computes, in the types that its children read. A node may have no children: a
+   * table that is only looked up computes its rows to find those that fail.
    */
   public Program computed(
       String owner, StructType layout, List<String> expressions, Operator of) {

@@ -10,17 +10,16 @@ import java.time.temporal.IsoFields;
 import java.time.temporal.TemporalAdjusters;
 
 /**
- * Days, weeks, months, quarters or years of a time zone, side by side.
+ * Consecutive days, weeks, months, quarters or years of a time zone.
  *
- * <p>A window begins with the first moment of its first date, wherever clocks are put forward or back:
- * some days have 23 hours and some 25; or as much later as its offset says, by the local clock. A date that a zone
- * has left out has no window. Where clocks go back over the begin, what comes twice belongs to the later date; where
- * they are put forward over it, the window begins as much later. {@code duolog.plan.calendar_windows} says the same
- * in Python.
+ * <p>A window starts with the first moment of its first date, whatever the changes of clocks (some days have 23 hours
+ * and some 25), plus its offset by the local clock. A date that a zone has skipped has no window. If clocks are set
+ * back across the start, the repeated time belongs to the later date; if they are set forward across it, the window
+ * starts after the gap. {@code duolog.plan.calendar_windows} is the same in Python.
  *
  * @param unit day, week, month, quarter or year
- * @param firstDay of a week: monday, …, sunday
- * @param offsetMs below the length of the shortest window
+ * @param firstDay first day of a week: monday, …, sunday
+ * @param offsetMs less than the length of the shortest window
  */
 record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs, long offsetMs)
     implements Windows {
@@ -28,7 +27,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
   private static final long DAY_MS = 86_400_000;
   private static final long SECOND_MS = 1000;
 
-  /** How long a window is; the days are those of a bucket. */
+  /** The length of a window; the number of days is that of a bucket. */
   enum Unit {
     DAY(1),
     WEEK(7),
@@ -48,7 +47,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
     ZoneId in = ZoneId.of(zone);
     LocalDate first = first(date(ts, in));
     long start = at(first, in);
-    if (start > ts) { // clocks were put forward over its begin
+    if (start > ts) { // clocks were set forward across its start
       first = first(first.minusDays(1));
       start = at(first, in);
     }
@@ -98,7 +97,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
     return end(firstStart(lastMs));
   }
 
-  /** The first date of the window that a date is in. */
+  /** Returns the first date of the window that contains a date. */
   private LocalDate first(LocalDate date) {
     return switch (unit) {
       case DAY -> date;
@@ -109,7 +108,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
     };
   }
 
-  /** The first date of the window behind the one that begins with a date. */
+  /** Returns the first date of the window after the one that starts with a date. */
   private LocalDate following(LocalDate first) {
     return switch (unit) {
       case DAY -> first.plusDays(1);
@@ -120,13 +119,13 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
     };
   }
 
-  /** The last date that has begun by the local clock, as much later as the offset says. */
+  /** Returns the last date that has started by the local clock, shifted by the offset. */
   private LocalDate date(long ts, ZoneId zone) {
     LocalDateTime local = Instant.ofEpochMilli(ts).atZone(zone).toLocalDateTime();
     return local.minus(offsetMs, ChronoUnit.MILLIS).toLocalDate();
   }
 
-  /** The moment with which a window begins whose first date this is. */
+  /** Returns the moment when the window with this first date starts. */
   private long at(LocalDate date, ZoneId zone) {
     LocalDateTime local = date.atStartOfDay().plus(offsetMs, ChronoUnit.MILLIS);
     Instant at = local.atZone(zone).toInstant();

@@ -4,43 +4,40 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * When windows close, and how their rows lie in buckets: what {@code WindowRows} asks of a kind of
- * window.
- */
+/** Determines when windows close and in which buckets their rows are stored; used by {@code WindowRows}. */
 public interface Closing extends Serializable {
   /** The types of a window's start and end. */
   List<String> BOUNDS = List.of("BIGINT", "BIGINT");
 
-  /** The key of a window's results: the record's, and the bounds. */
+  /** Returns the key types of a window's results: those of the record, and the bounds. */
   static List<String> keyTypes(Operator of) {
     List<String> types = new ArrayList<>(of.keyTypes());
     types.addAll(BOUNDS);
     return types;
   }
 
-  /** A window has closed where its end is not above stream time less this. */
+  /** A window has closed if its end is at or before stream time minus this delay. */
   long delayMs();
 
   /**
-   * Rows of windows that end here or before it are not kept any more. They may outlive their windows,
-   * for who looks them up; never the other way round.
+   * Returns the time at or before which windows must end for their rows to be dropped. Rows may be kept longer than
+   * their windows are open, for look-ups, but never shorter.
    */
   default long letGoUntil(long streamTime) {
     return streamTime - delayMs();
   }
 
-  /** Whether a row's bucket is that of its window's end, or of its start. */
+  /** Returns true if rows are bucketed by the window's end, false if by its start. */
   boolean bucketsByEnd();
 
-  /** How long a bucket is. Part of the checkpoint: it must not depend on the grace period. */
+  /** Returns the length of a bucket. It is part of the checkpoint format, so it must not depend on the grace period. */
   long bucketMs();
 
-  /** No window of a bucket with this first millisecond ends before. */
+  /** Returns a time before which no window of a bucket with this first millisecond ends. */
   default long firstEnd(long firstMs) {
     return firstMs;
   }
 
-  /** The latest end of a window in a bucket with this last millisecond. */
+  /** Returns the latest end of a window in a bucket with this last millisecond. */
   long lastEnd(long lastMs);
 }

@@ -2,7 +2,7 @@ package org.duolog.kernel.spec;
 
 import java.util.List;
 
-/** The operators that a foreign-key join is made of, in the order in which a row meets them. */
+/** The operators of a foreign-key join, in the order in which a row passes them. */
 public final class ForeignOperators {
   private ForeignOperators() {}
 
@@ -24,7 +24,9 @@ public final class ForeignOperators {
     }
   }
 
-  /** Says which number the newest row of a key has; the last columns of its input are the foreign key and the number. */
+  /**
+   * Announces the number of the latest row of a key; the last columns of its input are the foreign key and the number.
+   */
   public record Announce(
       String name,
       List<Integer> children,
@@ -61,7 +63,7 @@ public final class ForeignOperators {
     }
   }
 
-  /** Keeps subscriptions, and answers them with rows of the right table. */
+  /** Stores subscriptions, and answers them with rows of the right table. */
   public record Subscriptions(
       String name,
       List<Integer> children,
@@ -85,7 +87,7 @@ public final class ForeignOperators {
     }
   }
 
-  /** Answers the changes of the right table to all that have subscribed to its row. */
+  /** Sends changes of the right table to all subscriptions of the row. */
   public record ForeignTable(
       String name,
       List<Integer> children,
@@ -107,7 +109,7 @@ public final class ForeignOperators {
     }
   }
 
-  /** Keeps the number of the newest row of each key. */
+  /** Stores the number of the latest row of each key. */
   public record Newest(
       String name,
       List<Integer> children,
@@ -123,7 +125,7 @@ public final class ForeignOperators {
     }
   }
 
-  /** Makes upserts of the answers that are not stale. */
+  /** Turns the responses that are not stale into upserts. */
   public record ForeignJoin(
       String name,
       List<Integer> children,

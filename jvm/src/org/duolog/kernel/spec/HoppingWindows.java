@@ -1,11 +1,11 @@
 package org.duolog.kernel.spec;
 
 /**
- * Windows of time of one size, one beginning every so often since an origin.
+ * Windows of one size that start at a fixed interval since an origin.
  *
  * <p>Source: Kafka Streams TimeWindows, whose origin is 1970.
  *
- * @param originMs the start of the first window, 1970 or before it by less than an advance
+ * @param originMs the start of the first window, at most one advance before 1970
  */
 public record HoppingWindows(long sizeMs, long advanceMs, long originMs, long graceMs)
     implements Windows {
@@ -32,7 +32,7 @@ public record HoppingWindows(long sizeMs, long advanceMs, long originMs, long gr
     return graceMs;
   }
 
-  /** As Streams' window store does: counted from the start of the last window that has begun. */
+  /** As the window store of Kafka Streams does: counted from the start of the last window that has started. */
   @Override
   public long letGoUntil(long streamTime) {
     return lastStart(streamTime) - graceMs;
@@ -58,7 +58,7 @@ public record HoppingWindows(long sizeMs, long advanceMs, long originMs, long gr
     return Math.floorDiv(since(ts), advanceMs) * advanceMs + originMs;
   }
 
-  /** How long behind the origin, as far as can be counted. */
+  /** Returns the time since the origin, without overflow. */
   private long since(long ts) {
     return Math.min(ts, Long.MAX_VALUE + originMs) - originMs;
   }

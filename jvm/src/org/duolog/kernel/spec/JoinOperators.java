@@ -3,11 +3,11 @@ package org.duolog.kernel.spec;
 import java.io.Serializable;
 import java.util.List;
 
-/** The operators that bring records together with rows of a table, or with records of another stream. */
+/** The operators that join records with rows of a table, or with records of another stream. */
 public final class JoinOperators {
   private JoinOperators() {}
 
-  /** Lets records of a stream wait until stream time is beyond them by the grace period. */
+  /** Delays records of a stream until stream time has passed them by the grace period. */
   public record Wait(
       String name,
       List<Integer> children,
@@ -27,8 +27,8 @@ public final class JoinOperators {
   }
 
   /**
-   * Joins a stream with the rows of a table: those of a store, through the steps of its
-   * getter. They are looked up by keys, or where there are none by the record's own key.
+   * Joins a stream with the rows of a table, read from a store through the steps of its getter. Rows are looked up by
+   * {@code keys}, or by the record's own key if there are none.
    */
   public record Lookup(
       String name,
@@ -54,7 +54,7 @@ public final class JoinOperators {
     }
   }
 
-  /** Joins the changes of a table with the rows of another, found as a lookup finds them. */
+  /** Joins the changes of a table with the rows of another table, found as by a lookup. */
   public record Join(
       String name,
       List<Integer> children,
@@ -78,7 +78,7 @@ public final class JoinOperators {
     }
   }
 
-  /** Joins the records of one stream with those of another; the window is as its own see it. */
+  /** Joins the records of one stream with those of another; the window is seen from the first stream. */
   public record StreamJoin(
       String name,
       List<Integer> children,

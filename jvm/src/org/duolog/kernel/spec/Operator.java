@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One node of a spec, of the class of its {@code kind}. An unknown field is an error, as everywhere.
+ * One node of a spec, with a class for each {@code kind}. An unknown field is an error.
  *
- * <p>All have a name for people, the nodes that they feed, the types of their input, and whether
- * this input carries a table's changes.
+ * <p>All have a name for messages, the nodes that they feed, the types of their input, and a flag that is true if the
+ * input carries changes of a table.
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
 public interface Operator {
-  /** One row for each kind. */
+  /** The class of each kind. */
   Map<String, Class<? extends Operator>> KINDS =
       Map.ofEntries(
           Map.entry("filter", Filter.class),
@@ -67,7 +67,7 @@ public interface Operator {
         .getKey();
   }
 
-  /** Keeps the records for which the predicate holds; of a versioned table each version goes on. */
+  /** Keeps the records for which the predicate holds; forwards each version of a versioned table. */
   record Filter(
       String name,
       List<Integer> children,
@@ -102,12 +102,12 @@ public interface Operator {
   }
 
   /**
-   * Calls a function in Python with records of a stream, many at once, and computes a new value.
+   * Calls a Python function with many records of a stream at once, and computes a new value.
    *
    * @param function its name in the spec
-   * @param arguments bytes of JSON
-   * @param values see what it gives as r0, bytes of JSON
-   * @param nulls whether it is called with records without a value
+   * @param arguments JSON as bytes
+   * @param values read the result as r0, JSON as bytes
+   * @param nulls true if it is also called for records without a value
    */
   record Python(
       String name,
@@ -128,7 +128,7 @@ public interface Operator {
     }
   }
 
-  /** Gives records of a stream a new key; one of nulls alone is none, unless they are kept. */
+  /** Gives records of a stream a new key. A key of only nulls counts as null, unless nulls are kept. */
   record SelectKey(
       String name,
       List<Integer> children,
@@ -146,7 +146,7 @@ public interface Operator {
     }
   }
 
-  /** Hands on a record for each element of arrays, which are all of one length. */
+  /** Forwards a record for each element of arrays, which all have one length. */
   record Explode(
       String name,
       List<Integer> children,
@@ -168,7 +168,7 @@ public interface Operator {
     }
   }
 
-  /** Hands each record to one child: the one of the first predicate that holds. */
+  /** Forwards each record to one child: that of the first predicate that holds. */
   record Split(
       String name,
       List<Integer> children,
@@ -187,7 +187,7 @@ public interface Operator {
     }
   }
 
-  /** Makes a stream of the changes of a table. */
+  /** Turns the changes of a table into a stream. */
   record ToStream(
       String name,
       List<Integer> children,
@@ -202,7 +202,7 @@ public interface Operator {
     }
   }
 
-  /** Keeps rows, and makes changes of upserts; with a history also what was there before. */
+  /** Stores rows, and turns upserts into changes; with a history, also earlier versions. */
   record Table(
       String name,
       List<Integer> children,
@@ -221,7 +221,7 @@ public interface Operator {
     }
   }
 
-  /** Aggregates by key; without subtract only records of a stream. */
+  /** Aggregates by key; without {@code subtract}, only records of a stream. */
   record Fold(
       String name,
       List<Integer> children,
@@ -249,7 +249,7 @@ public interface Operator {
     }
   }
 
-  /** Takes headers of records away and writes others. */
+  /** Removes headers from records and adds others. */
   record Headers(
       String name,
       List<Integer> children,
@@ -287,7 +287,7 @@ public interface Operator {
     }
   }
 
-  /** Shows the first records to people; without a limit all. */
+  /** Prints the first records; all of them if there is no limit. */
   record Print(
       String name,
       List<Integer> children,
@@ -306,7 +306,7 @@ public interface Operator {
     }
   }
 
-  /** Closes windows of an aggregate that have ended, when no record has come to it for a time. */
+  /** Closes windows of an aggregate that have ended, if it has had no record for some time. */
   record Idle(
       String name,
       List<Integer> children,
@@ -324,7 +324,7 @@ public interface Operator {
     }
   }
 
-  /** Aggregates the records of a stream by key and window of time. */
+  /** Aggregates the records of a stream by key and time window. */
   record WindowFold(
       String name,
       List<Integer> children,
@@ -433,7 +433,7 @@ public interface Operator {
     }
   }
 
-  /** Holds the changes of a table back. */
+  /** Suppresses changes of a table for some time. */
   record Suppress(
       String name,
       List<Integer> children,
@@ -456,7 +456,7 @@ public interface Operator {
     }
   }
 
-  /** Writes records to a topic; topic and partition, if given, choose for each record. */
+  /** Writes records to a topic; {@code topic} and {@code partition}, if given, are evaluated for each record. */
   record Sink(
       String name,
       List<Integer> children,

@@ -2,19 +2,19 @@ package org.duolog.kernel.spec;
 
 import java.util.List;
 
-/** Nodes of a spec for processors of users. */
+/** The operators of a user's processors. */
 public final class ProcessorOperators {
   private ProcessorOperators() {}
 
   /**
-   * Calls a processor in Python with records of a stream, and by time; hands on the number of an output, and key and
-   * value as JSON.
+   * Calls a Python processor with records of a stream, and by time. Forwards the number of an output with key and value
+   * as JSON.
    *
    * @param function its name in the spec
-   * @param record bytes of JSON: the columns of key and value
-   * @param store what is kept of its stream time and its schedules
-   * @param stores those that it sees, which others may fill too
-   * @param waits whether it may be called with many records at once
+   * @param record JSON as bytes: the columns of key and value
+   * @param store the store of its stream time and its schedules
+   * @param stores the stores that it accesses, which others may write too
+   * @param waits true if it may be called with many records at once
    */
   public record Process(
       String name,
@@ -36,7 +36,7 @@ public final class ProcessorOperators {
     }
   }
 
-  /** Makes records of what is forwarded to one output. */
+  /** Turns what is forwarded to one output into records. */
   public record ProcessOutput(
       String name,
       List<Integer> children,
@@ -60,7 +60,7 @@ public final class ProcessorOperators {
     }
   }
 
-  /** Tells a processor the time by the wall clock. */
+  /** Passes the time by the wall clock to a processor. */
   public record Punctuate(
       String name,
       List<Integer> children,

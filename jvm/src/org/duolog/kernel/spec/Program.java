@@ -35,12 +35,12 @@ import scala.reflect.ClassTag$;
 /**
  * A bound list of SQL expressions: row in, row out.
  *
- * <p>Bound on the driver by {@link Binder}, sent to the executors, compiled there on {@link #open}.
- * A processor lives for one micro-batch only, so what was compiled goes back to a pool of the JVM on
- * {@link #close} and is taken from there the next time.
+ * <p>Bound on the driver by {@link Binder}, sent to the executors and compiled there in {@link #open}. A Spark
+ * processor lives for one micro-batch only, so compiled code returns to a pool of the JVM in {@link #close} and is
+ * taken from it the next time.
  *
- * <p>The row that {@link #apply} returns is overwritten by the next call: whoever needs two rows at
- * once takes a {@link #twin}. Threads: one at a time between open and close.
+ * <p>The row that {@link #apply} returns is overwritten by the next call; use a {@link #twin} to hold two rows at once.
+ * Threads: one at a time between open and close.
  */
 public final class Program implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -104,7 +104,7 @@ public final class Program implements Serializable {
   /**
    * Computes the row.
    *
-   * @throws RecordException if an expression has no value for this row
+   * @throws RecordException if an expression cannot be computed for this row
    */
   public UnsafeRow apply(InternalRow row) {
     InternalRow result = row;
@@ -119,8 +119,8 @@ public final class Program implements Serializable {
   }
 
   /**
-   * The row, or null where there is none. For a table's old side, and for what is looked up: what
-   * failed when it was new was not handed on, so there is nothing to take back, and it was told then.
+   * Computes the row; null if that fails. Used for a table's old side and for rows that are looked up: a row that
+   * failed when it was new was reported then and not forwarded, so there is nothing to retract.
    */
   public UnsafeRow applyToOld(InternalRow row) {
     try {
@@ -130,7 +130,7 @@ public final class Program implements Serializable {
     }
   }
 
-  /** Whether some row may have no value; only the plainest expressions are known to have one. */
+  /** Returns true if some row may fail; only the simplest expressions are known not to. */
   public boolean mayFail() {
     for (Expression[] stage : stages) {
       for (Expression expression : stage) {
@@ -148,25 +148,25 @@ public final class Program implements Serializable {
         || CollectionConverters.asJava(expression.children()).stream().anyMatch(Program::mayFail);
   }
 
-  /** Whether the first expression holds; null counts as false. */
+  /** Returns true if the first expression is true; null counts as false. */
   public boolean test(InternalRow row) {
     return holds(apply(row));
   }
 
-  /** Whether a computed condition holds; null counts as false. */
+  /** Returns true if a computed condition is true; null counts as false. */
   public static boolean holds(UnsafeRow result) {
     return result != null && !result.isNullAt(0) && result.getBoolean(0);
   }
 
-  /** The bytes of the first expression, or null. */
+  /** Returns the bytes of the first expression, or null. */
   public byte[] bytes(InternalRow row) {
     UnsafeRow result = apply(row);
     return result.isNullAt(0) ? null : result.getBinary(0);
   }
 
   /**
-   * Expressions such as to_json write into what they keep, and twins share them. What was compiled of
-   * twins may be with two tasks at once, by way of the pool: so each is compiled of a copy.
+   * Expressions such as to_json write into buffers that they own, and twins share them. Through the pool, the code
+   * compiled for twins may be used by two tasks at once, so each twin compiles a copy.
    */
   private UnsafeProjection[] compile() {
     Expression[][] own = copied(stages);
@@ -185,7 +185,7 @@ public final class Program implements Serializable {
     return serializer.deserialize(serializer.serialize(stages, type), loader, type);
   }
 
-  /** Compiled programs that no task uses now; the programs used longest ago are forgotten. */
+  /** Compiled programs that no task uses at the moment; the least recently used ones are evicted. */
   private static final class Pool {
     private static final int PROGRAMS_MAX = 4096;
     private static final int IDLE_MAX = 64;

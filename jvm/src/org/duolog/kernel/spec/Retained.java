@@ -1,7 +1,7 @@
 package org.duolog.kernel.spec;
 
 /**
- * Windows whose rows are kept longer than others need them: for who looks them up.
+ * Windows whose rows are kept longer, for look-ups.
  *
  * <p>Source: Kafka Streams Materialized.withRetention.
  *

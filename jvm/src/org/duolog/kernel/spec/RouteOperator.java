@@ -3,8 +3,8 @@ package org.duolog.kernel.spec;
 import java.util.List;
 
 /**
- * Sends records over an edge, under new keys if there are any, or each to every task. To the task of the
- * key, or of a partition; of no more than partitions, if they are given.
+ * Sends records over an edge: to the task of their key, which may be a new one, to the task of a partition (limited to
+ * {@code partitions}, if given), or to every task.
  */
 public record RouteOperator(
     String name,

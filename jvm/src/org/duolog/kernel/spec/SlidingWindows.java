@@ -1,12 +1,13 @@
 package org.duolog.kernel.spec;
 
 /**
- * Windows that records of a key make: one ends with each record, and one begins right behind it if it
- * holds a record. Both ends are in a window.
+ * Windows defined by the records of a key: one ends with each record, and one starts right after it if it contains a
+ * record. Both bounds are inclusive.
  *
  * <p>Source: Kafka Streams SlidingWindows.
  *
- * @param onClose whether rows leave when they close: then long buckets are shorter, as the first one is sorted
+ * @param onClose true if rows are emitted when windows close: then long buckets are made shorter, as the first one is
+ *     sorted
  */
 public record SlidingWindows(long differenceMs, long graceMs, boolean onClose) implements Closing {
   private static final long serialVersionUID = 1L;
@@ -17,13 +18,13 @@ public record SlidingWindows(long differenceMs, long graceMs, boolean onClose) i
     return Windows.end(start, differenceMs);
   }
 
-  /** A window closes when its end is below stream time less the grace period. */
+  /** A window closes when its end is before stream time minus the grace period. */
   @Override
   public long delayMs() {
     return graceMs + 1;
   }
 
-  /** Of a window that has closed, a new one beside it may still be made. */
+  /** A window that has closed may still be used to create the one next to it. */
   @Override
   public long letGoUntil(long streamTime) {
     return streamTime - delayMs() - differenceMs - 1;
@@ -34,7 +35,7 @@ public record SlidingWindows(long differenceMs, long graceMs, boolean onClose) i
     return false;
   }
 
-  /** Windows that begin in one span are found together. */
+  /** Returns the length of a span: windows that start in one span are found together. */
   public long spanMs() {
     return differenceMs;
   }

@@ -10,10 +10,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the kernel is told to do: the JSON that the engine writes, with names in snake_case.
+ * The JSON that the engine writes for the kernel, with names in snake_case.
  *
- * <p>The meaning of each field stands in {@code jvm/README.md}. An unknown field is an error, so
- * that a misspelt one is not silently ignored.
+ * <p>{@code jvm/README.md} describes each field. An unknown field is an error, so that a misspelt one is not ignored.
  */
 public record Spec(
     String applicationId,
@@ -78,7 +77,7 @@ public record Spec(
     return operator;
   }
 
-  /** Ticks are read as a topic is, behind all others. */
+  /** Ticks are read like a topic, after all others. */
   private static List<Source> withTicks(List<Source> sources, Source ticks) {
     List<Source> all = new ArrayList<>(sources);
     if (ticks != null) {
@@ -94,8 +93,8 @@ public record Spec(
   /**
    * A source topic: how its bytes become rows, and which nodes read them.
    *
-   * @param input what Spark's Kafka source is known by that brings its records, with those of other
-   *     topics maybe; the topic if nothing is said
+   * @param input the name of the Spark source that reads the topic, perhaps with other topics; the topic if it is not
+   *     given
    */
   public record Source(
       int id,
@@ -124,7 +123,7 @@ public record Spec(
     }
   }
 
-  /** Expressions computed once per record, which the source's other expressions see as p0, p1, … */
+  /** Expressions computed once per record, which the source's other expressions read as p0, p1, … */
   public record Parse(List<String> columns) {
     public Parse {
       columns = orEmpty(columns);
@@ -132,11 +131,11 @@ public record Spec(
   }
 
   /**
-   * A way into a sub-topology. The order of queues is the rank of inputs with equal timestamps.
+   * An input of a sub-topology. The order of queues ranks inputs with equal timestamps.
    *
-   * @param queue the first edge of those that come from the same source or sub-topology; its own
-   *     id if there is no other
-   * @param rekeyed records leave when the record that caused them is done
+   * @param queue the first of the edges that come from the same source or sub-topology; the edge's own id if there is
+   *     only one
+   * @param rekeyed true if records leave only when the record that caused them is done
    */
   public record Edge(
       int id,
@@ -153,7 +152,7 @@ public record Spec(
     }
   }
 
-  /** What becomes of records that cannot be read, processed or written; see ErrorHandlers. */
+  /** How errors of reading, processing and writing records are handled; see ErrorHandlers. */
   public record Errors(
       String deserialization,
       String processing,
@@ -177,21 +176,21 @@ public record Spec(
   /**
    * A sink topic.
    *
-   * @param windowBytes how many bytes at the end of its keys are a window, which does not choose the
-   *     partition; 0 for most
-   * @param call whether it is no topic: its records are for a function, whose name stands in its place
-   * @param store whose changelog it is; null of all others
+   * @param windowBytes how many bytes at the end of its keys encode a window, which does not choose the partition;
+   *     mostly 0
+   * @param call true if it is not a topic: its records are arguments of the function with this name
+   * @param store the store whose changelog it is; null for others
    */
   public record Output(int id, String topic, int windowBytes, boolean call, String store) {}
 
   /**
-   * A function in Python, called by its name in expressions.
+   * A Python function, called by its name in expressions.
    *
-   * @param told how people know it
-   * @param id another one for other code
-   * @param body what Python has pickled, in base64
-   * @param timeoutMs how long one record may take; null: as of all
-   * @param lookups how many of its calls may be under way at once; null: one is done before the next
+   * @param told its name in messages
+   * @param id identifies the code
+   * @param body the pickled function, in base64
+   * @param timeoutMs how long one record may take; null for the default of all functions
+   * @param lookups how many calls may be in progress at once; null for one call at a time
    */
   public record Function(
       String name, String told, String id, byte[] body, Long timeoutMs, Integer lookups) {}
@@ -203,8 +202,8 @@ public record Spec(
    * How a Python worker is started.
    *
    * @param line the program and its arguments
-   * @param directory where it works
-   * @param environment what it gets beside the variables of this process
+   * @param directory its working directory
+   * @param environment variables in addition to those of this process
    */
   public record WorkerCommand(List<String> line, String directory, Map<String, String> environment)
       implements Serializable {}

@@ -1,7 +1,7 @@
 package org.duolog.kernel.spec;
 
 /**
- * Rows that wait: until the end of their window is so long ago, or since a time that stands in their key.
+ * Rows that wait until some time after the end of their window, or after a time in their key.
  *
  * <p>Source: Kafka Streams SuppressedInternal.
  */

@@ -1,7 +1,7 @@
 package org.duolog.kernel.spec;
 
 /**
- * One window, from a point in time on, without an end. Earlier records are in none.
+ * One window that starts at a point in time and never ends. Earlier records are not in it.
  *
  * <p>Source: Kafka Streams UnlimitedWindows.
  */

@@ -3,7 +3,7 @@ package org.duolog.kernel.spec;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 
-/** Windows of time: those that a record is in follow from its timestamp alone. */
+/** Time windows that are determined by a record's timestamp alone. */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
 @JsonSubTypes({
   @JsonSubTypes.Type(value = HoppingWindows.class, name = "hopping"),
@@ -11,19 +11,19 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
   @JsonSubTypes.Type(value = UnlimitedWindows.class, name = "unlimited")
 })
 public interface Windows extends Closing {
-  /** The start of the first window that holds a timestamp; above the timestamp where none does. */
+  /** Returns the start of the first window that contains a timestamp; a value above the timestamp if none does. */
   long firstStart(long ts);
 
-  /** The start of the last window that has begun by a timestamp, wherever its records are. */
+  /** Returns the start of the last window that has started at a timestamp, whether or not it has records. */
   long lastStart(long ts);
 
-  /** The start of the window behind the one that starts here; not above it where there is none. */
+  /** Returns the start of the window after the one that starts here; a value that is not above it if there is none. */
   long nextStart(long start);
 
-  /** The end of the window that starts here, the first millisecond behind it. */
+  /** Returns the exclusive end of the window that starts here. */
   long end(long start);
 
-  /** No window ends before it begins, wherever its records put it. */
+  /** Returns the end without overflow: no window ends before it starts. */
   static long end(long start, long sizeMs) {
     return start > Long.MAX_VALUE - sizeMs ? Long.MAX_VALUE : start + sizeMs;
   }
