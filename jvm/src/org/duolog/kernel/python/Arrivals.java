@@ -3,14 +3,14 @@ package org.duolog.kernel.python;
 import java.util.Collection;
 import java.util.concurrent.TimeUnit;
 
-/** Waiting for what tasks leave for the process that started this JVM. */
+/** Waits for items that tasks queue for the process that started this JVM. */
 final class Arrivals {
   private Arrivals() {}
 
   /**
-   * Waits until something has arrived, the time is over, or the thread is interrupted, which it then stays.
+   * Waits until an item has arrived, the time is over, or the thread is interrupted, whose interrupt flag it keeps.
    *
-   * @param owner whose monitor the caller holds, and who notifies it of what arrives
+   * @param owner the object whose monitor the caller holds, and which is notified of new items
    */
   static void await(Object owner, Collection<?> arrived, long waitMs) {
     long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);

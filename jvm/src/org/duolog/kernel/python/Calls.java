@@ -18,15 +18,15 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
 /**
- * Records that tasks of this JVM hand to functions of the process that started the query.
+ * Records that tasks of this JVM pass to functions of the process that started the query.
  *
  * <pre>  task: hand … await      the process: take, call each, done | failed
  * </pre>
  *
- * <p>A task waits until its records were called before its micro-batch or epoch ends, so that each is
- * called at least once; and it waits to hand one over while many are on their way. Records of one task are
- * called in their order. Of a record that is passed over because its function has failed the task gets the
- * dead letter; where the query is to fail, the process stops it.
+ * <p>A task waits until its records have been processed before its micro-batch or epoch ends, so each is processed at
+ * least once. It also waits to pass a record on while many are in progress. Records of one task are processed in order.
+ * If a function fails, the record is skipped and its task gets the dead letter; if the query is to fail, the process
+ * stops it.
  *
  * <p>Threads: any.
  */
@@ -41,7 +41,7 @@ public final class Calls {
 
   private record Call(long number, Task task, String name, String topic, Envelope record) {}
 
-  /** A writing task: how many of its records are on their way, and what has become of some. */
+  /** A writing task: the number of its records in progress, and the dead letters of some. */
   public static final class Task {
     private final ErrorHandlers handlers;
     private final Deque<Envelope> deadLetters = new ArrayDeque<>();
@@ -58,7 +58,7 @@ public final class Calls {
     return BY_APPLICATION.computeIfAbsent(applicationId, unused -> new Calls());
   }
 
-  /** Hands a record over to the function of this name; waits while there is no room. */
+  /** Passes a record to the function of this name; waits while the queue is full. */
   public synchronized void hand(Task task, String name, Envelope record) {
     while (waiting.size() >= WAITING_MAX) {
       sleep();
@@ -69,12 +69,12 @@ public final class Calls {
     notifyAll();
   }
 
-  /** A dead letter of a record of the task; null where there is none now. */
+  /** Returns a dead letter of a record of the task; null if there is none at the moment. */
   public synchronized Envelope deadLetter(Task task) {
     return task.deadLetters.poll();
   }
 
-  /** Waits until each record of the task was called. */
+  /** Waits until all records of the task have been processed. */
   public synchronized void await(Task task) {
     while (task.pending > 0) {
       sleep();
@@ -91,9 +91,9 @@ public final class Calls {
   }
 
   /**
-   * The next records to call, as JSON; waits up to {@code waitMs} for the first one. {@code
-   * [[number, name, ts, key, value, topic, partition, offset, [[header, value], …]], …]}: key and value are
-   * texts of JSON or null, values of headers base64 or null.
+   * Returns the next records to process as JSON; waits up to {@code waitMs} for the first one. {@code [[number, name,
+   * ts, key, value, topic, partition, offset, [[header, value], …]], …]}: key and value are JSON texts or null, values
+   * of headers are base64 or null.
    */
   public static String take(String applicationId, int max, long waitMs) {
     return of(applicationId).take(max, waitMs);
@@ -151,7 +151,7 @@ public final class Calls {
     return json == null ? null : new String(json, StandardCharsets.UTF_8);
   }
 
-  /** The records up to this number were called. */
+  /** Reports that the records up to this number have been processed. */
   public static void done(String applicationId, long number) {
     of(applicationId).done(number);
   }
@@ -163,7 +163,7 @@ public final class Calls {
     notifyAll();
   }
 
-  /** The function failed for the record of this number, which is passed over; those before it are done. */
+  /** Reports that the function failed for the record of this number, which is skipped; those before it are done. */
   public static void failed(String applicationId, long number, String error) {
     of(applicationId).failed(number, error);
   }
@@ -188,7 +188,7 @@ public final class Calls {
     done(number);
   }
 
-  /** Starts anew: what tasks of an earlier query have handed over is not called any more. */
+  /** Discards records that tasks of an earlier query have passed on. */
   public static void reset(String applicationId) {
     BY_APPLICATION.remove(applicationId);
   }

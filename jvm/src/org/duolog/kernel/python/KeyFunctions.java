@@ -30,24 +30,24 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Numbers that functions of the process which started the query give for keys.
+ * Partition numbers that functions of the process which started the query return for keys.
  *
  * <pre>  task: ofKey waits      the process: take, call each, tell
  * </pre>
  *
- * <p>A key is asked for once, as long as it is among the last that were asked for: a function gives the same
- * for the same key. Where tasks are in other JVMs, functions are called beside them ({@link PythonFunction}), and each remembers what it
- * was told. Source: Kafka Streams StreamPartitioner. Threads: any.
+ * <p>A function returns the same number for the same key, so recent results are cached. If tasks are in other JVMs,
+ * functions are called in processes next to them ({@link PythonFunction}), and each JVM caches the results. Source:
+ * Kafka Streams StreamPartitioner. Threads: any.
  */
 public final class KeyFunctions {
   private static final int KNOWN_MAX = 100_000;
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, KeyFunctions> BY_APPLICATION = new ConcurrentHashMap<>();
 
-  /** Over all queries: an answer to an earlier one's question is to none of a later one's. */
+  /** Counts questions over all queries, so that an answer to an earlier query never matches a later question. */
   private static final AtomicLong NEXT = new AtomicLong();
 
-  /** What functions that were called beside this JVM gave: an executor's outlives the query, as it does not where the process is asked. */
+  /** Results of functions called by this JVM. An executor may outlive the query, so its entries name the run. */
   private static final Map<Asking, KnownPartition> KNOWN_PARTITIONS = newest();
 
   private final Map<Key, Answer> known = newest();
@@ -56,10 +56,10 @@ public final class KeyFunctions {
 
   private record Key(String function, String json) {}
 
-  /** A key, and who is asked: in another run its code may be another one, though its id says its name alone. */
+  /** A key and the run that asks: another run may have other code, even if its id is only the function's name. */
   private record Asking(String run, Key key) {}
 
-  /** A partition, or null where the key chooses. */
+  /** A partition, or null if the key determines it. */
   private record KnownPartition(Integer partition) {}
 
   private record Asked(Key key, Answer answer) {}
@@ -70,7 +70,7 @@ public final class KeyFunctions {
     private String error;
   }
 
-  /** A task is stopped while it waits: no fault of its record, as an exception would be. */
+  /** A task was stopped while it waits. Not an exception, as those are attributed to the record. */
   private static final class Stopped extends Error {
     private static final long serialVersionUID = 1L;
 
@@ -140,7 +140,7 @@ public final class KeyFunctions {
     };
   }
 
-  /** What a function that is called beside this JVM gives for a key: asked once, unless it fails. */
+  /** Returns the result of a function that this JVM calls; cached unless the call fails. */
   static Integer remembered(PythonFunction function, byte[] key) throws CallFailedException {
     String json = new String(key, StandardCharsets.UTF_8);
     Asking of = new Asking(function.run(), new Key(function.id(), json));
@@ -164,9 +164,9 @@ public final class KeyFunctions {
   }
 
   /**
-   * What the function gives; null where the key is to choose.
+   * Returns the result of the function for a key; null if the key determines the partition.
    *
-   * @throws IllegalArgumentException the function has failed, or gave no partition
+   * @throws IllegalArgumentException if the function fails, or does not return a partition
    */
   public static Integer ofKey(UTF8String applicationId, UTF8String function, byte[] key) {
     String json = new String(key, StandardCharsets.UTF_8);
@@ -197,7 +197,7 @@ public final class KeyFunctions {
     return answer.number;
   }
 
-  /** The next keys to be answered, as JSON {@code [[number, function, key], …]}; waits for the first one. */
+  /** Returns the next unanswered keys as JSON {@code [[number, function, key], …]}; waits for the first one. */
   public static String take(String applicationId, int max, long waitMs) {
     return of(applicationId).take(max, waitMs);
   }
@@ -223,7 +223,7 @@ public final class KeyFunctions {
     return text.toString();
   }
 
-  /** Takes answers, as JSON {@code [[number, partition or null, error or null], …]}. */
+  /** Takes answers as JSON {@code [[number, partition or null, error or null], …]}. */
   public static void tell(String applicationId, String answers) throws IOException {
     of(applicationId).tell(MAPPER.readTree(answers));
   }
@@ -240,7 +240,7 @@ public final class KeyFunctions {
     notifyAll();
   }
 
-  /** Starts anew: what tasks of an earlier query have asked is not answered any more. */
+  /** Discards questions of tasks of an earlier query. */
   public static void reset(String applicationId) {
     BY_APPLICATION.remove(applicationId);
   }

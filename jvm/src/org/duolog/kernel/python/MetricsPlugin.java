@@ -20,22 +20,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What executors of other JVMs have to tell the driver, and to ask it.
+ * Sends reports of executors in other JVMs to the driver, and their questions.
  *
  * <pre>
  *   each second, as a task ends,
- *   and at their end                what has been counted; what functions in Python have printed there, which nobody would see
- *   each second                     whether runs are over whose processors wait there for the next micro-batch
- *   at once                         when tasks want to know the time ({@link IdleTicks}), and what time it is
+ *   and at their end                counts, and lines printed by Python functions there, which no person would see
+ *   each second                     a question: have the runs ended whose processors wait for the next micro-batch?
+ *   at once                         the times at which tasks need ticks ({@link IdleTicks}), and questions for the time
  * </pre>
  *
- * <p>Answers are of Java's own classes: what reads them in an executor knows none that came with its jars, and takes one for
- * a broken connection, behind which the executor ends.
+ * <p>Answers consist of Java's own classes: the thread that reads them in an executor does not know classes from the
+ * executor's jars. It takes an unknown class for a broken connection, and the executor ends.
  *
- * <p>Accumulators come with the end of a task, which in real time is that of an epoch: a minute. In a JVM that is driver
- * and executor at once there is nothing to bring.
+ * <p>Accumulators arrive at the end of a task, which in real time is the end of an epoch: a minute. A JVM that is
+ * driver and executor at once has nothing to send.
  *
- * <p>An executor that is killed has told of all but its last second. Threads: Spark's, and one of each executor.
+ * <p>An executor that is killed loses at most the counts of its last second. Threads: Spark's, and one of each
+ * executor.
  */
 public final class MetricsPlugin implements SparkPlugin {
   private static final Logger LOGGER = LoggerFactory.getLogger(MetricsPlugin.class);
@@ -52,7 +53,7 @@ public final class MetricsPlugin implements SparkPlugin {
     return new OfExecutor();
   }
 
-  /** All that an executor has counted in a run, as {@link Metrics} tells it. */
+  /** All counts of an executor in a run, as {@link Metrics} renders them. */
   record Report(String executor, String run, String counted) implements Serializable {}
 
   private static final class OfDriver implements DriverPlugin {
@@ -86,7 +87,7 @@ public final class MetricsPlugin implements SparkPlugin {
 
     @Override
     public void init(PluginContext plugin, Map<String, String> extra) {
-      // Of a local master it has the driver's own name.
+      // An executor of a local master has the name of the driver.
       if (DRIVER.equals(plugin.executorID())) {
         return;
       }
@@ -103,9 +104,10 @@ public final class MetricsPlugin implements SparkPlugin {
     }
 
     /**
-     * Ahead of what Spark tells of its end: whoever sees that a micro-batch is done finds its counts too, as a rule.
+     * Sends a report before Spark reports the end of the task, so that the counts of a finished micro-batch are usually
+     * there.
      *
-     * <p>One that finds another one waiting to tell leaves it to that: a micro-batch is not done before either.
+     * <p>If another thread is waiting to send, this one leaves it to that thread: the micro-batch ends after both.
      */
     @Override
     public void onTaskSucceeded() {
@@ -137,9 +139,9 @@ public final class MetricsPlugin implements SparkPlugin {
     }
 
     /**
-     * Nothing that goes wrong here may end the thread: the next report has all that this one had.
+     * An error must not end the thread: the next report contains everything that this one had.
      *
-     * @param asks which runs are over, and waits for the answer: no task does
+     * @param asks true to ask which runs have ended, and to wait for the answer; tasks do not ask
      */
     private synchronized void tell(boolean asks) {
       isWaiting.set(false);
@@ -165,7 +167,7 @@ public final class MetricsPlugin implements SparkPlugin {
             told.put(report.run(), report.counted());
           }
         }
-      } catch (Exception e) { // Asking may end with whatever the driver has thrown.
+      } catch (Exception e) { // A question may end with whatever the driver has thrown.
         LOGGER.debug("cannot tell the driver what was counted", e);
       }
     }

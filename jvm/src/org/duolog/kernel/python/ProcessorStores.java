@@ -16,8 +16,8 @@ import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.store.BucketStore;
 
 /**
- * The stores of a processor, as its worker asks for them in the middle of a call: rows by bucket and key, all three
- * bytes to the kernel. What a call has written before it was lost is taken back.
+ * The stores of a processor, as its worker accesses them during a call: rows by bucket and key, all of which are plain
+ * bytes to the kernel. Changes of a call that was lost are rolled back.
  *
  * <p>Threads: one at a time.
  */
@@ -31,7 +31,7 @@ public final class ProcessorStores {
   private final UnsafeRowWriter writer = new UnsafeRowWriter(1);
   private final Deque<Before> before = new ArrayDeque<>();
 
-  /** A row as it was before the call; null bytes where there was none. */
+  /** A row before the call; null if there was none. */
   private record Before(BucketStore store, long bucket, UnsafeRow key, byte[] row) {}
 
   public ProcessorStores(Map<String, BucketStore> stores) {
@@ -81,7 +81,7 @@ public final class ProcessorStores {
     ProcessorWire.put(out, stored == null ? null : StoredRow.row(stored, COLUMNS).getBinary(0));
   }
 
-  /** Writes rows of an answer, which counts as it is here. */
+  /** Writes the rows that a reply contains. */
   void write(ByteBuffer in) {
     write(in, false);
   }
@@ -104,12 +104,12 @@ public final class ProcessorStores {
     }
   }
 
-  /** The call has ended in order. */
+  /** Ends a call successfully. */
   void done() {
     before.clear();
   }
 
-  /** The call was lost: its stores are as they were. */
+  /** Rolls back the changes of a lost call. */
   void takeBack() {
     for (Before one; (one = before.poll()) != null; ) {
       if (one.row == null) {

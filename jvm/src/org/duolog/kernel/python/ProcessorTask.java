@@ -17,16 +17,17 @@ import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.store.BucketStore;
 
 /**
- * The processors of a task, for one micro-batch or epoch: the process that has them, and when they want to be called by
- * time. What must be the same when a micro-batch runs again is in the state of each processor:
+ * The processors of a task for one micro-batch or epoch: their process, and the times at which they are due. The state
+ * of each processor holds what must survive a retry of the micro-batch:
  *
  * <pre>
  *   bucket 0, "schedules"  ->  stream time (8 bytes), the schedules of its init (JSON)
  *   bucket 0, "turn"       ->  the name of the last micro-batch or epoch, of all of them, that has called it
  * </pre>
  *
- * <p>A task may have been elsewhere, in another JVM or in an attempt that does not count, and come back to a process. There
- * the processor goes on only if it knows the last turn; else it is made anew, as in a new process.
+ * <p>A task may return to a process after it has run elsewhere: in another JVM, or in an attempt that was discarded.
+ * The processor continues there only if the process knows the last turn; otherwise it is created again, as in a new
+ * process.
  *
  * <p>Threads: one at a time.
  */
@@ -41,18 +42,18 @@ public final class ProcessorTask {
   private final boolean isAgain;
   private PythonWorker worker;
 
-  /** Whether the process was asked something and has not answered. */
+  /** True while the process has a request that it has not answered. */
   private boolean talks;
 
   private long streamTime = NO_TIME;
 
-  /** {@code isAgain}: the process of an attempt before it is not to be had, as its processors are ahead of the state. */
+  /** {@code isAgain}: the process of an earlier attempt must not be used, as its processors are ahead of the state. */
   public ProcessorTask(ProcessorWorkers.Session session, boolean isAgain) {
     this.session = session;
     this.isAgain = isAgain;
   }
 
-  /** What a processor of the task has come to. */
+  /** One processor of the task. */
   public final class Of {
     private final PythonFunction function;
     private final String node;
@@ -87,7 +88,7 @@ public final class ProcessorTask {
       }
     }
 
-    /** When stream time is to be told next. */
+    /** Returns the stream time at which the processor is due next. */
     public long nextStreamTime() {
       return nextStreamTime;
     }
@@ -96,7 +97,7 @@ public final class ProcessorTask {
       return nextWallClock;
     }
 
-    /** Calls it with some items; one that its process does not survive is told of. */
+    /** Calls the processor with some items. If the process does not survive an item, its output is an error. */
     public List<ProcessorWire.Output> call(List<ProcessorWire.Item> items) {
       try {
         begin("");
@@ -114,7 +115,7 @@ public final class ProcessorTask {
       }
     }
 
-    /** What is told of an item that was lost; a time that was is left behind. */
+    /** Returns the output of an item that was lost; a lost point in time is skipped. */
     private ProcessorWire.Output lost(ProcessorWire.Item item, PythonWorker.Lost lost) {
       if (item.kind() != ProcessorWire.RECORD) {
         String kind = item.kind() == ProcessorWire.STREAM_TIME ? "stream time" : "wall clock";
@@ -158,7 +159,7 @@ public final class ProcessorTask {
       return answer.told();
     }
 
-    /** Has it in a process, with schedules as they were kept. */
+    /** Creates the processor in a process, with its stored schedules. */
     public void begin() {
       try {
         begin("");
@@ -204,7 +205,7 @@ public final class ProcessorTask {
       }
     }
 
-    /** What init has forwarded, once. */
+    /** Returns what init has forwarded; empty after the first call. */
     public List<ProcessorWire.Output> takeBegun() {
       List<ProcessorWire.Output> taken = begun;
       begun = List.of();
@@ -223,7 +224,7 @@ public final class ProcessorTask {
       return new RecordFailedException("processor " + node + " cannot begin: " + why, null);
     }
 
-    /** Keeps what the task has seen of time, if that has moved on. */
+    /** Stores the time that the task has reached, if it has advanced. */
     public void settle() {
       if (streamTime != writtenTime) {
         keep();
@@ -247,14 +248,14 @@ public final class ProcessorTask {
     }
   }
 
-  /** Whether an entry of a processor's own store, of this key, is its stream time and schedules. */
+  /** Returns true if an entry of a processor's own store with this key holds its stream time and schedules. */
   public static boolean isSchedules(byte[] entryKey) {
     UnsafeRow key = new UnsafeRow(1);
     key.pointTo(entryKey, entryKey.length);
     return Arrays.equals(key.getBinary(0), SCHEDULES);
   }
 
-  /** A record of this time has come to the task. */
+  /** Advances stream time to the timestamp of a record. */
   public void observe(long ts) {
     streamTime = Math.max(streamTime, ts);
   }
@@ -263,7 +264,10 @@ public final class ProcessorTask {
     return streamTime;
   }
 
-  /** Gives the process back, until the task goes on; one that is ahead of what is committed, or still talks, ends. */
+  /**
+   * Returns the process to the pool until the task continues. A process that is ahead of the committed state, or still
+   * has a request, is ended.
+   */
   public void close(boolean failed) {
     if (worker != null) {
       if (failed || talks) {

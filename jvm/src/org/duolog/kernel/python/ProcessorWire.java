@@ -11,8 +11,8 @@ import java.util.List;
 import org.duolog.kernel.record.Change;
 
 /**
- * Processors over the pipe to a worker: what they are called with, and what they tell. The form stands in {@code
- * duolog.functions.processors.wire}.
+ * The wire format between the kernel and a worker with processors: requests and outputs. {@code
+ * duolog.functions.processors.wire} describes it.
  */
 public final class ProcessorWire {
   static final int RECORD = 0;
@@ -23,7 +23,7 @@ public final class ProcessorWire {
 
   private ProcessorWire() {}
 
-  /** What a processor is called with: a record, or a time. */
+  /** A request to a processor: a record, or a point in time. */
   public record Item(
       int kind,
       long streamTime,
@@ -65,13 +65,13 @@ public final class ProcessorWire {
     }
   }
 
-  /** A record that was forwarded; key and value are JSON. */
+  /** A forwarded record; key and value are JSON. */
   public record Forwarded(int output, long ts, byte[] headers, byte[] key, byte[] value) {}
 
-  /** What came of an item. */
+  /** The output of an item. */
   public record Output(List<Forwarded> forwarded, List<String> errors) {}
 
-  /** What a call has told: {@code writes} are still to be read. */
+  /** The outputs of a call; {@code rest} holds its writes, still encoded. */
   record Answer(List<Output> told, ByteBuffer rest) {}
 
   static byte[] items(List<Item> items) {
@@ -110,7 +110,7 @@ public final class ProcessorWire {
     return new String(bytes(in), StandardCharsets.UTF_8);
   }
 
-  /** Bytes behind their length; null where there are none. */
+  /** Reads bytes that follow their length; null if there are none. */
   static byte[] bytes(ByteBuffer in) {
     int length = in.getInt();
     if (length < 0) {

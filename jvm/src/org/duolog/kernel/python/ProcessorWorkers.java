@@ -11,20 +11,20 @@ import java.util.Set;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Python processes that have the processors of tasks: each task finds its own again with the next micro-batch or epoch,
- * and what its processors had in them: where the task has been elsewhere meanwhile, they are made anew there ({@link ProcessorTask}).
+ * Python processes that hold the processors of tasks. In the next micro-batch or epoch, each task finds its process
+ * again, with the state of its processors in memory. If the task has run elsewhere meanwhile, its processors are
+ * created again ({@link ProcessorTask}).
  *
- * <p>A process that nobody has used for some minutes ends, and so does one of another run of the same application. Executors of
- * other JVMs ask the driver which runs are over.
- * Threads: any.
+ * <p>A process ends when it has been unused for some minutes, or when its run of the application has ended. Executors
+ * in other JVMs ask the driver which runs have ended. Threads: any.
  */
 public final class ProcessorWorkers {
   private static final Map<Session, PythonWorker> PARKED = new HashMap<>();
 
-  /** The run that each application is in, on the driver. */
+  /** The current run of each application, on the driver. */
   private static final Map<String, String> RUNS = new HashMap<>();
 
-  /** A task of a run of an application: of one Spark query of it. */
+  /** A task in a run of an application, that is, of one Spark query. */
   public record Session(String applicationId, String run, String task) {
     private boolean replaces(Session other) {
       return applicationId.equals(other.applicationId)
@@ -33,7 +33,7 @@ public final class ProcessorWorkers {
     }
   }
 
-  /** Runs by their names, and the applications that they are of: what executors ask for. */
+  /** Runs by name, with their applications: a question of executors. */
   record Waiting(HashMap<String, String> runs) implements Serializable {}
 
   private ProcessorWorkers() {}
@@ -42,7 +42,7 @@ public final class ProcessorWorkers {
     PythonWorkers.sweepFromNowOn();
   }
 
-  /** The process of a task, or a new one; {@code anew}: a new one. */
+  /** Returns the process of a task, or a new one; always a new one if {@code anew} is true. */
   static PythonWorker take(Session session, Spec.WorkerCommand command, boolean anew) {
     synchronized (PARKED) {
       endWhere(other -> session.replaces(other) || anew && session.equals(other));
@@ -54,7 +54,7 @@ public final class ProcessorWorkers {
     return new PythonWorker(command);
   }
 
-  /** Keeps the process of a task until that needs it again. */
+  /** Keeps the process of a task until the task needs it again. */
   static void give(Session session, PythonWorker worker) {
     if (!worker.isAlive()) {
       return;
@@ -68,7 +68,7 @@ public final class ProcessorWorkers {
     }
   }
 
-  /** Ends those that nobody has used for so long. */
+  /** Ends processes that have been unused for this long. */
   static void endIdle(long forMs) {
     synchronized (PARKED) {
       Iterator<PythonWorker> workers = PARKED.values().iterator();
@@ -82,12 +82,12 @@ public final class ProcessorWorkers {
     }
   }
 
-  /** The name of a run, of one Spark query. */
+  /** Returns the name of a run of one Spark query. */
   public static String run(String run, String launch) {
     return launch == null ? run : run + " " + launch;
   }
 
-  /** From here on an application is in this run. */
+  /** Makes this run the current one of an application. */
   public static void begin(String applicationId, String run) {
     synchronized (PARKED) {
       RUNS.put(applicationId, run);
@@ -102,7 +102,7 @@ public final class ProcessorWorkers {
     }
   }
 
-  /** The runs that have processes in this JVM which wait for their tasks. */
+  /** Returns the runs that have idle processes in this JVM. */
   static Waiting waiting() {
     HashMap<String, String> runs = new HashMap<>();
     synchronized (PARKED) {
@@ -111,7 +111,7 @@ public final class ProcessorWorkers {
     return new Waiting(runs);
   }
 
-  /** Which of them are over, as the driver knows. */
+  /** Returns those of the runs that have ended, as the driver knows. */
   static HashSet<String> over(Waiting waiting) {
     HashSet<String> over = new HashSet<>();
     synchronized (PARKED) {
@@ -125,14 +125,14 @@ public final class ProcessorWorkers {
     return over;
   }
 
-  /** Ends the processes of runs that are over. */
+  /** Ends the processes of runs that have ended. */
   static void endRuns(Set<?> over) {
     synchronized (PARKED) {
       endWhere(session -> over.contains(session.run));
     }
   }
 
-  /** Ends all, as this JVM does, and leaves them a moment for it. */
+  /** Ends all processes when this JVM ends, with a short time to close. */
   static void endAll() {
     List<PythonWorker> all;
     synchronized (PARKED) {

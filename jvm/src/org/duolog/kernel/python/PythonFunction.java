@@ -18,13 +18,13 @@ import org.duolog.kernel.task.Notes;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A function of a user's, in Python: arguments and result travel as JSON.
+ * A user's Python function; arguments and result are passed as JSON.
  *
  * <pre>  duolog_python('application', 'price', bytes of {"a0":3,"a1":"SFO"})  ->  bytes of {"r":4.5}
  * </pre>
  *
- * <p>It goes where tasks run, with all that a worker needs to call it ({@link PythonWorkers}). As an expression it is
- * called with one record, and the task waits. Threads: any.
+ * <p>Serialized with tasks, together with everything that a worker needs to call it ({@link PythonWorkers}). As an
+ * expression it is called with one record, and the task waits. Threads: any.
  */
 public final class PythonFunction implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -40,12 +40,12 @@ public final class PythonFunction implements Serializable {
   private final int lookups;
 
   /**
-   * @param name what it is called, and where it is written
-   * @param id another one for other code, unless that can be imported by its name
-   * @param run which start of a query defines it; null: none is told from another
-   * @param body the function as Python has pickled it
+   * @param name its name, and where it is defined
+   * @param id identifies the code, unless the function can be imported by its name
+   * @param run the start of a query that defines it; null if starts are not distinguished
+   * @param body the pickled function
    * @param timeoutMs how long one record may take
-   * @param lookups how many of its calls may be under way at once; 0: one is done before the next
+   * @param lookups how many calls may be in progress at once; 0 for one at a time
    */
   PythonFunction(
       String name,
@@ -72,7 +72,7 @@ public final class PythonFunction implements Serializable {
     return id;
   }
 
-  /** Of which start of a query it is: what it gave in an earlier one is not what it gives. */
+  /** The start of a query that it belongs to: results of an earlier start are not reused. */
   String run() {
     return run;
   }
@@ -93,7 +93,7 @@ public final class PythonFunction implements Serializable {
     return lookups;
   }
 
-  /** Makes the functions of a spec known to expressions that are bound from now on. */
+  /** Defines the functions of a spec for expressions that are bound from now on. */
   public static void define(Spec spec) {
     for (Spec.Function function : spec.functions()) {
       DEFINED.put(
@@ -109,14 +109,16 @@ public final class PythonFunction implements Serializable {
     }
   }
 
-  /** What is another text where a function of a spec has other code, or one of keys is to be asked anew. */
+  /** Returns a text that changes if the code of a function changes, or if a key function must be asked again. */
   public static String versions(Spec spec) {
     return spec.functions().stream()
         .map(one -> one.name().startsWith(OF_KEYS_AT) ? one.id() + "@" + spec.run() : one.id())
         .collect(Collectors.joining(" "));
   }
 
-  /** The one that executors ask for the keys at a node; null where the process that started the query is asked. */
+  /**
+   * Returns the function that executors call for keys at a node; null if the process that started the query is asked.
+   */
   static PythonFunction ofKeysAt(String applicationId, String node) {
     return DEFINED.get(applicationId + "/" + OF_KEYS_AT + node);
   }
@@ -152,18 +154,18 @@ public final class PythonFunction implements Serializable {
   }
 
   /**
-   * What one of the key gives for a key; null where the key is to choose.
+   * Returns the partition that a key function chooses; null if the key determines it.
    *
-   * @throws CallFailedException it has failed, gave no partition, or did not return
+   * @throws CallFailedException if it fails, does not return a partition, or does not return in time
    */
   public Integer ofKey(byte[] key) throws CallFailedException {
     return KeyFunctions.remembered(this, key);
   }
 
   /**
-   * What it gives for one record.
+   * Calls the function with one record.
    *
-   * @throws CallFailedException it has failed, or did not return
+   * @throws CallFailedException if it fails, or does not return in time
    */
   public byte[] call(byte[] arguments) throws CallFailedException {
     PythonWorkers.Answer answer = PythonWorkers.call(this, List.of(arguments)).get(0);

@@ -5,10 +5,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Look-ups of a node in real time: many are under way, and their answers come in the order in which they were asked for.
+ * Look-ups of a node in real time: many are in progress, and answers are returned in the order of the questions.
  *
- * <p>It has a process of its own while some are. Where that is lost, those without an answer are asked again, one by one.
- * Threads: not shared.
+ * <p>Has its own process while look-ups are in progress. If the process is lost, unanswered questions are asked again,
+ * one by one. Threads: not shared.
  */
 public final class PythonLookups {
   private final PythonFunction function;
@@ -32,18 +32,20 @@ public final class PythonLookups {
     }
   }
 
-  /** Whether there are as many as may be; or the process is to answer those that it has, and then to be made anew. */
+  /**
+   * Returns true if the limit is reached, or if the process must only finish its current look-ups and then be replaced.
+   */
   public boolean isFull() {
     boolean isWorn = worker != null && worker.isWorn() && !asked.isEmpty();
     return isWorn || asked.size() >= function.lookups();
   }
 
-  /** Whether {@link #take} would not wait. */
+  /** Returns true if {@link #take} would not wait. */
   public boolean isAnswered() {
     return !found.isEmpty() || worker != null && worker.hasAnswer();
   }
 
-  /** The next answer. */
+  /** Returns the next answer. */
   public PythonWorkers.Answer take() {
     if (found.isEmpty()) {
       try {
@@ -68,7 +70,7 @@ public final class PythonLookups {
     found.addAll(PythonWorkers.oneByOne(function, rows));
   }
 
-  /** The task ends: whoever still looks something up does it for nobody. */
+  /** Ends the look-ups with the task; their answers are no longer needed. */
   public void close() {
     if (worker != null) {
       worker.kill();

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Lines that functions in Python print, until the process that started this JVM fetches them. What there is no room
- * for is counted. Threads: any.
+ * Buffers lines that Python functions print, until the process that started this JVM fetches them. Lines beyond the
+ * limit are counted. Threads: any.
  */
 public final class PythonOutput {
   private static final int WAITING_MAX = 10_000;
@@ -24,14 +24,14 @@ public final class PythonOutput {
 
   private PythonOutput() {}
 
-  /** Lines that were printed, and how many there was no room for: what goes from an executor to the driver. */
+  /** Printed lines, and the number of lines beyond the limit: sent from an executor to the driver. */
   record Printed(List<String> lines, long leftOut) implements Serializable {
     boolean isEmpty() {
       return lines.isEmpty() && leftOut == 0;
     }
   }
 
-  /** What was printed in this JVM since the last call. */
+  /** Returns the lines printed in this JVM since the last call. */
   static synchronized Printed takeLines() {
     Printed taken = new Printed(waiting, leftOut);
     waiting = new ArrayList<>();
@@ -40,7 +40,7 @@ public final class PythonOutput {
     return taken;
   }
 
-  /** What was printed in another JVM, or could not be brought to another. */
+  /** Adds lines printed in another JVM, or lines that could not be sent to the driver. */
   static synchronized void add(Printed printed) {
     printed.lines().forEach(PythonOutput::add);
     leftOut += printed.leftOut();
@@ -55,7 +55,7 @@ public final class PythonOutput {
     }
   }
 
-  /** Adds lines until there are no more; of one that is too long, and may never end, its beginning. */
+  /** Adds lines until the stream ends; of a line that is too long, and may never end, only the beginning. */
   static void addAll(Reader output) throws IOException {
     StringBuilder line = new StringBuilder();
     long length = 0;
@@ -77,7 +77,7 @@ public final class PythonOutput {
     return length <= LINE_MAX ? line.toString() : line + "… (" + length + " characters)";
   }
 
-  /** What was printed since the last call, as JSON: {@code {"lines": [], "left_out"}}. */
+  /** Returns the lines printed since the last call as JSON: {@code {"lines": [], "left_out"}}. */
   public static String take() {
     Printed taken = takeLines();
     try {

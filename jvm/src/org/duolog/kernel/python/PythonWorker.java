@@ -28,16 +28,17 @@ import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * A Python process that calls functions, until its standard input ends.
+ * A Python process that calls functions until its standard input is closed.
  *
- * <pre>  to it:   kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each, big-endian;
- *           body, or rows of JSON; of processors what {@link ProcessorWire} says
- *  from it: length, 4 bytes; a line for each row: + and JSON, - and what is wrong, or ~ and why it is null
- *           or a length of -1: another row is done; of -2: a question follows, which waits for its answer;
- *           of -3: threads of it hang, so that it is of no more use once it has answered
+ * <pre>
+ *   request: kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each, big-endian;
+ *            body, or rows of JSON; for processors see {@link ProcessorWire}
+ *     reply: length, 4 bytes; a line for each row: + and JSON, - and an error, or ~ and the reason for a null
+ *            or a length of -1: another row is done; of -2: a question follows, which waits for its answer;
+ *            of -3: some of its threads hang, so it must be replaced after this reply
  * </pre>
  *
- * <p>What functions print comes by its standard error, and goes to {@link PythonOutput}. Threads: one at a time.
+ * <p>Functions print to its standard error, which is copied to {@link PythonOutput}. Threads: one at a time.
  */
 final class PythonWorker {
   private static final int DEFINE = 1;
@@ -51,7 +52,7 @@ final class PythonWorker {
   private static final Reply PROGRESS = new Reply(new byte[0], false);
   private static final long LAST_MOMENT_MS = 2_000;
 
-  /** An answer of so many bytes is none: it, its text and its rows have to have room side by side, for several tasks. */
+  /** A larger reply is refused: its bytes, its text and its rows must fit into memory together, for several tasks. */
   private static final int REPLY_BYTES_MAX = 256 << 20;
 
   private static final ExecutorService STARTER =
@@ -70,17 +71,17 @@ final class PythonWorker {
   private final Map<String, Integer> defined = new HashMap<>();
   private volatile boolean isWorn;
 
-  /** When what is being sent is to be with it; it may have stopped to read. */
+  /** The deadline of the current request; the process may have stopped reading. */
   private volatile long sentUntil;
 
   private volatile boolean isOverdue;
   private volatile String whyEnded;
   private long idleSince;
 
-  /** What has come; a question waits for its answer. */
+  /** A reply, or a question that waits for its answer. */
   private record Reply(byte[] body, boolean isQuestion) {}
 
-  /** It has ended, or does not answer: it is of no more use. */
+  /** The process has ended or does not answer, and cannot be used again. */
   static final class Lost extends Exception {
     private static final long serialVersionUID = 1L;
 
@@ -99,7 +100,7 @@ final class PythonWorker {
     daemon("duolog-python-output", this::readOutput);
   }
 
-  /** Starts a process in the thread that lives as long as this JVM: with its parent's thread it ends at once. */
+  /** Starts a process in a thread that lives as long as this JVM: the process ends when its parent thread does. */
   private static Process started(ProcessBuilder builder) {
     Future<Process> starting = STARTER.submit(builder::start);
     boolean isInterrupted = false;
@@ -108,7 +109,7 @@ final class PythonWorker {
         try {
           return starting.get();
         } catch (InterruptedException stopping) {
-          isInterrupted = true; // Whoever has asked for a process takes it, or nobody would end it.
+          isInterrupted = true; // The caller must take the process, or it would never be ended.
         } catch (ExecutionException e) {
           String why = e.getCause().getMessage();
           throw new RecordFailedException("cannot start Python for functions: " + why, e.getCause());
@@ -167,9 +168,9 @@ final class PythonWorker {
   }
 
   /**
-   * Calls a function with each of some rows.
+   * Calls a function with some rows.
    *
-   * @throws Lost it did not answer in time, or has ended
+   * @throws Lost if the process does not answer in time, or has ended
    */
   List<PythonWorkers.Answer> call(PythonFunction function, List<byte[]> rows) throws Lost {
     ask(function, rows);
@@ -177,9 +178,9 @@ final class PythonWorker {
   }
 
   /**
-   * Asks for some rows and does not wait: replies come in the order of the questions.
+   * Sends some rows without waiting; replies arrive in the order of the requests.
    *
-   * @throws Lost it has ended
+   * @throws Lost if the process has ended
    */
   void ask(PythonFunction function, List<byte[]> rows) throws Lost {
     int number = number(function);
@@ -196,11 +197,11 @@ final class PythonWorker {
       at += row.length;
       payload[at++] = ',';
     }
-    payload[size - 1] = ']'; // In the place of the last comma.
+    payload[size - 1] = ']'; // Replaces the last comma.
     send(CALL, number, payload);
   }
 
-  /** Whether {@link #answer} would not wait. */
+  /** Returns true if {@link #answer} would not wait. */
   boolean hasAnswer() {
     while (replies.peek() == PROGRESS) {
       replies.poll();
@@ -209,18 +210,19 @@ final class PythonWorker {
   }
 
   /**
-   * The answer for the first question, of one row, that has none yet.
+   * Returns the answer to the first unanswered request, which has one row.
    *
-   * @throws Lost it did not answer in time, or has ended
+   * @throws Lost if the process does not answer in time, or has ended
    */
   PythonWorkers.Answer answer(PythonFunction function) throws Lost {
     return answers(reply(function.timeoutMs()).body, 1).get(0);
   }
 
   /**
-   * Sends a request, and answers what is asked meanwhile; the time is that of one item, questions and all.
+   * Sends a request, and answers questions until the reply arrives. The timeout is for one item, including its
+   * questions.
    *
-   * @throws Lost it did not reply in time, or has ended
+   * @throws Lost if the process does not reply in time, or has ended
    */
   byte[] converse(
       int kind,
@@ -258,7 +260,7 @@ final class PythonWorker {
       send(DEFINE, number, function.body());
       told = new String(reply(PythonWorkers.STARTS_WITHIN_MS).body, StandardCharsets.UTF_8);
     } catch (Lost lost) {
-      // No record is at fault: the next one would fare no better.
+      // The record is not the cause: the next one would fail too.
       String what = lost.getMessage();
       String late = "it has not begun within " + PythonWorkers.STARTS_WITHIN_MS + " ms";
       throw cannotLoad(function, what == null ? late : what);
@@ -274,7 +276,7 @@ final class PythonWorker {
     return new RecordFailedException("Python cannot load the function " + function.name() + ": " + why, null);
   }
 
-  /** What is sent next has so much time, the waiting for it included that it may do before it reads. */
+  /** Sets the deadline of the next request, including the time before the process starts to read. */
   private void expects(long withinMs) {
     sentUntil = System.nanoTime() + withinMs * 1_000_000;
   }
@@ -294,7 +296,7 @@ final class PythonWorker {
     }
   }
 
-  /** Ends those that do not read what is sent to them: no thread can be kept from waiting for a pipe. */
+  /** Ends processes that do not read their requests: a thread that writes to a pipe cannot be interrupted. */
   private static void watchSending() {
     while (true) {
       try {
@@ -315,7 +317,7 @@ final class PythonWorker {
     daemon("duolog-python-sending", PythonWorker::watchSending);
   }
 
-  /** The next reply, which comes within this time of the row before it. */
+  /** Returns the next reply, which must arrive within this time after the row before it. */
   private Reply reply(long withinMs) throws Lost {
     Reply reply;
     do {
@@ -383,7 +385,7 @@ final class PythonWorker {
     };
   }
 
-  /** Whether it has said that it is of no more use: an answer that it had to give comes all the same. */
+  /** Returns true if the process has reported that it must be replaced; a pending reply still arrives. */
   boolean isWorn() {
     return isWorn;
   }
@@ -400,7 +402,7 @@ final class PythonWorker {
     return (System.nanoTime() - idleSince) / 1_000_000;
   }
 
-  /** Lets it end in order: nobody asks it any more, and it has a moment to close what it has. */
+  /** Ends the process in order: closes its input, and gives it a short time to release its resources. */
   void end() {
     try {
       requests.close();
@@ -412,7 +414,7 @@ final class PythonWorker {
     last.start();
   }
 
-  /** Waits for the end that it was let go to; longer than a moment it does not take. */
+  /** Waits a short time for a process whose input was closed. */
   void awaitEnd() {
     try {
       process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
@@ -422,7 +424,7 @@ final class PythonWorker {
     kill();
   }
 
-  /** Ends it at once, with all that functions have started and that would go on for nobody. */
+  /** Kills the process with all processes that functions have started. */
   void kill() {
     if (process.isAlive()) {
       process.descendants().forEach(ProcessHandle::destroyForcibly);

@@ -10,10 +10,10 @@ import java.util.Map;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Python processes for functions of users: long-lived, one for each task that calls one at the moment.
+ * A pool of Python processes for users' functions: long-lived, one for each task that is currently calling a function.
  *
- * <p>A worker that ends, or does not answer in time, takes no other record with it: those it had are given to another
- * one by one, and the one that does it again is told of. So a function may be called twice with a record. Threads: any.
+ * <p>If a worker ends or does not answer in time, its rows are given to another worker one by one, and the row that
+ * ends that one too is reported. So a function may be called twice with a record. Threads: any.
  */
 public final class PythonWorkers {
   static final long STARTS_WITHIN_MS = 60_000;
@@ -22,9 +22,9 @@ public final class PythonWorkers {
   private static final Map<Spec.WorkerCommand, Deque<PythonWorker>> IDLE = new HashMap<>();
 
   /**
-   * What a function gave for a row, as JSON; or what is wrong.
+   * The result of a function for a row as JSON, or an error.
    *
-   * @param note why the result is null, where that is to be told and the record goes on
+   * @param note the reason for a null result, if it is to be reported while the record continues
    */
   public record Answer(byte[] result, String error, String note) {
     private static final byte[] NULL = "{\"r\":null}".getBytes(StandardCharsets.UTF_8);
@@ -38,7 +38,7 @@ public final class PythonWorkers {
     }
   }
 
-  /** A task is stopped while it waits: no fault of its record, as an exception would be. */
+  /** A task was stopped while it waits. Not an exception, as those are attributed to the record. */
   static final class Stopped extends Error {
     private static final long serialVersionUID = 1L;
 
@@ -49,7 +49,7 @@ public final class PythonWorkers {
 
   private PythonWorkers() {}
 
-  /** An answer for each row, in their order. */
+  /** Returns an answer for each row, in order. */
   public static List<Answer> call(PythonFunction function, List<byte[]> rows) {
     PythonWorker worker = take(function.command());
     try {
@@ -61,7 +61,7 @@ public final class PythonWorkers {
           ? List.of(failed(function, lost))
           : oneByOne(function, rows);
     } catch (RuntimeException | Error failed) {
-      // Nobody would find it again: neither idle nor at an end.
+      // The pool does not know it, so nothing else would end it.
       worker.kill();
       throw failed;
     }
@@ -107,7 +107,7 @@ public final class PythonWorkers {
     }
   }
 
-  /** Ends those that nobody has used for long: behind the end of the last query nobody gives one back. */
+  /** Ends workers that have been unused for long; after the last query has ended none is returned to the pool. */
   private static void sweep() {
     while (true) {
       try {
@@ -130,7 +130,7 @@ public final class PythonWorkers {
     }
   }
 
-  /** For who keeps workers elsewhere: this class begins to sweep when it is first used. */
+  /** Starts the sweeping for callers that keep workers elsewhere: it begins when this class is first used. */
   static void sweepFromNowOn() {}
 
   static {

@@ -24,12 +24,11 @@ import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * A source's way in: Kafka's bytes become rows, pass the nodes before the first cut, and leave as
+ * The input of a source: turns Kafka's bytes into rows, passes them through the nodes before the first cut, and emits
  * envelopes.
  *
- * <p>A record that cannot be read, or whose timestamp is none, goes to the handler of
- * deserialization errors.
- * Threads: each task has its own deserialized copy.
+ * <p>A record that cannot be read, or has an invalid timestamp, goes to the handler of deserialization errors. Threads:
+ * each task has its own deserialized copy.
  */
 final class Ingress implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -47,9 +46,9 @@ final class Ingress implements Serializable {
   private final LongAccumulator corruptRecords;
 
   /**
-   * Nodes come parents first; children are those that read the source itself.
+   * Parents precede their children in {@code nodes}; {@code children} are the nodes that read the source itself.
    *
-   * @param topicNumber the topic's place among those of the application
+   * @param topicNumber the index of the topic in the application
    */
   Ingress(
       int id,
@@ -85,9 +84,9 @@ final class Ingress implements Serializable {
   }
 
   /**
-   * Opens everything for a task; closed by whoever opens it.
+   * Opens everything for a task; the caller must close it.
    *
-   * @param direct how records reach their tasks without a shuffle; null where they do not
+   * @param direct routes records to their tasks without a shuffle; null if there is a shuffle
    */
   Run open(PartitionRouting direct) {
     return new Run(direct);
@@ -97,7 +96,7 @@ final class Ingress implements Serializable {
    * The expressions of a source. Layout: key, value, partition, offset, ts, topic, headers, p0, p1, …
    *
    * @param parse computes p0, p1, …
-   * @param checks why the record is corrupt (a text, or null), key is null, value is null
+   * @param checks compute the error text of a corrupt record (or null), and whether key and value are null
    */
   record Reading(
       Program parse, Program checks, Program keys, Program values, Timestamps timestamps)
@@ -142,19 +141,19 @@ final class Ingress implements Serializable {
       }
     }
 
-    /** What nodes count from here on is this task's. */
+    /** Makes nodes count into this task. */
     void count(TaskCounts counts) {
       for (Node node : nodes) {
         node.counts = counts.node(node.name());
       }
     }
 
-    /** What records have become; whoever takes it empties it. */
+    /** The outputs so far; the caller removes them. */
     Queue<Envelope> outputs() {
       return scope.outputs;
     }
 
-    /** May be called twice: where the input ends, and where the task does. */
+    /** May be called twice: at the end of the input and at the end of the task. */
     void close() {
       reading.close();
       timestamps.keep();
@@ -178,21 +177,21 @@ final class Ingress implements Serializable {
       }
     }
 
-    /** Look-ups of records before have been answered. */
+    /** Continues with records whose look-ups have been answered. */
     void wake() {
       if (scope.deferred != null) {
         scope.deferred.advance();
       }
     }
 
-    /** No more records come: those that wait for others go on. */
+    /** Ends the input: records that wait for others continue. */
     void finish() {
       if (scope.deferred != null) {
         scope.deferred.flush();
       }
     }
 
-    /** Fills the change, or hands the record over to the handler of its errors. */
+    /** Fills the change; passes a bad record to its error handler. */
     private boolean read(SourceRecord record) {
       try {
         InternalRow parsed = parsed(record);

@@ -3,7 +3,7 @@ package org.duolog.kernel.topology;
 import java.io.Serializable;
 
 /**
- * An entry of a store on its way into a fresh checkpoint. To Spark it is a bean.
+ * An entry of a store for a fresh checkpoint. To Spark it is a bean.
  *
  * <p>Threads: not shared.
  */
@@ -26,7 +26,7 @@ public final class InitialEntry implements Serializable {
     this.value = value;
   }
 
-  /** The task that has the store. */
+  /** The grouping number of the task that has the store. */
   public long getGrouping() {
     return grouping;
   }
@@ -35,7 +35,7 @@ public final class InitialEntry implements Serializable {
     this.grouping = grouping;
   }
 
-  /** What Spark keeps the entry under: the task's number, or that of one of its buckets. */
+  /** The number under which Spark keeps the entry: that of the task, or of one of its buckets. */
   public long getNumber() {
     return number;
   }

@@ -33,15 +33,14 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * All sub-topologies of one depth in one stateful operator; the grouping value is (sub-topology,
- * task).
+ * All sub-topologies of one depth in one stateful operator; the grouping number stands for (sub-topology, task).
  *
- * <p>Records for a later level pass through as they are. Records for a sink pass through in order:
- * nothing after this operator puts them right.
+ * <p>Records for a later level pass through unchanged. Records for a sink pass through in order: no later operator
+ * sorts them.
  *
- * <p>In a micro-batch Spark calls once per task, and the task ends with the iterator. In Real-time
- * Mode it calls once per record, the object lives for an epoch, and each output leaves before the
- * next record is asked for. Threads: one at a time.
+ * <p>In a micro-batch Spark calls the operator once per task, and the task ends with the iterator. In Real-time Mode it
+ * calls once per record, the instance lives for an epoch, and each output leaves before the next record is requested.
+ * Threads: one at a time.
  */
 public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private static final long serialVersionUID = 1L;
@@ -82,7 +81,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     this.changelog = changelog;
   }
 
-  /** Also called on the driver, which only wants to know the state's schemas. */
+  /** Also called on the driver, to find the schemas of the state. */
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
     states = new HashMap<>();
@@ -107,7 +106,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     return subtopologies.keySet();
   }
 
-  /** Puts an entry into a store, before any record is handled. */
+  /** Puts an entry into a store, before any record is processed. */
   public void put(InitialEntry entry) {
     ImplicitGroupingKeyTracker.setImplicitKey(entry.getNumber());
     try {
@@ -117,7 +116,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     }
   }
 
-  /** What Spark keeps of a store; who restores it declares it in the same way. */
+  /** Declares the state of a store to Spark; a restore declares it in the same way. */
   public static MapState<byte[], byte[]> state(StatefulProcessorHandle handle, String store) {
     return BytesMap.of(handle, store);
   }
@@ -148,12 +147,14 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     return new NodeContext.Task(group, number, counts, subtopology.nodes());
   }
 
-  /** Each Spark query has processes of its own: the one before it may have failed, and its last micro-batch comes again. */
+  /**
+   * Each Spark query has its own processes: the previous query may have failed, and its last micro-batch runs again.
+   */
   private ProcessorWorkers.Session session(String task) {
     return new ProcessorWorkers.Session(applicationId, ProcessorWorkers.run(run, launch), task);
   }
 
-  /** Whether Spark runs the task again, behind one whose processes know too much. */
+  /** Returns true if Spark retries the task, so that processes of the earlier attempt are ahead of the state. */
   private boolean isAgain() {
     return context != null && (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0);
   }
@@ -172,7 +173,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     }
   }
 
-  /** Spark closes what has come to its end alone; a task may fail before that, and behind it. */
+  /** Spark closes only processors that have reached their end; a task may fail before or after that. */
   private void taskEnds(TaskContext ended) {
     try {
       close();
@@ -206,7 +207,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     subtopologies.values().forEach(subtopology -> subtopology.open(scope, partition));
   }
 
-  /** The outputs of one call: works on a record only when the outputs so far have left. */
+  /** The outputs of one call: processes a record only after the outputs so far have left. */
   private final class Run extends AbstractIterator<Envelope> {
     private final SubTopology subtopology;
     private final Iterator<Envelope> unordered;

@@ -16,14 +16,14 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * The nodes between cuts, their stores, and the edges that lead in.
+ * The nodes between two cuts, their stores, and the edges that lead to them.
  *
  * <p>Threads: one at a time between open and close.
  */
 final class SubTopology implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** By edge; null where an edge leads elsewhere. */
+  /** By edge; null for edges of other sub-topologies. */
   private final Input[] inputs;
 
   private final Node[] nodes;
@@ -34,10 +34,9 @@ final class SubTopology implements Serializable {
   private transient boolean moved;
 
   /**
-   * Nodes come parents first, and so do the stores that they fill.
+   * Parents precede their children in {@code nodes}, and so do the stores that they write.
    *
-   * @param flushed names of stores, in the order in which they hand on what they held back; what is
-   *     not named comes behind these
+   * @param flushed names of stores, in the order in which they forward buffered updates; others follow
    */
   SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<String> flushed) {
     int edges = inputs.keySet().stream().mapToInt(edge -> edge + 1).max().orElse(0);
@@ -87,7 +86,7 @@ final class SubTopology implements Serializable {
     }
   }
 
-  /** What follows belongs to this task, which has these processors; null where it has none. */
+  /** Selects the task of the following calls, and its processors; null if it has none. */
   void select(NodeContext.Task task, ProcessorTask ofTask) {
     if (counted != task) {
       counted = task;
@@ -106,12 +105,12 @@ final class SubTopology implements Serializable {
     }
   }
 
-  /** The queue of an edge: edges from one source, or from one sub-topology, are one queue. */
+  /** Returns the queue of an edge: edges from one source or sub-topology share a queue. */
   int queue(int edge) {
     return inputs[edge].queue;
   }
 
-  /** Whether an edge brings rows of a global table, which go before all other records. */
+  /** Returns true if an edge carries rows of a global table, which precede all other records. */
   boolean goesFirst(int edge) {
     return inputs[edge].goesFirst;
   }
@@ -125,10 +124,7 @@ final class SubTopology implements Serializable {
     input.process(record);
   }
 
-  /**
-   * A record is done: calls a processor that is due by stream time, of several the one that was due first. Returns
-   * whether one was.
-   */
+  /** Calls the processor that is due first by stream time, after a record is done. Returns false if none is due. */
   boolean punctuate() {
     if (!moved) {
       return false;
@@ -151,7 +147,7 @@ final class SubTopology implements Serializable {
     return false;
   }
 
-  /** Whether a processor has told meanwhile that it is due. */
+  /** Returns true if a processor has become due meanwhile. */
   boolean hasDue() {
     for (ProcessNode processor : processors) {
       moved |= processor.isDue();
@@ -160,10 +156,10 @@ final class SubTopology implements Serializable {
   }
 
   /**
-   * Ends a task's micro-batch, by a step: what a store held back goes on to the stores behind it. Each
-   * step waits for what the one before has left for later.
+   * Ends a task's micro-batch step by step: a store forwards its buffered updates to downstream stores. Each step waits
+   * for work that the previous one has deferred.
    *
-   * @return whether there are more steps
+   * @return true if there are more steps
    */
   boolean finish(int step) {
     if (step < stores.length) {
@@ -185,7 +181,7 @@ final class SubTopology implements Serializable {
     }
   }
 
-  /** An edge's way in: points rows at an envelope's bytes. */
+  /** The input of an edge: points rows at an envelope's bytes. */
   static final class Input implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -202,8 +198,8 @@ final class SubTopology implements Serializable {
     private transient Change change;
 
     /**
-     * @param feedsTable whether it brings what a table's topic holds
-     * @param goesFirst whether that is a global table
+     * @param feedsTable true if it carries records of a table's topic
+     * @param goesFirst true if that is a global table
      */
     Input(
         int queue,
@@ -220,7 +216,7 @@ final class SubTopology implements Serializable {
       this.node = node;
     }
 
-    /** Whether it brings the time by the wall clock. */
+    /** Returns true if it carries the time by the wall clock. */
     boolean isTick() {
       return node instanceof PunctuateNode || node instanceof IdleNode;
     }

@@ -17,10 +17,10 @@ import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.TableGate;
 
 /**
- * A topic's way in: each record goes through all sources that read the topic, tables first.
+ * The input of a topic: passes each record to all sources that read the topic, tables first.
  *
- * <p>So a topic that is read as a stream and as a table is read once, and in each mode a record finds
- * the row that it brings, as if the table stood before the stream at its timestamp.
+ * <p>So a topic that is read as a stream and as a table is read only once. In both modes a record finds the row that it
+ * carries, as if the table preceded the stream at its timestamp.
  *
  * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */
@@ -35,7 +35,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
   private final boolean realTime;
   private final Ingress[] ingresses;
 
-  /** @param run what is counted belongs to it, as {@link Metrics} names it */
+  /** @param run the run of the application, as {@link Metrics} names it */
   TopicReader(
       String applicationId,
       String run,
@@ -62,12 +62,12 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     return call(records, null, gate, gate == null ? 0 : gate.endedSoFar());
   }
 
-  /** What records of streams wait at; null where they do not. */
+  /** Returns the gate at which records of streams wait; null if they do not wait. */
   TableGate gate() {
     return realTime ? TableGate.of(applicationId) : null;
   }
 
-  /** The same, for a task that began when so many had ended. */
+  /** The same for a task that started after this many tasks of tables had ended. */
   Iterator<Envelope> call(
       Iterator<SourceRecord> records, PartitionRouting direct, TableGate gate, long endedAtStart) {
     Run run = new Run(records, direct, gate, endedAtStart);
@@ -126,7 +126,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       return waiting().outputs().poll();
     }
 
-    /** The first source whose output has not left. */
+    /** Returns the first source with outputs that have not left. */
     private Ingress.Run waiting() {
       for (Ingress.Run run : runs) {
         if (!run.outputs().isEmpty()) {
@@ -136,7 +136,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       return null;
     }
 
-    /** The records of a Spark task are one partition's, as a rule. */
+    /** The records of a Spark task usually come from one partition. */
     private void enter(int next) {
       partition = next;
       position = metrics.position(topic, partition);
@@ -184,7 +184,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       bytesIn = 0;
     }
 
-    /** May be called twice: where the input ends, and where the task does. */
+    /** May be called twice: at the end of the input and at the end of the task. */
     private void close() {
       count();
       for (Ingress.Run run : runs) {

@@ -11,8 +11,8 @@ import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.TableGate;
 
 /**
- * The way in of several topics that one of Spark's sources brings: each task has the records of one
- * partition, so that its first record says of which topic all are.
+ * The input of several topics that one Spark source reads. Each task has the records of one partition, so its first
+ * record determines the topic.
  *
  * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */
@@ -30,7 +30,7 @@ public final class TopicsReader implements MapPartitionsFunction<SourceRecord, E
     return call(records, null);
   }
 
-  /** The same, to tasks without a shuffle, unless {@code direct} is null. */
+  /** The same, but without a shuffle unless {@code direct} is null. */
   public Iterator<Envelope> call(Iterator<SourceRecord> records, PartitionRouting direct) {
     return new Run(records, direct);
   }
@@ -77,7 +77,7 @@ public final class TopicsReader implements MapPartitionsFunction<SourceRecord, E
       outputs = reader.call(new FromFirst(), direct, gate, endedAtStart);
     }
 
-    /** All records, the first one included, which must be of one topic. */
+    /** All records including the first; they must be of one topic. */
     private final class FromFirst implements Iterator<SourceRecord> {
       private final String topic = first.getTopic();
 

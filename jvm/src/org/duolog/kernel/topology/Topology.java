@@ -31,8 +31,7 @@ import org.duolog.kernel.task.Store;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * Builds the kernel's objects from its spec: an {@link Ingress} for each source, a {@link Level} for
- * each depth.
+ * Builds the kernel's objects from its spec: an {@link Ingress} for each source, a {@link Level} for each depth.
  *
  * <p>Threads: the driver's, one at a time.
  */
@@ -68,8 +67,8 @@ public final class Topology {
   }
 
   /**
-   * How the sources' records may reach the first level without a shuffle; null where a source changes keys, chooses
-   * tasks or tells all of them, or where the spec wants a shuffle.
+   * Returns how the sources' records can reach the first level without a shuffle. Returns null if a source changes
+   * keys, chooses tasks or sends to all of them, or if the spec asks for a shuffle.
    */
   public PartitionRouting direct() {
     if (!spec.direct() || spec.levels().isEmpty()) {
@@ -110,7 +109,7 @@ public final class Topology {
     return corruptRecords;
   }
 
-  /** One for each topic, in the order of the first source that reads it. */
+  /** Returns a reader for each topic, in the order of the first source that reads it. */
   public List<TopicReader> topics() {
     Map<String, List<Ingress>> byTopic = new LinkedHashMap<>();
     for (Spec.Source source : spec.sources()) {
@@ -125,7 +124,7 @@ public final class Topology {
     return topics;
   }
 
-  /** The readers of each of Spark's sources, in the order of the first of them. */
+  /** Returns the readers of each Spark source, in the order of their first topics. */
   public List<List<TopicReader>> inputs() {
     Map<String, String> inputs = new LinkedHashMap<>();
     spec.sources().forEach(source -> inputs.putIfAbsent(source.topic(), source.input()));
@@ -217,7 +216,7 @@ public final class Topology {
     return grouping;
   }
 
-  /** The names of the stores of each sub-topology, by levels. */
+  /** Returns the names of the stores of each sub-topology, by level. */
   public List<Map<Integer, List<String>>> stores() {
     return spec.levels().stream()
         .map(
@@ -251,7 +250,10 @@ public final class Topology {
     return new SubTopology(inputs, graph.parentsFirst(), spec.stores());
   }
 
-  /** The edges that bring the records of tables' topics to their stores; only of global ones, or all. */
+  /**
+   * Returns the edges that carry records of tables' topics to their stores; only those of global tables if {@code
+   * global} is true.
+   */
   private Set<Integer> feedsOfTables(boolean global) {
     Set<Integer> edges = new HashSet<>();
     for (Spec.Source source : spec.sources()) {
