@@ -14,15 +14,16 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Rows by bucket and key, of which a whole bucket can be scanned: for what is found by its time or by
- * another table's key, and not by its own key alone.
+ * Rows by bucket and key. A whole bucket can be scanned, to find rows by time or by another table's key instead of by
+ * their own key.
  *
- * <pre>  (task, bucket), key bytes of an UnsafeRow  ->  {@link StoredRow}
+ * <pre>
+ *   (task, bucket), key bytes of an UnsafeRow  ->  {@link StoredRow}
  * </pre>
  *
- * <p>Spark keeps the entries of a map under the grouping key that it holds in a thread-local, and
- * iterates over them by a scan of that prefix. Here that key is {@link Grouping#bucket}, set around
- * each access. Everything goes through to Spark's state, in both modes.
+ * <p>Spark keeps the entries of a map under the grouping key in a thread-local, and iterates over them by a scan of
+ * that prefix. Here the key is {@link Grouping#bucket}, set around each access. All accesses go to Spark's state
+ * directly, in both modes.
  *
  * <p>Threads: one at a time. Source: Kafka Streams SegmentedBytesStore.
  */
@@ -43,7 +44,7 @@ public final class BucketStore implements Store {
     this.grouping = grouping;
   }
 
-  /** Takes what a scan finds; it may keep the rows, and may change the store. */
+  /** Receives the rows of a scan; it may keep them, and may change the store. */
   public interface Visitor {
     void visit(UnsafeRow key, UnsafeRow row, long ts);
   }
@@ -69,7 +70,7 @@ public final class BucketStore implements Store {
   @Override
   public void flush() {}
 
-  /** The row of a key in a bucket, or null. */
+  /** Returns the row of a key in a bucket, or null. */
   UnsafeRow get(long bucket, UnsafeRow key) {
     byte[] bytes = bytes(bucket, key);
     return bytes == null ? null : StoredRow.row(bytes, rowColumns);
@@ -103,9 +104,9 @@ public final class BucketStore implements Store {
   }
 
   /**
-   * Visits the rows of a bucket as they are now, always in the same order, which says nothing.
+   * Visits the rows of a bucket as they are now, in a fixed but arbitrary order.
    *
-   * <p>It goes to the end, because Spark closes a scan that was left before only with the task.
+   * <p>The scan always goes to the end, because Spark closes an unfinished scan only when the task ends.
    */
   public void scan(long bucket, Visitor visitor) {
     Iterator<Tuple2<byte[], byte[]>> entries = within(bucket, state::iterator);
@@ -115,8 +116,8 @@ public final class BucketStore implements Store {
   }
 
   /**
-   * The same in steps, for who waits in between: each visits a row, and says whether one was left. The
-   * scan begins with the first step. Nobody must change the bucket before the last one.
+   * The same in steps, for callers that do other work in between: each step visits a row, and returns false if none was
+   * left. The scan starts with the first step. The bucket must not change before the last one.
    */
   public BooleanSupplier steps(long bucket, Visitor visitor) {
     return new BooleanSupplier() {
@@ -141,7 +142,7 @@ public final class BucketStore implements Store {
         key(entry._1()), StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
   }
 
-  /** The keys of a bucket as they are now, for who comes back for more; nobody reads it behind its epoch. */
+  /** Returns the keys of a bucket as they are now, to be read over several calls within one epoch. */
   public java.util.Iterator<UnsafeRow> keys(long bucket) {
     Iterator<byte[]> keys = within(bucket, state::keys);
     return CollectionConverters.asJava(keys.map(this::key));

@@ -25,11 +25,10 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark's {@code MapState} of bytes does, on the same rows of the same store, without its encoders.
+ * Spark's {@code MapState} for byte arrays, on the same rows of the same store, without its encoders.
  *
- * <p>Spark makes a map anew for each store, task and epoch, and plans and compiles the conversion of keys and
- * values each time: a third of what the tasks of a small micro-batch did. Where keys and values are bytes there is nothing
- * to convert.
+ * <p>Spark creates a map for each store, task and epoch, and each time plans and compiles the conversion of keys and
+ * values: a third of the work of the tasks in a small micro-batch. Byte arrays need no conversion.
  *
  * <pre>
  *   key    row(row(group: BIGINT), row(key: BINARY))      a prefix scan is over row(row(group: BIGINT))
@@ -72,9 +71,10 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   }
 
   /**
-   * Whether an epoch before this one has told the store of its column family, which outlives an epoch in this JVM.
+   * Returns true if an earlier epoch has registered the column family with the store, which outlives an epoch in this
+   * JVM.
    *
-   * <p>Spark would make the encoders again, and keep those that it has.
+   * <p>Otherwise Spark would create encoders again, only to keep the existing ones.
    */
   private static boolean isRegistered(StateStore store, String name) {
     return store instanceof RocksDBStateStoreProvider.RocksDBStateStore
@@ -82,7 +82,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
         && store.allColumnFamilyNames().contains(name);
   }
 
-  /** The map of a store; Spark's own where a handle has no state, as the one that only wants to know schemas. */
+  /** Returns the map of a store; Spark's own map if the handle has no state, as for one that only collects schemas. */
   public static MapState<byte[], byte[]> of(StatefulProcessorHandle handle, String name) {
     if (handle instanceof StatefulProcessorHandleImpl) {
       @SuppressWarnings("unchecked")
@@ -132,7 +132,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
     }
   }
 
-  /** While its entries are read, they may be removed, as with Spark's. */
+  /** Entries may be removed during the iteration, as with Spark's map. */
   @Override
   public void clear() {
     keys().foreach(
@@ -157,7 +157,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
     return each(pair -> pair.value().getBinary(0));
   }
 
-  /** Whether something was written or removed since this was asked last. */
+  /** Returns true if something was written or removed since the last call. */
   boolean takeChanged() {
     boolean was = changed;
     changed = false;
@@ -165,9 +165,9 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   }
 
   /**
-   * Visits the sizes of entries behind a cursor, null for the first one, until a time by {@link System#nanoTime}.
+   * Visits the sizes of entries after a cursor (null: from the first entry), until a time by {@link System#nanoTime}.
    *
-   * @return the cursor to go on from; null where the last entry was seen, or the store is not RocksDB's
+   * @return the cursor to continue from; null after the last entry, or if the store is not RocksDB's
    */
   byte[] sizes(byte[] cursor, long untilNs, RawSizes.Visitor visitor) {
     return store instanceof RocksDBStateStoreProvider.RocksDBStateStore
@@ -202,7 +202,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
     return (Long) key;
   }
 
-  /** A field whose name ends so: Scala puts that of the class before some. */
+  /** Returns the field whose name ends like this: Scala prefixes some names with that of the class. */
   static Field field(Class<?> of, String name) {
     for (Field field : of.getDeclaredFields()) {
       if (field.getName().equals(name) || field.getName().endsWith("$$" + name)) {
@@ -222,10 +222,10 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   }
 
   /**
-   * Keys and values as Spark's rows; each is valid until the next of its kind is asked for.
+   * Encodes keys and values as Spark's rows; each is valid until the next one of its kind.
    *
-   * <p>A row is a word of null bits, a word for each field, and what does not fit into a word, filled up to whole words. Its
-   * word is then where that begins, and how many bytes it has. Source: Spark's {@code UnsafeRow}.
+   * <p>A row is a word of null bits, a word for each field, and the data that does not fit into a word, padded to whole
+   * words. The word of such a field has its offset and length. Source: Spark's {@code UnsafeRow}.
    */
   static final class Rows {
     private static final int BASE = Platform.BYTE_ARRAY_OFFSET;
@@ -289,7 +289,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
       return (long) from << 32 | bytes;
     }
 
-    /** How long row(of: BINARY) is, which stands in front of it in a key. */
+    /** Returns the length of row(of: BINARY), which precedes it in a key. */
     static int size(byte[] of) {
       return ONE + padded(of.length);
     }

@@ -15,34 +15,34 @@ import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * The changelogs of a level's stores: each entry that is written to Spark's state goes to the store's topic too.
+ * The changelogs of a level's stores: each entry that is written to Spark's state is also written to the store's topic.
  *
  * <pre>
  *   partition = task
  *   key    0, key of the entry                      of the task itself
  *          1, bucket (8 bytes), key of the entry    of a bucket of the task
- *   value  that of the entry; null where it was removed
+ *   value  that of the entry; null if it was removed
  *   header duolog.epoch: generation (4 bytes), epoch (8 bytes); all numbers big-endian
  * </pre>
  *
- * <p>Entries are as the stores write them: with a record cache, what is written back. So one form serves every
- * kind of store, and neither the numbers of sub-topologies nor how Spark hashes is part of it. They leave
- * as results do, through the same sink.
+ * <p>Entries are those that stores write; with a record cache, those that are written back. So one format serves every
+ * kind of store, and it depends neither on numbers of sub-topologies nor on Spark's hashing. Entries leave through the
+ * same sink as results.
  *
- * <p>A generation is one start of a query on a checkpoint; its epochs are those of Spark's log. Both together say
- * whether what stands here was committed.
+ * <p>A generation is one start of a query on a checkpoint; its epochs are those of Spark's log. Together they determine
+ * whether an entry was committed.
  *
- * <p>Threads: one at a time between opens. Source: Kafka Streams ProcessorStateManager; the form is our own.
+ * <p>Threads: one at a time between opens. Source: Kafka Streams ProcessorStateManager; the format is our own.
  */
 public final class Changelog implements Serializable {
   private static final long serialVersionUID = 1L;
 
   public static final String EPOCH = "duolog.epoch";
 
-  /** The epoch of what a restore writes: in front of those of its generation. */
+  /** The epoch of entries that a restore writes: before all epochs of its generation. */
   public static final long BEFORE_ALL = -1;
 
-  /** As MicroBatchExecution tells its tasks. */
+  /** The local property in which MicroBatchExecution passes the epoch to its tasks. */
   private static final String EPOCH_OF_TASK = "streaming.sql.batchId";
 
   private static final byte OF_TASK = 0;
@@ -58,7 +58,7 @@ public final class Changelog implements Serializable {
     this.generation = generation;
   }
 
-  /** Null where the spec names no changelog. */
+  /** Returns the changelog of a spec; null if it has none. */
   public static Changelog of(Spec spec) {
     Changelog changelog = new Changelog(spec.generation());
     for (Spec.Output sink : spec.sinks()) {
@@ -69,7 +69,7 @@ public final class Changelog implements Serializable {
     return changelog.sinks.isEmpty() ? null : changelog;
   }
 
-  /** The state of a store that has its changes logged. */
+  /** Returns the state of a store with logging of changes. */
   public MapState<byte[], byte[]> logged(String store, MapState<byte[], byte[]> state) {
     Integer sink = sinks.get(store);
     if (sink == null) {
@@ -78,7 +78,7 @@ public final class Changelog implements Serializable {
     return new LoggedMap(state, (number, key, value) -> log(sink, number, key, value));
   }
 
-  /** What follows belongs to the running micro-batch or epoch, and leaves through this scope. */
+  /** Starts a micro-batch or epoch, whose entries leave through this context. */
   public void open(NodeContext scope) {
     this.scope = scope;
     String epoch = TaskContext.get().getLocalProperty(EPOCH_OF_TASK);
@@ -90,7 +90,7 @@ public final class Changelog implements Serializable {
     scope.emitToSink(entry(sink, scope.taskNumber(), number, key, value, now, headers));
   }
 
-  /** An entry on its way to its topic; {@code number} is what Spark keeps it under. */
+  /** Creates the record of an entry; {@code number} is the number under which Spark keeps it. */
   public static Envelope entry(
       int sink, int task, long number, byte[] key, byte[] value, long ts, byte[] headers) {
     return Envelope.toSink(sink, key(number, key), value, ts, headers, null, null, task);
@@ -101,7 +101,7 @@ public final class Changelog implements Serializable {
     return Headers.encode(one);
   }
 
-  /** The value of the header. */
+  /** Returns the value of the header. */
   public static byte[] epoch(int generation, long epoch) {
     return ByteBuffer.allocate(Integer.BYTES + Long.BYTES)
         .putInt(generation)
@@ -109,7 +109,7 @@ public final class Changelog implements Serializable {
         .array();
   }
 
-  /** The key of an entry in its topic; {@code number} is what Spark keeps it under. */
+  /** Returns the key of an entry in its topic; {@code number} is the number under which Spark keeps it. */
   public static byte[] key(long number, byte[] key) {
     if (number >= 0) {
       return ByteBuffer.allocate(1 + key.length).put(OF_TASK).put(key).array();
@@ -121,7 +121,7 @@ public final class Changelog implements Serializable {
         .array();
   }
 
-  /** An entry's place in Spark's state. */
+  /** The position of an entry in Spark's state. */
   public record Place(long number, byte[] key) {
     public static Place of(byte[] logged, Grouping grouping, long task) {
       ByteBuffer bytes = ByteBuffer.wrap(logged);
@@ -133,7 +133,7 @@ public final class Changelog implements Serializable {
     }
   }
 
-  /** What the header of an entry says: in which start of the query, and in which epoch it was written. */
+  /** The header of an entry: the start of the query and the epoch in which it was written. */
   private record Epoch(int generation, long number) {
     /** Returns the epoch of an entry with these headers; null if they have none. */
     static Epoch of(org.apache.kafka.common.header.Headers headers) {
@@ -146,13 +146,13 @@ public final class Changelog implements Serializable {
     }
   }
 
-  /** Which epochs were committed, by generation: up to these. Threads: one at a time. */
+  /** The last committed epoch of each generation. Threads: one at a time. */
   public static final class Committed implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final HashMap<Integer, Long> lasts = new HashMap<>();
 
-    /** The generation that was told last. */
+    /** The latest generation that has reported to the commit topic. */
     private int newest = Integer.MIN_VALUE;
 
     private int generation = Integer.MIN_VALUE;
@@ -166,21 +166,22 @@ public final class Changelog implements Serializable {
           });
     }
 
-    /** To be asked of the entries of one partition, from its begin and in their order. */
+    /** Returns a checker for the entries of one partition, to be called in their order. */
     InOrder inOrder() {
       return new InOrder();
     }
 
-    /** Threads: as what it is of. */
+    /** Threads: as the enclosing instance. */
     final class InOrder {
       private int latest = Integer.MIN_VALUE;
 
-      /** The first epoch of the newest generation, where no commit of it was told. */
+      /** The first epoch of the newest generation, if no commit of that generation is known. */
       private long firstUntold = BEFORE_ALL;
 
       /**
-       * Whether the entry with these headers is of an epoch that cannot have begun by what was told: of the one before it
-       * a commit was told, and that is lost. At most one epoch is not told, or was not committed.
+       * Returns true if the entry with these headers belongs to an epoch that cannot have started by the known commits:
+       * a commit of the epoch before it must have been reported, and is lost. At most one epoch can be unreported or
+       * uncommitted.
        */
       boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
         Epoch epoch = Epoch.of(headers);
@@ -193,23 +194,23 @@ public final class Changelog implements Serializable {
         }
         long at = epoch.number;
         long told = lasts.get(newest);
-        // Its first epoch has the number that Spark's log has come to.
+        // Its first epoch continues the numbers of Spark's log.
         firstUntold = firstUntold == BEFORE_ALL ? at : firstUntold;
         return at > (told == BEFORE_ALL ? firstUntold : told + 1);
       }
 
       /**
-       * Whether the entry with these headers was committed; one without an epoch was not.
+       * Returns true if the entry with these headers was committed; false for an entry without an epoch.
        *
-       * <p>What a restore has mended is of no epoch that a commit has told of, and counts. But one that was held up may write it
-       * when others have gone on long since: then it is behind what is of a later start, and old.
+       * <p>Entries that a restore has repaired belong to no committed epoch, and count. But a restore that was delayed
+       * may write them after a later start has continued. Then they follow entries of that start, and are outdated.
        */
       boolean has(org.apache.kafka.common.header.Headers headers) {
         Epoch epoch = Epoch.of(headers);
         if (epoch == null) {
           return false;
         }
-        if (epoch.generation != generation) { // The entries of a generation are next to each other.
+        if (epoch.generation != generation) { // The entries of a generation are adjacent.
           generation = epoch.generation;
           last = lasts.get(generation);
         }
@@ -221,7 +222,7 @@ public final class Changelog implements Serializable {
     }
   }
 
-  /** Takes note of a change; a null value is a removal. */
+  /** Receives a change; a null value is a removal. */
   interface Note {
     void of(long number, byte[] key, byte[] value);
   }

@@ -15,10 +15,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.duolog.kernel.metrics.Metrics;
 
 /**
- * Reads partitions of changelogs from their begin to where they end, and tells of each entry whether it was committed.
+ * Reads partitions of changelogs from start to end, and determines for each entry whether it was committed.
  *
- * <p>With a client of its own, which it closes: partitions are read once, and each by one task. What was read counts in
- * {@link Metrics}, and counts again where a task begins again. Threads: one at a time.
+ * <p>Uses its own client and closes it: partitions are read once, each by one task. Entries are counted in {@link
+ * Metrics}, again if a task starts again. Threads: one at a time.
  */
 public final class ChangelogReader implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -29,27 +29,27 @@ public final class ChangelogReader implements Serializable {
   private final String run;
 
   /**
-   * @param settings of Kafka's clients
-   * @param run what is read counts for it, as {@link Metrics} names it
+   * @param settings settings of Kafka's clients
+   * @param run the run that counts the entries, as {@link Metrics} names it
    */
   public ChangelogReader(HashMap<String, Object> settings, Changelog.Committed committed, String run) {
     this.settings = settings;
     this.committed = committed;
     this.run = run;
-    // A changelog is compacted: what it began with may have gone.
+    // A changelog is compacted: its first records may be gone.
     settings.put("auto.offset.reset", "earliest");
     settings.put("enable.auto.commit", "false");
   }
 
-  /** Takes an entry; its value is null where it was removed. */
+  /** Receives an entry; its value is null if it was removed. */
   public interface Taker {
     void take(ConsumerRecord<byte[], byte[]> entry, boolean isCommitted);
   }
 
   /**
-   * Hands over all entries, of each partition in their order.
+   * Passes on all entries, those of each partition in order.
    *
-   * @throws org.apache.kafka.common.KafkaException the broker does not answer, or does not let them be read
+   * @throws org.apache.kafka.common.KafkaException if the broker does not answer, or refuses access
    */
   public void read(Collection<TopicPartition> partitions, Taker taker) {
     ByteArrayDeserializer bytes = new ByteArrayDeserializer();
@@ -61,7 +61,7 @@ public final class ChangelogReader implements Serializable {
       while (!passed(consumer, ends)) {
         ConsumerRecords<byte[], byte[]> read = consumer.poll(WAIT);
         if (read.isEmpty()) {
-          consumer.endOffsets(partitions); // Fails where no broker answers; poll would wait for ever.
+          consumer.endOffsets(partitions); // Fails if the broker does not answer; poll would wait forever.
         }
         for (TopicPartition partition : read.partitions()) {
           Changelog.Committed.InOrder inOrder =
@@ -78,14 +78,14 @@ public final class ChangelogReader implements Serializable {
     }
   }
 
-  /** Takes out what was read to its end; tells whether that is all. */
+  /** Removes partitions that have been read to the end; returns true if none is left. */
   private boolean passed(Consumer<byte[], byte[]> consumer, Map<TopicPartition, Long> ends) {
     Metrics metrics = Metrics.of(run);
     ends.entrySet()
         .removeIf(
             end -> {
               TopicPartition partition = end.getKey();
-              // Markers of transactions and what was compacted away have offsets too.
+              // Markers of transactions and compacted records have offsets too.
               long position = consumer.position(partition);
               AtomicLong told = metrics.position(partition.topic(), partition.partition());
               told.set(position);

@@ -1,6 +1,9 @@
 package org.duolog.kernel.store;
 
-/** A changelog has entries of later epochs than the topic of commits can have allowed: that topic has lost its last records. */
+/**
+ * A changelog has entries of later epochs than the commit topic can have allowed, so that topic has lost its last
+ * records.
+ */
 final class CommitsLostException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

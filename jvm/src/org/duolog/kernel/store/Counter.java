@@ -8,13 +8,14 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * Numbers that rise, from 1 on, apart for each task and over starts too.
+ * Numbers that increase from 1, separately for each task, across restarts.
  *
- * <pre>  task, 0  ->  the highest number that may have been given (8 bytes, big-endian)
+ * <pre>
+ *   task, 0  ->  the highest number that may have been issued (8 bytes, big-endian)
  * </pre>
  *
- * <p>They are reserved in blocks, so that few are written; what is left of a block is skipped behind the
- * end of a micro-batch or epoch. Threads: one at a time.
+ * <p>Numbers are reserved in blocks to save writes; the rest of a block is skipped after the end of a micro-batch or
+ * epoch. Threads: one at a time.
  */
 public final class Counter implements Store {
   private static final long serialVersionUID = 1L;

@@ -10,20 +10,19 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.StoredRow;
 
 /**
- * Rows by key that go when they were not updated for a time.
+ * Rows by key that expire if they are not updated for a time.
  *
  * <pre>
  *   key bytes          ->  {@link StoredRow}
- *   (bucket), key      ->  nothing: the row is to be looked at when the bucket has expired
- *   0; 1               ->  {@link TaskTime}; how long a bucket is stands before the buckets
+ *   (bucket), key      ->  nothing: the row is to be checked when the bucket has expired
+ *   0; 1               ->  {@link TaskTime}; the length of a bucket precedes the buckets
  * </pre>
  *
- * <p>A row is there as long as its timestamp is less than the time to live behind stream time: whether
- * it was deleted already makes no difference. Each row has a place in a bucket of time that is not behind its
- * own, so that an update writes the row alone; a bucket that has expired is emptied, its rows deleted
- * or, where they were updated since, put into their own. That is done at the end of a micro-batch, in
- * real time for a few rows with each record. The time to live may change: how long a bucket is was
- * decided when the first one was made.
+ * <p>A row exists while stream time minus its timestamp is below the time to live, whether or not it has been deleted
+ * yet. Each row is listed in a time bucket that is not later than its own, so that an update writes only the row. An
+ * expired bucket is emptied: its rows are deleted or, if they were updated meanwhile, moved to their own bucket. This
+ * happens at the end of a micro-batch; in real time, for a few rows with each record. The time to live may change; the
+ * length of a bucket is fixed when the first one is created.
  *
  * <p>Threads: one at a time.
  */
@@ -72,7 +71,7 @@ public final class ExpiringRows implements StateRows {
     }
   }
 
-  /** It has its time by its row, and not by its key. */
+  /** The time is that of the row; the key has none. */
   @Override
   public boolean isOver(UnsafeRow key) {
     return false;
@@ -122,14 +121,14 @@ public final class ExpiringRows implements StateRows {
     task.time.write();
   }
 
-  /** Has the row of a key looked at when the bucket of this time has expired. */
+  /** Lists the row of a key in the bucket of this time. */
   private void place(UnsafeRow key, long ts) {
     long bucket = task.time.bucket(ts);
     index.putBytes(bucket, key, NOTHING);
     task.time.add(bucket);
   }
 
-  /** Looks at up to so many rows of buckets that have expired. */
+  /** Checks up to {@code rowsMax} rows of expired buckets. */
   private void expire(int rowsMax) {
     task.time.expire(rowsMax, this::hasExpired, index::keys, this::lookAt);
   }
@@ -153,11 +152,11 @@ public final class ExpiringRows implements StateRows {
     return new Task(new TaskTime(state, bucketMs, TaskTime.Form.EACH_BEHIND_LENGTH));
   }
 
-  /** What is known of a task; what differs from the state is written with a record, or at the end. */
+  /** The state of a task; changes are written with a record, or at the end. */
   private static final class Task {
     final TaskTime time;
 
-    /** Keys that have no row in the state, as far as they were asked for: the next one needs a place. */
+    /** Keys known to have no row in the state: the next row needs to be listed. */
     final Set<UnsafeRow> absent = new HashSet<>();
 
     Task(TaskTime time) {

@@ -10,13 +10,13 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * The records of one side of a join of streams, by key and time: for those of the other side that come
- * later. Several of one key and time stay beside each other.
+ * The records of one side of a stream-stream join by key and time, for later records of the other side. Several records
+ * may share key and time.
  *
- * <p>A record is kept until stream time, which is that of this side, has moved on by window and grace
- * period. A bucket is as long as the window, so that partners are in two or three of them; one whose
- * records have all expired is deleted, as {@code WindowRows} does. Threads: one at a time. Source: Kafka
- * Streams InMemoryWindowStore and RocksDBWindowStore, which retain duplicates for joins.
+ * <p>A record is kept until stream time, which is that of this side, has passed it by window and grace period. A bucket
+ * is as long as the window, so partners are in two or three buckets. A bucket whose records have all expired is
+ * deleted, as {@code WindowRows} does. Threads: one at a time. Source: Kafka Streams InMemoryWindowStore and
+ * RocksDBWindowStore, which retain duplicates for joins.
  */
 public final class JoinRows implements Store {
   private static final long serialVersionUID = 1L;
@@ -30,8 +30,8 @@ public final class JoinRows implements Store {
   private final RowLists lists;
 
   /**
-   * @param windowMs how long the window is; part of the checkpoint
-   * @param keptMs how long a record is kept; no part of it
+   * @param windowMs the length of the window; part of the checkpoint format
+   * @param keptMs how long a record is kept; not part of the format
    */
   public JoinRows(String name, int rowColumns, long windowMs, long keptMs, Grouping grouping) {
     this.name = name;
@@ -40,7 +40,7 @@ public final class JoinRows implements Store {
     this.lists = new RowLists(name, Math.max(SHORTEST_BUCKET_MS, windowMs), grouping);
   }
 
-  /** A record that was kept; its row is valid as long as the caller wants. */
+  /** A stored record; its row stays valid. */
   public record Found(UnsafeRow row, long ts) {}
 
   @Override
@@ -63,7 +63,7 @@ public final class JoinRows implements Store {
     lists.select(grouping);
   }
 
-  /** A record was seen: moves stream time on, and in real time lets go of some of what has expired. */
+  /** Advances stream time to a record, and in real time deletes some expired records. */
   public void observe(long ts) {
     lists.time().observe(ts);
     if (lists.writesThrough()) {
@@ -72,7 +72,7 @@ public final class JoinRows implements Store {
     }
   }
 
-  /** Keeps a copy of a record; tells whether it was not too late for that. */
+  /** Stores a copy of a record; returns false if it is too late. */
   public boolean add(UnsafeRow key, UnsafeRow row, long ts) {
     observe(ts);
     if (ts < firstKept()) {
@@ -82,7 +82,7 @@ public final class JoinRows implements Store {
     return true;
   }
 
-  /** The records of a key with times from first to last, by time and then as they came. */
+  /** Returns the records of a key with timestamps in [first, last], by time and then by arrival. */
   public List<Found> find(UnsafeRow key, long first, long last) {
     long from = Math.max(first, firstKept());
     List<Found> found = new ArrayList<>();

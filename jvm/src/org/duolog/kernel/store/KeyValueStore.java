@@ -16,15 +16,15 @@ import org.duolog.kernel.task.Store;
  * <pre>  key bytes of an UnsafeRow  ->  {@link StoredRow}
  * </pre>
  *
- * <p>In a micro-batch writes stay in memory until {@link #flush}; in real time they go through,
- * because the processor is closed only after the state was committed, and memory serves reads for
- * one epoch. It is bounded: beyond the bound everything is written and forgotten, except entries
- * whose last update is still to be told, which are bounded by the record cache's size.
+ * <p>In a micro-batch, writes stay in memory until {@link #flush}. In real time they go to the state at once, because
+ * the processor is closed only after the state has been committed, and memory only serves reads within an epoch. The
+ * memory is bounded: beyond the bound everything is written and evicted, except entries whose last update has not been
+ * emitted; these are bounded by the size of the record cache.
  *
- * <p>{@link #update} tells the listener. With a record cache (in micro-batches, where its size is
- * above 0) the listener hears only the last update of each key, when the task's micro-batch ends, in
- * the order of last updates, with the row before the first one as old row; beyond the cache's size
- * it hears the oldest of them early. Whoever looks a key up sees its last update at once, told or not.
+ * <p>{@link #update} calls the listener. With a record cache (in micro-batches, if its size is above 0) the listener
+ * receives only the last update of each key, at the end of the task's micro-batch, in the order of last updates, with
+ * the row before the first update as old row. Beyond the cache's size it receives the oldest updates early. Look-ups
+ * see the last update of a key at once.
  *
  * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
  */
@@ -50,8 +50,8 @@ public final class KeyValueStore implements Store {
   }
 
   /**
-   * @param toldAtOnce whether the listener hears of each update, record cache or not
-   * @param rows where the rows are in Spark's state
+   * @param toldAtOnce true if the listener receives each update, with or without record cache
+   * @param rows holds the rows in Spark's state
    */
   public KeyValueStore(String name, int rowColumns, boolean toldAtOnce, StateRows rows) {
     this.name = name;
@@ -60,9 +60,9 @@ public final class KeyValueStore implements Store {
     this.rows = rows;
   }
 
-  /** Hears of updates. */
+  /** Receives updates. */
   public interface Listener {
-    /** A key has a new row; {@code old} is the one that was told last, null where there was none. */
+    /** Receives the new row of a key; {@code old} is the row that was emitted last, null if there was none. */
     void updated(Entry entry, UnsafeRow old, long oldTs, byte[] headers);
   }
 
@@ -71,7 +71,7 @@ public final class KeyValueStore implements Store {
     return name;
   }
 
-  /** Where its rows have their pages; null where they have none. */
+  /** The pages of its rows; null if they have none. */
   public PagedRows pages() {
     return rows instanceof PagedRows paged ? paged : null;
   }
@@ -90,23 +90,23 @@ public final class KeyValueStore implements Store {
     rows.open(writeThrough, cacheBytesMax > 0, this::writeDirty);
   }
 
-  /** Who hears of updates; set anew after each open. */
+  /** Sets the listener; to be called after each open. */
   public void tell(Listener listener) {
     this.listener = listener;
   }
 
-  /** What is in memory lives until flush, or the end of the epoch. */
+  /** Entries stay in memory until flush, or the end of the epoch. */
   @Override
   public void select(long grouping) {
     task = tasks.computeIfAbsent(grouping, unused -> new Task());
     rows.select(grouping);
   }
 
-  /** The entry of a key; its row is null where the store has none. */
+  /** Returns the entry of a key; its row is null if the store has none. */
   public Entry lookup(UnsafeRow key) {
     Entry entry = task.entries.get(key);
     if (entry == null) {
-      // Of what may be forgotten: the others would be gone through for each key anew.
+      // Counts only entries that may be evicted: the others would be traversed again for each key.
       if (task.bytes - task.untoldBytes > ROWS_BYTES_MAX) {
         evict();
       }
@@ -121,12 +121,12 @@ public final class KeyValueStore implements Store {
     return entry.row != null && rows.hasGone(entry.ts) ? withoutRow(entry) : entry;
   }
 
-  /** A record of this time has come to the node that fills the store. */
+  /** Advances time to a record that has reached the node which writes the store. */
   public void seen(long ts) {
     rows.seen(ts);
   }
 
-  /** A new entry in the place of one whose row has gone; what is to be told or written of that stays so. */
+  /** Replaces an entry whose row has expired; pending updates and writes are kept. */
   private Entry withoutRow(Entry gone) {
     Entry entry = new Entry(gone.key);
     task.entries.put(entry.key, entry);
@@ -134,20 +134,20 @@ public final class KeyValueStore implements Store {
     return entry;
   }
 
-  /** Puts a row that the store may keep, and tells nobody. */
+  /** Stores a row, which the caller must not modify afterwards, without calling the listener. */
   public void put(Entry entry, UnsafeRow row, long ts) {
     entry.row = row;
     entry.ts = ts;
     written(entry);
   }
 
-  /** Deletes a row, and tells nobody. */
+  /** Deletes a row without calling the listener. */
   public void delete(Entry entry) {
     entry.row = null;
     written(entry);
   }
 
-  /** Puts a copy of a row, or deletes it where that is null, and tells the listener now or later. */
+  /** Stores a copy of a row, or deletes it if {@code row} is null, and calls the listener now or later. */
   public void update(Entry entry, UnsafeRow row, long ts, byte[] headers) {
     if (cacheBytesMax == 0) {
       UnsafeRow old = entry.row;
@@ -162,7 +162,7 @@ public final class KeyValueStore implements Store {
     }
   }
 
-  /** Nobody has heard of the row that was there: its place is taken. */
+  /** The previous row was never emitted, so its memory is reused. */
   private static UnsafeRow overwritten(UnsafeRow before, UnsafeRow row) {
     if (before == null || row == null) {
       return copy(row);
@@ -189,7 +189,7 @@ public final class KeyValueStore implements Store {
     tellUpdates(0);
   }
 
-  /** Writes in the order of first changes, and forgets what was read. */
+  /** Writes in the order of first changes, and drops what was read. */
   @Override
   public void flush() {
     rows.settle();
@@ -214,7 +214,7 @@ public final class KeyValueStore implements Store {
   }
 
   private void written(Entry entry) {
-    if (entry.forgotten) { // Who looked it up has looked up others since.
+    if (entry.forgotten) { // Later look-ups have evicted it.
       entry.forgotten = false;
       entry.counted = 0;
       task.entries.put(entry.key, entry);
@@ -265,7 +265,7 @@ public final class KeyValueStore implements Store {
     return "store " + name;
   }
 
-  /** A key of the store, as the task sees it now. */
+  /** A key of the store, as the task sees it. */
   public static final class Entry {
     public final UnsafeRow key;
     public UnsafeRow row;
@@ -289,7 +289,7 @@ public final class KeyValueStore implements Store {
           + (untold == null ? 0 : untold.bytes());
     }
 
-    /** Of the record cache: about what Kafka Streams counts, so that it holds as many keys. */
+    /** Its size in the record cache: about what Kafka Streams counts, so that it holds as many keys. */
     private long heldBytes() {
       return (long) HELD_OVERHEAD_BYTES
           + key.getSizeInBytes()
@@ -302,7 +302,7 @@ public final class KeyValueStore implements Store {
     }
   }
 
-  /** What the listener has still to hear of a key: the row that it knows, and of the last record. */
+  /** A pending update of a key: the row that the listener knows, and data of the last record. */
   private static final class Untold {
     final UnsafeRow old;
     final long oldTs;
@@ -328,7 +328,7 @@ public final class KeyValueStore implements Store {
     }
   }
 
-  /** Entries in a list through themselves: a set of them would look up each at each update. */
+  /** An intrusive list of entries: a set would need a look-up for each update. */
   private static final class ByLastUpdate {
     private final Entry ends = new Entry(null);
 
@@ -337,7 +337,7 @@ public final class KeyValueStore implements Store {
       ends.toldBehind = ends;
     }
 
-    /** Lets go of the entry whose last update is the oldest; null where there is none. */
+    /** Removes the entry with the oldest last update; null if there is none. */
     Entry takeFirst() {
       Entry first = ends.toldBehind;
       if (first == ends) {
@@ -365,8 +365,8 @@ public final class KeyValueStore implements Store {
   }
 
   /**
-   * What a task has in memory; {@code untoldBytes} is the part of {@code bytes} that is held back, {@code
-   * heldBytes} what that counts in the record cache.
+   * The memory of a task; {@code untoldBytes} is the part of {@code bytes} with pending updates, {@code heldBytes}
+   * their size in the record cache.
    */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
@@ -376,7 +376,7 @@ public final class KeyValueStore implements Store {
     long heldBytes;
     long bytes;
 
-    /** Counts an entry as large as it is now. */
+    /** Counts an entry with its current size. */
     void count(Entry entry) {
       long grown = entry.bytes() - entry.counted;
       entry.counted += grown;
@@ -393,14 +393,14 @@ public final class KeyValueStore implements Store {
       heldBytes += grown;
     }
 
-    /** From here on an entry has something untold. */
+    /** Marks an entry as having a pending update. */
     void holdBack(Entry entry) {
       entry.untold = new Untold(entry.row, entry.ts);
       untoldBytes += entry.counted;
       countHeld(entry);
     }
 
-    /** From here on it has nothing; returns what it had. */
+    /** Removes and returns the pending update of an entry. */
     Untold letGo(Entry entry) {
       Untold untold = entry.untold;
       untoldBytes -= entry.counted;

@@ -8,7 +8,7 @@ import scala.Tuple2;
 import scala.collection.Iterator;
 
 /**
- * A map of Spark's state whose changes are noted: all that a store writes goes through here.
+ * A map of Spark's state that records its changes.
  *
  * <p>Threads: one at a time.
  */
@@ -74,7 +74,7 @@ final class LoggedMap implements MapState<byte[], byte[]> {
     return state.values();
   }
 
-  /** What Spark keeps it under now: a task, or one of its buckets. */
+  /** Returns the current number under which Spark keeps entries: that of a task, or of one of its buckets. */
   private static long number() {
     return (Long) ImplicitGroupingKeyTracker.getImplicitKeyOption().get();
   }

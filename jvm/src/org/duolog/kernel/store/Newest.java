@@ -7,15 +7,15 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * The number of the newest left row of each key, as far as it is known where answers come back.
+ * The number of the latest left row of each key, as known at the task that receives responses.
  *
- * <pre>  key  ->  number          of rows that are there
+ * <pre>  key  ->  number          of rows that exist
  * </pre>
  *
- * <p>Rows are announced in the order of their numbers, as all that this task joins come from one task. An
- * answer may be ahead of the announcement of the row that asked, or behind that of a newer row: then it
- * is stale. A key that is not kept was deleted if its number was announced, and else is still to be announced; so
- * nothing must be remembered of deleted rows. Threads: one at a time.
+ * <p>Rows are announced in the order of their numbers, as all rows that this task joins come from one task. A response
+ * may arrive before the announcement of its row, or after that of a newer row: then it is stale. A key that is not
+ * stored was deleted if its number has been announced; otherwise its announcement is still to come. So deleted rows
+ * need no entry. Threads: one at a time.
  */
 public final class Newest implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -28,7 +28,7 @@ public final class Newest implements Serializable {
     this.store = store;
   }
 
-  /** A row for one number. */
+  /** Returns a row for one number. */
   public static UnsafeRow row() {
     int size = UnsafeRow.calculateBitSetWidthInBytes(1) + Long.BYTES;
     return UnsafeRow.createFromByteArray(size, 1);
@@ -43,7 +43,7 @@ public final class Newest implements Serializable {
     announced = new HashMap<>();
   }
 
-  /** The newest row of a key has this number, and can be joined or not. */
+  /** Announces the number of the latest row of a key, and whether it can be joined. */
   public void announce(UnsafeRow key, long number, boolean there) {
     announced.put(scope.taskGrouping(), number);
     KeyValueStore.Entry known = store.lookup(key);
@@ -56,7 +56,10 @@ public final class Newest implements Serializable {
     }
   }
 
-  /** Whether an answer to the row of this number still counts; {@code gone}: it says that there is no row. */
+  /**
+   * Returns true if the response to the row of this number is current; {@code gone} if the response is that there is no
+   * row.
+   */
   public boolean accepts(UnsafeRow key, long number, boolean gone) {
     KeyValueStore.Entry known = store.lookup(key);
     long last = announced.getOrDefault(scope.taskGrouping(), 0L);

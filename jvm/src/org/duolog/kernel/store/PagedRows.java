@@ -10,16 +10,15 @@ import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.functions.Pages;
 
 /**
- * Rows in one map, and beside them the pages of what has outgrown its row.
+ * Rows in one map, and pages for values that have outgrown their rows.
  *
  * <pre>
- *   key bytes                                ->  {@code StoredRow}      (a whole number of eights)
+ *   key bytes                                ->  {@code StoredRow}      (a multiple of eight bytes)
  *   key bytes ++ slot (4) ++ number (8) ++ 0 ->  page                   (five bytes more)
  * </pre>
  *
- * <p>What a step has written and dropped counts when it is kept. In a micro-batch pages stay in memory
- * until the end, or until there are too many; in real time they go through at once, and memory
- * serves reads.
+ * <p>Pages that a step has written and dropped take effect with {@link #keep}. In a micro-batch pages stay in memory
+ * until the end, or until there are too many; in real time they are written at once, and memory serves reads.
  *
  * <p>Threads: one at a time.
  */
@@ -74,7 +73,7 @@ public final class PagedRows implements StateRows, Pages {
     return false;
   }
 
-  /** From here on pages are those of this key, and what was not kept is forgotten. */
+  /** Selects the key of the following pages, and discards changes that were not kept. */
   public void begin(UnsafeRow key) {
     this.key = key;
     written.clear();
@@ -105,7 +104,7 @@ public final class PagedRows implements StateRows, Pages {
     dropped.add(at(slot, number));
   }
 
-  /** What was written and dropped since {@link #begin} counts. */
+  /** Applies the changes since {@link #begin}. */
   public void keep() {
     for (ByteBuffer at : dropped) {
       if (written.remove(at) == null) {
@@ -153,7 +152,7 @@ public final class PagedRows implements StateRows, Pages {
     return at.flip();
   }
 
-  /** What a task has in memory: pages as they are now, and those that the state does not know so. */
+  /** The memory of a task: current pages, and those that differ from the state. */
   private static final class Task {
     final Map<ByteBuffer, byte[]> pages = new HashMap<>();
     final Map<ByteBuffer, byte[]> changes = new HashMap<>();

@@ -17,15 +17,15 @@ import org.rocksdb.RocksIterator;
 import scala.Product;
 
 /**
- * The sizes of a store's entries, by the bytes that RocksDB has, from wherever one was left.
+ * Reads the sizes of a store's entries from RocksDB's bytes, starting after any key.
  *
  * <pre>
  *   key   column family: 2 bytes | what Spark writes before a prefix | row(row(group: BIGINT)) | the rest
  *                                                                                  └ its last 8 bytes
  * </pre>
  *
- * <p>Spark's own scan begins at the first entry, and makes rows of all: ten times the work. Whoever calls has the store to
- * write. Threads: one at a time. Source: Spark's {@code RocksDB}, {@code PrefixKeyScanStateEncoder}.
+ * <p>Spark's own scan starts at the first entry, and decodes all rows: ten times the work. The caller must own the
+ * store for writing. Threads: one at a time. Source: Spark's {@code RocksDB}, {@code PrefixKeyScanStateEncoder}.
  */
 final class RawSizes {
   private static final int LOOK_AT_CLOCK_EVERY = 64;
@@ -40,16 +40,16 @@ final class RawSizes {
 
   private RawSizes() {}
 
-  /** Takes an entry: what Spark keeps it under, and the bytes of its key and its value. */
+  /** Receives an entry: the number under which Spark keeps it, and the sizes of its key and value. */
   interface Visitor {
     void visit(long number, long bytes);
   }
 
   /**
-   * Visits entries behind a cursor, null for the first one, until a time by {@link System#nanoTime}.
+   * Visits entries after a cursor (null: from the first entry), until a time by {@link System#nanoTime}.
    *
-   * @param anyGroup a prefix as Spark has it as a row, of whatever group
-   * @return the key that was seen last; null where it was the last one
+   * @param anyGroup a prefix as Spark encodes it, for any group
+   * @return the key that was visited last; null after the last entry
    */
   static byte[] visit(
       RocksDBStateStoreProvider provider,
@@ -62,7 +62,7 @@ final class RawSizes {
     byte[] family = withFamily(rocksDb, store);
     var encoders = (Map<?, ?>) BytesMap.value(ENCODERS, provider);
     var encoder = (RocksDBKeyStateEncoder) ((Product) encoders.get(store)).productElement(0);
-    // The number stands last in a prefix.
+    // The number is at the end of a prefix.
     int numberAt = FAMILY_BYTES + encoder.encodePrefixKey(anyGroup).length - Long.BYTES;
     byte[] head = new byte[KEY_BYTES_MAX];
     byte[] nothing = new byte[1];

@@ -7,17 +7,17 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Rows of one key in one bucket of time, in the order in which they came: none takes another's place.
+ * The rows of one key in one time bucket, in order of arrival, with duplicates.
  *
- * <p>It is kept in chunks, so that one more row rewrites the last chunk and not the list:
+ * <p>Stored in chunks, so that appending a row rewrites only the last chunk:
  *
  * <pre>
- *   first chunk   how many chunks there are, row, row, …
+ *   first chunk   number of chunks, row, row, …
  *   others        row, row, …
  *   row           timestamp, size, UnsafeRow                8 bytes, 8 bytes, size
  * </pre>
  *
- * <p>Numbers are as the machine has them, like those of an UnsafeRow. Threads: one at a time.
+ * <p>Numbers are in native byte order, like those of an UnsafeRow. Threads: one at a time.
  */
 final class RowList {
   private static final int CHUNK_BYTES = 4096;
@@ -28,18 +28,18 @@ final class RowList {
   final UnsafeRow key;
   private final List<Chunk> chunks = new ArrayList<>();
 
-  /** How many chunks the state has. */
+  /** The number of chunks in the state. */
   private int stored;
 
   private boolean dirty;
 
-  /** A list of which the state has nothing, or that is still to be read. */
+  /** Creates a list that is not in the state, or is still to be read. */
   RowList(long bucket, UnsafeRow key) {
     this.bucket = bucket;
     this.key = key;
   }
 
-  /** Takes a row, which it may keep as long as the list is not cleared. */
+  /** Receives a row, which is valid until the list is cleared. */
   interface Visitor {
     void visit(UnsafeRow row, long ts);
   }
@@ -55,7 +55,7 @@ final class RowList {
     }
   }
 
-  /** The key of the list that a key of the state is the first chunk's of; null for another chunk's. */
+  /** Returns the key of the list if a key of the state is that of a first chunk; null for other chunks. */
   static UnsafeRow ofFirstChunk(UnsafeRow key) {
     byte[] bytes = key.getBytes();
     int at = bytes.length - Long.BYTES;
@@ -63,7 +63,7 @@ final class RowList {
     return isFirst ? raw(Arrays.copyOf(bytes, at)) : null;
   }
 
-  /** A row whose columns nobody asks for. */
+  /** Returns a row whose columns are not accessed. */
   static UnsafeRow raw(byte[] bytes) {
     UnsafeRow row = new UnsafeRow(0);
     row.pointTo(bytes, bytes.length);
@@ -78,7 +78,7 @@ final class RowList {
     return dirty;
   }
 
-  /** How much memory it takes. */
+  /** Returns its size in memory. */
   int bytes() {
     int sum = key.getSizeInBytes();
     for (Chunk chunk : chunks) {
@@ -103,12 +103,12 @@ final class RowList {
     dirty = true;
   }
 
-  /** Nobody wants what was not written yet. */
+  /** Discards unwritten changes. */
   void forget() {
     dirty = false;
   }
 
-  /** Visits the rows in the order in which they came. */
+  /** Visits the rows in order of arrival. */
   void visit(int columns, Visitor visitor) {
     int at = HEAD;
     for (Chunk chunk : chunks) {

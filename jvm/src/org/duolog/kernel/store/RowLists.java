@@ -14,13 +14,14 @@ import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.record.Grouping;
 
 /**
- * The lists of rows of a store in buckets of time, apart for each task, and what is known of its time.
+ * The lists of rows of a store in time buckets, separately for each task, and the task's time.
  *
- * <pre>  (task, bucket), key bytes ++ number of a chunk (8 bytes)  ->  chunk of a {@link RowList}
+ * <pre>
+ *   (task, bucket), key bytes ++ number of a chunk (8 bytes)  ->  chunk of a {@link RowList}
  * </pre>
  *
- * <p>In a micro-batch what has changed is written at its end; in real time at once. What was read is
- * remembered until then, up to a bound. Threads: one at a time.
+ * <p>In a micro-batch changes are written at its end, in real time at once. Lists that were read stay in memory until
+ * then, up to a bound. Threads: one at a time.
  */
 final class RowLists implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -34,7 +35,7 @@ final class RowLists implements Serializable {
   private transient Map<Long, Task> tasks;
   private transient Task task;
 
-  /** @param bucketMs how long a bucket is; part of the checkpoint */
+  /** @param bucketMs the length of a bucket; part of the checkpoint format */
   RowLists(String name, long bucketMs, Grouping grouping) {
     this.bucketMs = bucketMs;
     this.state = new BucketStore(name, 0, 0, grouping);
@@ -67,14 +68,14 @@ final class RowLists implements Serializable {
     return writeThrough;
   }
 
-  /** The same of who only looks: null where there is none for certain. */
+  /** Returns the list for reading; null if there is certainly none. */
   RowList find(long bucket, UnsafeRow key) {
     Map<UnsafeRow, RowList> known = task.lists.get(bucket);
     boolean mayBeThere = task.stored.contains(bucket) || known != null && known.containsKey(key);
     return mayBeThere ? of(bucket, key) : null;
   }
 
-  /** The list of a key in a bucket; it may be empty. Valid until the next one is asked for. */
+  /** Returns the list of a key in a bucket, which may be empty. Valid until the next call. */
   RowList of(long bucket, UnsafeRow key) {
     Map<UnsafeRow, RowList> known = task.lists.computeIfAbsent(bucket, unused -> new HashMap<>());
     RowList list = known.get(key);
@@ -107,7 +108,7 @@ final class RowLists implements Serializable {
     changed(list, wasDirty);
   }
 
-  /** The keys of all lists of a bucket that are not empty. */
+  /** Returns the keys of all lists of a bucket that are not empty. */
   Set<UnsafeRow> keys(long bucket) {
     for (RowList list : task.lists.getOrDefault(bucket, Map.of()).values()) {
       write(list);
@@ -122,12 +123,12 @@ final class RowLists implements Serializable {
     return found;
   }
 
-  /** Deletes up to so many chunks of buckets that have expired; they have no rows to come. */
+  /** Deletes up to {@code chunksMax} chunks of expired buckets, which receive no more rows. */
   void expire(LongPredicate hasExpired, int chunksMax) {
     task.time.expire(chunksMax, hasExpired, this::dropped, state::delete);
   }
 
-  /** The keys of what a bucket has in the state; what is in memory is forgotten. */
+  /** Returns the keys of a bucket in the state, and drops the bucket from memory. */
   private Iterator<UnsafeRow> dropped(long bucket) {
     task.drop(bucket);
     return state.keys(bucket);
@@ -147,7 +148,7 @@ final class RowLists implements Serializable {
     }
   }
 
-  /** Writes what has changed, and forgets what was read. */
+  /** Writes changes, and drops what was read. */
   private void forget() {
     task.dirty.forEach(this::write);
     task.dirty.clear();
@@ -167,7 +168,7 @@ final class RowLists implements Serializable {
     final Map<Long, Map<UnsafeRow, RowList>> lists = new HashMap<>();
     final List<RowList> dirty = new ArrayList<>();
 
-    /** The buckets that may have lists in the state: of any other nothing is to be read. */
+    /** The buckets that may have lists in the state; others need no read. */
     final Set<Long> stored = new HashSet<>();
 
     long bytes;

@@ -11,27 +11,26 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Many writes to a store in whatever order, which reach its state sorted, part by part, and of a key in a part the last one
- * alone.
+ * Collects writes to a store and applies them sorted, in batches; of several writes to a key in a batch only the last.
  *
- * <p>RocksDB keeps what is written in a skip list, where it looks for a place from that of the write before: in random
- * order two thirds of a restore went into misses of the processor's cache. The order is that of the keys' bytes in RocksDB;
- * another one would cost time and nothing else.
+ * <p>RocksDB keeps writes in a skip list, and searches from the position of the previous write: in random order, two
+ * thirds of the time of a restore were cache misses. Keys are sorted as RocksDB sorts their bytes; another order would
+ * only cost time.
  *
- * <p>Whoever reads the state calls {@link #flush} first. All of a JVM hold a share of its heap at most, and little more:
- * where tasks are many, parts are small. Threads: one at a time. Source: RocksDB's {@code InlineSkipList}, {@link
+ * <p>Call {@link #flush} before reading the state. All instances of a JVM together hold only a share of its heap, so
+ * batches are small if there are many tasks. Threads: one at a time. Source: RocksDB's {@code InlineSkipList}, {@link
  * BytesMap.Rows} for the bytes.
  */
 public final class SortedWrites implements AutoCloseable {
   private static final int SHARE_OF_HEAP = 16;
   private static final long BYTES_MAX = 16 << 20;
 
-  /** What each may hold, however many there are; and in what steps all hear of it. */
+  /** What each instance may hold in any case, and the step in which it updates the shared total. */
   private static final long BYTES_MIN = 64 << 10;
 
   private static final AtomicLong HELD = new AtomicLong();
 
-  /** An entry's objects beside its bytes. */
+  /** The size of an entry's objects in addition to its bytes. */
   private static final int OVERHEAD = 96;
 
   private static final VarHandle HEAD =
@@ -43,7 +42,7 @@ public final class SortedWrites implements AutoCloseable {
   private final List<Write> writes = new ArrayList<>();
   private long bytes;
 
-  /** What of these is part of {@link #HELD}. */
+  /** The part of these that {@link #HELD} includes. */
   private long told;
 
   public SortedWrites(MapState<byte[], byte[]> state) {
@@ -51,8 +50,8 @@ public final class SortedWrites implements AutoCloseable {
   }
 
   /**
-   * @param bytesMax of this one
-   * @param allBytesMax of all of the JVM
+   * @param bytesMax limit of this instance
+   * @param allBytesMax limit of all instances of the JVM
    */
   SortedWrites(MapState<byte[], byte[]> state, long bytesMax, long allBytesMax) {
     this.state = state;
@@ -60,16 +59,16 @@ public final class SortedWrites implements AutoCloseable {
     this.allBytesMax = allBytesMax;
   }
 
-  /** What all of this JVM hold, but for the last of each. */
+  /** Returns what all instances of this JVM hold, without the last step of each. */
   static long held() {
     return HELD.get();
   }
 
   /**
-   * A null value removes.
+   * A write; a null value removes.
    *
-   * @param number what Spark keeps it under; least significant byte first, as are the lengths
-   * @param head the first bytes of the key, so that keys are seldom looked at
+   * @param number the number under which Spark keeps the entry; least significant byte first, as are the lengths
+   * @param head the first bytes of the key, so that keys are rarely compared
    */
   private record Write(long number, long head, byte[] key, byte[] value)
       implements Comparable<Write> {
@@ -118,9 +117,9 @@ public final class SortedWrites implements AutoCloseable {
     return HELD.addAndGet(more);
   }
 
-  /** Leaves another implicit key behind where there was something to write. */
+  /** Changes the implicit key of the thread if there is something to write. */
   public void flush() {
-    writes.sort(null); // Stable: of a key, the last one that was put comes last.
+    writes.sort(null); // Stable: the last write to a key comes last.
     int last = writes.size() - 1;
     Write written = null;
     for (int i = 0; i <= last; i++) {
@@ -141,7 +140,7 @@ public final class SortedWrites implements AutoCloseable {
     close();
   }
 
-  /** Lets go of what was not written. */
+  /** Discards what was not written. */
   @Override
   public void close() {
     writes.clear();

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Where a {@link KeyValueStore} has its rows in Spark's state: in one map, which may forget them
- * ({@link ExpiringRows}), or in buckets ({@code WindowRows}). Rows come and go as {@code StoredRow}s.
+ * Holds the rows of a {@link KeyValueStore} in Spark's state: in one map, which may expire them ({@link ExpiringRows}),
+ * or in buckets ({@code WindowRows}). Rows are passed as {@code StoredRow}s.
  *
  * <p>Threads: one at a time.
  */
@@ -14,44 +14,44 @@ public interface StateRows extends Serializable {
   void attach(MapState<byte[], byte[]> state);
 
   /**
-   * @param cached whether what the micro-batch updates is in a record cache
-   * @param write brings here what is not written yet
+   * @param cached true if updates of the micro-batch are in a record cache
+   * @param write writes pending changes
    */
   void open(boolean writeThrough, boolean cached, Runnable write);
 
-  /** What follows belongs to this task. */
+  /** Selects the task of the following accesses. */
   void select(long grouping);
 
-  /** The row of a key, or null. */
+  /** Returns the row of a key, or null. */
   byte[] get(UnsafeRow key);
 
   void put(UnsafeRow key, byte[] row);
 
   void remove(UnsafeRow key);
 
-  /** Whether the row of a key has had its time, and is found no more. */
+  /** Returns true if the row of a key has expired and is no longer found. */
   boolean isOver(UnsafeRow key);
 
-  /** A record of this time has come to who fills the store. */
+  /** Advances time to a record that has reached the node which writes the store. */
   default void seen(long ts) {}
 
-  /** Whether a row of this time is not there any more, wherever it still is. */
+  /** Returns true if a row with this timestamp has expired, even if it is still stored. */
   default boolean hasGone(long ts) {
     return false;
   }
 
-  /** The task's micro-batch ends; what is over now is neither found nor written from here on. */
+  /** Ends the task's micro-batch: rows that have expired now are neither found nor written any more. */
   default void settle() {}
 
-  /** Everything else was written. */
+  /** Writes what is left, after everything else was written. */
   void flush();
 
-  /** One map for all keys of a task. */
+  /** Returns a single map for all keys of a task. */
   static StateRows inOneMap() {
     return new InOneMap();
   }
 
-  /** Spark keeps the tasks apart. */
+  /** Rows in one map; Spark separates the tasks. */
   final class InOneMap implements StateRows {
     private static final long serialVersionUID = 1L;
 

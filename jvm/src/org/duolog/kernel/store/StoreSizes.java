@@ -17,21 +17,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How many rows and bytes the stores of a level have, counted by reading their keys where Spark commits them.
+ * Counts rows and bytes of a level's stores, by reading their keys when Spark commits them.
  *
  * <pre>
  *   commit      commit            commit
  *   ──┤▒▒├────────┤▒▒├──────────────┤▒├──   a slice: a hundredth of the time since the one before
- *     └──────── a pass ──────────────┘      what it has found is told; it goes on behind the last key that it saw
+ *     └──────── a pass ──────────────┘      its counts are reported; it continues after the last key that it has read
  * </pre>
  *
- * <p>RocksDB has no count: its own estimate takes each update for a row, and is one for all stores of a level. A count
- * that is kept would read each key once more before it is written. A store that fits into a slice is told as it is
- * committed; that of a larger one is as old as a pass, whose first one tells what it has seen so far. A store that has not
- * changed is not read.
+ * <p>RocksDB has no exact count: its estimate counts each update as a row, for all stores of a level together.
+ * Maintaining a count would need a read of each key before it is written. The count of a store that fits into a slice
+ * is exact at each commit. The count of a larger store is as old as its last pass; during the first pass it is a lower
+ * bound. A store that has not changed is not read.
  *
- * <p>Spark cleans up rows with a time to live when all records of an epoch are done, with the store still its task's own: this is
- * one that has none. Threads: the task's. Source: Spark's {@code StatefulProcessorHandleImpl.doTtlCleanup}.
+ * <p>The hook is a column family with a time to live, whose clean-up Spark calls when all records of an epoch are done
+ * and the store still belongs to the task; it has no rows. Threads: the task's. Source: Spark's {@code
+ * StatefulProcessorHandleImpl.doTtlCleanup}.
  */
 public final class StoreSizes {
   private static final Logger LOGGER = LoggerFactory.getLogger(StoreSizes.class);
@@ -50,12 +51,12 @@ public final class StoreSizes {
   private long lastNs;
   private boolean begun;
 
-  /** A store of a level: who has its rows, and which sub-topology it is of. */
+  /** A store of a level: its rows, and its sub-topology. */
   public record Counted(BytesMap map, String name, int subtopology) {}
 
   private StoreSizes() {}
 
-  /** Has the stores of a task of Spark's counted when it commits them; the handle is that of the task. */
+  /** Registers the stores of a Spark task to be counted when they are committed; the handle is that of the task. */
   public static void countAtCommit(
       StatefulProcessorHandleImpl handle, String run, Grouping grouping, List<Counted> stores) {
     if (!NodeCounts.ON || stores.isEmpty()) {
@@ -80,12 +81,12 @@ public final class StoreSizes {
     handle.ttlStates().add((TTLState) hook);
   }
 
-  /** Forgets what was counted in a run. */
+  /** Discards the counts of a run. */
   private static void forget(String run) {
     BY_PLACE.keySet().removeIf(place -> place.startsWith(run + "/"));
   }
 
-  /** Nothing that goes wrong here is the epoch's fault: what is told stays as it was. */
+  /** An error here must not fail the epoch: the previous counts stay. */
   private static void count(String run, Grouping grouping, List<Counted> stores) {
     try {
       // A store is in one level only.
@@ -108,7 +109,7 @@ public final class StoreSizes {
       return;
     }
     begun = true;
-    // Who has waited longest comes first, or a large store would keep the others from their turn.
+    // The store that has waited longest is first; otherwise a large store would starve the others.
     List<Counted> inTurn = new ArrayList<>(stores);
     inTurn.sort((one, other) -> Long.compare(pass(one, grouping).at, pass(other, grouping).at));
     for (Counted store : inTurn) {
@@ -124,7 +125,7 @@ public final class StoreSizes {
     return passes.computeIfAbsent(store.name(), unused -> new Pass(grouping.tasks()));
   }
 
-  /** Rows and bytes of one store, as the last look from its first key to its last one has found them. */
+  /** Rows and bytes of one store, as the last complete pass has found them. */
   private static final class Pass {
     private final long[] rows;
     private final long[] bytes;

@@ -10,29 +10,29 @@ import org.apache.spark.sql.streaming.MapState;
 import org.duolog.kernel.spec.Windows;
 
 /**
- * What a store in buckets of time knows of a task: stream time, and which buckets may have rows.
+ * The time of a task in a store with time buckets: stream time, and the buckets that may have rows.
  *
  * <pre>
  *   task, 0  ->  stream time                       8 bytes, big-endian
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending ({@link Form})
  * </pre>
  *
- * <p>Stands in the store's own state, under the task's own number, beside rows whose keys are longer; it is
- * read and written while the task is selected. Changes are in memory until {@link #write}. Threads: one at a time.
+ * <p>Stored in the store's own state under the task's own number, among rows whose keys are longer; read and written
+ * while the task is selected. Changes stay in memory until {@link #write}. Threads: one at a time.
  */
 final class TaskTime {
   private static final byte[] TIME = {0};
   private static final byte[] BUCKETS = {1};
   static final long NO_TIME = -1;
 
-  /** How the buckets are written: part of the checkpoint. */
+  /** The encoding of the buckets; part of the checkpoint format. */
   enum Form {
     EACH,
 
-    /** Behind how long a bucket is: that was decided when the first one was made. */
+    /** After the length of a bucket, which was fixed when the first one was created. */
     EACH_BEHIND_LENGTH,
 
-    /** First and last of those that are side by side. */
+    /** First and last bucket of each run of adjacent buckets. */
     RUNS
   }
 
@@ -44,10 +44,10 @@ final class TaskTime {
   private boolean moved;
   private boolean changed;
 
-  /** What is left of the scan of the first bucket; null before it. */
+  /** The rest of the scan of the first bucket; null before it. */
   private Iterator<UnsafeRow> expiring;
 
-  /** @param bucketMs how long a bucket is, if the state does not say so */
+  /** @param bucketMs the length of a bucket, if the state does not have it */
   TaskTime(MapState<byte[], byte[]> state, long bucketMs, Form form) {
     this.state = state;
     this.bucketMs = bucketMs;
@@ -62,12 +62,12 @@ final class TaskTime {
     }
   }
 
-  /** The greatest timestamp that was seen; -1 before the first. */
+  /** Returns the greatest timestamp so far; -1 before the first. */
   long time() {
     return time;
   }
 
-  /** A record was seen; returns whether stream time has moved on. */
+  /** Takes note of a record's timestamp; returns true if stream time has advanced. */
   boolean observe(long ts) {
     boolean later = ts > time;
     if (later) {
@@ -77,7 +77,7 @@ final class TaskTime {
     return later;
   }
 
-  /** The bucket of a time. */
+  /** Returns the bucket of a time. */
   long bucket(long ts) {
     return Math.floorDiv(ts, bucketMs);
   }
@@ -86,7 +86,7 @@ final class TaskTime {
     return bucket * bucketMs;
   }
 
-  /** The first millisecond behind a bucket. */
+  /** Returns the first millisecond after a bucket. */
   long end(long bucket) {
     return Windows.end(start(bucket), bucketMs);
   }
@@ -95,17 +95,17 @@ final class TaskTime {
     return buckets.isEmpty();
   }
 
-  /** The first bucket that may have rows. */
+  /** Returns the first bucket that may have rows. */
   long first() {
     return buckets.first();
   }
 
-  /** All buckets that may have rows. */
+  /** Returns all buckets that may have rows. */
   Iterable<Long> all() {
     return buckets;
   }
 
-  /** The buckets that may have rows, among those of times from first to last. */
+  /** Returns the buckets for times from first to last that may have rows. */
   Iterable<Long> between(long first, long last) {
     return buckets.subSet(bucket(first), true, bucket(last), true);
   }
@@ -114,14 +114,14 @@ final class TaskTime {
     return buckets.contains(bucket);
   }
 
-  /** The bucket gets a row; returns whether it had none. */
+  /** Notes that the bucket gets a row; returns true if it had none. */
   boolean add(long bucket) {
     boolean isNew = buckets.add(bucket);
     changed |= isNew;
     return isNew;
   }
 
-  /** The bucket has no row any more; returns whether it might have had some. */
+  /** Notes that the bucket has no more rows; returns true if it might have had some. */
   boolean remove(long bucket) {
     boolean wasThere = buckets.remove(bucket);
     changed |= wasThere;
@@ -129,10 +129,10 @@ final class TaskTime {
   }
 
   /**
-   * Looks at up to so many rows of the first buckets, as long as these have expired.
+   * Processes up to {@code rowsMax} rows of the first buckets, while these have expired.
    *
-   * @param keys of the rows that a bucket has in the state
-   * @param look deletes a row, or has it lie elsewhere
+   * @param keys returns the keys of a bucket in the state
+   * @param look deletes a row, or moves it
    */
   void expire(
       int rowsMax,
@@ -155,12 +155,12 @@ final class TaskTime {
     }
   }
 
-  /** Takes a row of a bucket that has expired. */
+  /** Processes a row of an expired bucket. */
   interface Look {
     void at(long bucket, UnsafeRow key);
   }
 
-  /** Writes what differs from the state. */
+  /** Writes changes to the state. */
   void write() {
     if (moved) {
       state.updateValue(TIME, ByteBuffer.allocate(Long.BYTES).putLong(time).array());

@@ -11,12 +11,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * The records of one side of a join of streams that have no partner yet: told when their windows close.
+ * The records of one side of a stream-stream join that have no partner yet; emitted when their windows close.
  *
- * <p>They are told by time, then by the bytes of their keys, then as they came. A bucket is a small part of
- * the window; the keys of the earliest one are held in that order once somebody has asked for it. The left
- * side's also keeps the stream time of both sides. Threads: one at a time. Source: the outer join store of
- * Kafka Streams KStreamKStreamJoin.
+ * <p>They are emitted by time, then by the bytes of their keys, then in order of arrival. A bucket is a small part of
+ * the window; the keys of the earliest bucket are sorted in memory once it has been accessed. The store of the left
+ * side also keeps the stream time of both sides. Threads: one at a time. Source: the outer join store of Kafka Streams
+ * KStreamKStreamJoin.
  */
 public final class Unmatched implements Store {
   private static final long serialVersionUID = 1L;
@@ -31,7 +31,7 @@ public final class Unmatched implements Store {
   private transient long task;
   private transient Head head;
 
-  /** @param windowMs how long the window is; part of the checkpoint */
+  /** @param windowMs the length of the window; part of the checkpoint format */
   public Unmatched(String name, int keyColumns, int rowColumns, long windowMs, Grouping grouping) {
     this.name = name;
     this.keyColumns = keyColumns;
@@ -56,7 +56,7 @@ public final class Unmatched implements Store {
     head = null;
   }
 
-  /** By which bytes keys are in order; set anew after each open. */
+  /** Sets the bytes by which keys are ordered; to be called after each open. */
   public void orderBy(Function<UnsafeRow, byte[]> keyBytes) {
     order = keyBytes;
   }
@@ -70,7 +70,7 @@ public final class Unmatched implements Store {
     lists.select(grouping);
   }
 
-  /** A record of either side was seen. */
+  /** Advances time to a record of either side. */
   public void observe(long ts) {
     lists.time().observe(ts);
     if (lists.writesThrough()) {
@@ -78,7 +78,7 @@ public final class Unmatched implements Store {
     }
   }
 
-  /** The greatest timestamp that was seen of either side. */
+  /** Returns the greatest timestamp of either side. */
   public long time() {
     return lists.time().time();
   }
@@ -92,7 +92,7 @@ public final class Unmatched implements Store {
     }
   }
 
-  /** The records of a key and time have a partner. */
+  /** Removes the records of a key and time, which have found a partner. */
   public void remove(UnsafeRow key, long ts) {
     long bucket = lists.time().bucket(ts);
     if (lists.time().has(bucket)) {
@@ -106,7 +106,7 @@ public final class Unmatched implements Store {
     }
   }
 
-  /** The time of the first that wait, where that is before a time; else the greatest number there is. */
+  /** Returns the time of the first waiting records if it is before a time; otherwise the greatest number. */
   public long first(long before) {
     TaskTime time = lists.time();
     while (!time.isEmpty() && time.start(time.first()) < before) {
@@ -121,7 +121,7 @@ public final class Unmatched implements Store {
     return Long.MAX_VALUE;
   }
 
-  /** Hands out the first that wait, which share key and time, and lets go of them. */
+  /** Removes the first waiting records, which share key and time, and passes them to the visitor. */
   public void take(Visitor visitor) {
     UnsafeRow place = head.keys.pollFirstEntry().getValue();
     RowList list = lists.of(head.bucket, place);
@@ -131,7 +131,7 @@ public final class Unmatched implements Store {
     lists.clear(list);
   }
 
-  /** Takes a record that waited in vain. */
+  /** Receives an unmatched record. */
   public interface Visitor {
     void visit(UnsafeRow key, UnsafeRow row, long ts);
   }
@@ -156,7 +156,7 @@ public final class Unmatched implements Store {
     }
   }
 
-  /** The key of the list of those that share key and time. */
+  /** Returns the key of the list of records that share key and time. */
   private static UnsafeRow place(UnsafeRow key, long ts) {
     int size = key.getSizeInBytes();
     byte[] bytes = new byte[size + Long.BYTES];

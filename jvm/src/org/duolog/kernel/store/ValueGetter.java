@@ -7,12 +7,11 @@ import org.duolog.kernel.task.JoinedRow;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Finds the row of a key in a table, as the table is now: as its store has it, or computed from that.
+ * Finds the current row of a key in a table: read from the table's store, or computed from it.
  *
- * <p>So a table that is a filter or a projection of another, or the results of an aggregate, needs no
- * store of its own to be looked up. A row for which there is no value counts as deleted, as it does for
- * those who hear of changes. What is found is valid until the next call. Threads: one at a
- * time between open and close. Source: Kafka Streams KTableValueGetter.
+ * <p>So a table that is a filter or a projection of another table, or the result of an aggregate, needs no store of its
+ * own for look-ups. A row that cannot be computed counts as deleted, as for receivers of changes. The result is valid
+ * until the next call. Threads: one at a time between open and close. Source: Kafka Streams KTableValueGetter.
  */
 public abstract class ValueGetter implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -20,10 +19,10 @@ public abstract class ValueGetter implements Serializable {
   /** The row's timestamp, after {@link #get} has found one. */
   public transient long ts;
 
-  /** The row of a key, or null. */
+  /** Returns the row of a key, or null. */
   public abstract UnsafeRow get(UnsafeRow key);
 
-  /** The row that a key had at a time, or null; as it is now where the table keeps no versions. */
+  /** Returns the row that a key had at a time, or null; the current row if the table has no versions. */
   public UnsafeRow get(UnsafeRow key, long time) {
     return get(key);
   }
@@ -36,7 +35,7 @@ public abstract class ValueGetter implements Serializable {
     return new Stored(store);
   }
 
-  /** Of a versioned table: the latest rows, and by time those before. */
+  /** Reads a store: the latest rows, and by time earlier ones if it is versioned. */
   public static ValueGetter of(KeyValueStore store, VersionRows versions) {
     return new Stored(store) {
       private static final long serialVersionUID = 1L;
@@ -62,7 +61,7 @@ public abstract class ValueGetter implements Serializable {
     };
   }
 
-  /** Columns that are computed from the rows of {@code of}. */
+  /** Columns computed from the rows of {@code of}. */
   public static ValueGetter projected(ValueGetter of, Program columns, int keys, int values) {
     return new Computed(of, columns, keys, values) {
       private static final long serialVersionUID = 1L;
@@ -74,7 +73,7 @@ public abstract class ValueGetter implements Serializable {
     };
   }
 
-  /** The rows that are made of those of {@code own} and those of {@code other}. */
+  /** The rows computed from those of {@code own} and those of {@code other}. */
   public static ValueGetter joined(ValueGetter own, ValueGetter other, JoinedRow joined) {
     return new Joined(own, other, joined);
   }

@@ -12,24 +12,23 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.StoredRow;
 
 /**
- * The rows of a versioned table: the latest of each key, and those before it for a while.
+ * The rows of a versioned table: the latest row of each key, and for some time those before it.
  *
  * <pre>
  *   key bytes                          ->  {@link StoredRow} of the latest version
  *   key bytes ++ 0                     ->  since when the key is deleted, if it is; 8 bytes, big-endian
- *   (task, bucket), (key, valid to)    ->  {@link StoredRow} of a version before: its row, and since when
- *                                          it was valid; of a deletion one byte instead of the row
- *   task, 0; task, 1                   ->  {@link TaskTime}: a bucket is one of "valid to"
+ *   (task, bucket), (key, valid to)    ->  {@link StoredRow} of an earlier version: its row, and since when
+ *                                          it was valid; for a deletion one byte instead of the row
+ *   task, 0; task, 1                   ->  {@link TaskTime}: buckets are by "valid to"
  * </pre>
  *
- * <p>A version is valid from its timestamp until that of the next one, so the one before a version is
- * found where the latter begins, with one read. A version that ends where it begins says nothing; it
- * stands behind a deletion of what was not there, which is to expire too. What ended before stream
- * time less the history goes: buckets are emptied at the end of a micro-batch, or in real time a few
- * rows with each record.
+ * <p>A version is valid from its timestamp until that of the next one, so the version before another is found with one
+ * read, at the start of the latter. A version that ends where it starts is empty; it records a deletion of a row that
+ * did not exist, which must expire too. Versions that ended before stream time minus the history expire: buckets are
+ * emptied at the end of a micro-batch; in real time, a few rows with each record.
  *
- * <p>Threads: one at a time. Source: Kafka Streams RocksDBVersionedStore, whose segments hold a list of
- * versions for each key.
+ * <p>Threads: one at a time. Source: Kafka Streams RocksDBVersionedStore, whose segments hold a list of versions for
+ * each key.
  */
 public final class VersionRows implements StateRows {
   private static final long serialVersionUID = 1L;
@@ -91,7 +90,7 @@ public final class VersionRows implements StateRows {
 
   @Override
   public boolean isOver(UnsafeRow key) {
-    return false; // The latest row stays, however old it is.
+    return false; // The latest row stays, whatever its age.
   }
 
   @Override
@@ -100,7 +99,7 @@ public final class VersionRows implements StateRows {
     taskTime.write();
   }
 
-  /** Whether a version of this time is beyond the history. If not, stream time moves on to it. */
+  /** Returns true if a version with this timestamp is older than the history. Otherwise stream time advances to it. */
   public boolean isExpired(long ts) {
     if (isOlder(ts)) {
       return true;
@@ -109,17 +108,17 @@ public final class VersionRows implements StateRows {
     return false;
   }
 
-  /** Whether a time is before the history. */
+  /** Returns true if a time is before the history. */
   boolean isOlder(long time) {
     return time < oldest();
   }
 
   /**
-   * Adds a version to those before the latest, or moves the latest there: then it is to be updated.
+   * Adds a version to the earlier ones, or moves the latest one there so that it can be updated.
    *
-   * @param latest the key's entry, not updated yet
+   * @param latest the key's entry before the update
    * @param row null is a deletion
-   * @return whether the new version is the latest
+   * @return true if the new version is the latest
    */
   public boolean add(KeyValueStore.Entry latest, UnsafeRow row, long ts) {
     byte[] key = latest.key.getBytes();
@@ -142,8 +141,8 @@ public final class VersionRows implements StateRows {
   }
 
   /**
-   * The row that a key had at a time, or null; what is older than the history is not known, but for
-   * the latest version.
+   * Returns the row that a key had at a time, or null. Of rows older than the history, only the latest version is
+   * known.
    */
   UnsafeRow at(KeyValueStore.Entry latest, long time) {
     if (latest.row != null && latest.ts <= time) {
@@ -167,7 +166,7 @@ public final class VersionRows implements StateRows {
     return StoredRow.row(version, rowColumns);
   }
 
-  /** The timestamp of the row that {@link #at} has found. */
+  /** Returns the timestamp of the row that {@link #at} has found. */
   long foundTs() {
     return foundTs;
   }
@@ -176,7 +175,7 @@ public final class VersionRows implements StateRows {
     return taskTime.time() - historyMs;
   }
 
-  /** Adds a version that ends where a later one begins. */
+  /** Adds a version that ends where a later one starts. */
   private void insert(byte[] key, long nextFrom, UnsafeRow row, long ts) {
     Long to = nextFrom;
     byte[] version = version(key, to);
@@ -194,7 +193,7 @@ public final class VersionRows implements StateRows {
     save(key, to, row, ts);
   }
 
-  /** Where the version before this one ends; null where nothing is before it. */
+  /** Returns the end of the version before this one; null if there is none. */
   private static Long previous(byte[] version, long to) {
     long from = StoredRow.ts(version);
     return from == to ? null : from;
@@ -217,7 +216,7 @@ public final class VersionRows implements StateRows {
     return since == null ? null : ByteBuffer.wrap(since).getLong();
   }
 
-  /** One byte longer than a key, whose length is a multiple of eight. */
+  /** Returns a key that is one byte longer than the key, whose length is a multiple of eight. */
   private static byte[] deletionKey(byte[] key) {
     return Arrays.copyOf(key, key.length + 1);
   }
@@ -251,7 +250,7 @@ public final class VersionRows implements StateRows {
     return bytes;
   }
 
-  /** A row has a length that is a multiple of eight. */
+  /** The length of a row is a multiple of eight. */
   private static boolean isDeletion(byte[] version) {
     return version.length == DELETION.length + Long.BYTES;
   }
@@ -260,7 +259,7 @@ public final class VersionRows implements StateRows {
     return new TaskTime(state, bucketMs, TaskTime.Form.EACH);
   }
 
-  /** Deletes up to so many versions that ended before the history. */
+  /** Deletes up to {@code rowsMax} versions that ended before the history. */
   private void expire(int rowsMax) {
     taskTime.expire(rowsMax, bucket -> taskTime.end(bucket) <= oldest(), versions::keys, this::forget);
   }
@@ -268,7 +267,7 @@ public final class VersionRows implements StateRows {
   private void forget(long bucket, UnsafeRow versionKey) {
     byte[] key = versionKey.getBinary(0);
     long to = versionKey.getLong(1);
-    // Buckets far apart may share a place.
+    // Distant buckets may share a number.
     if (taskTime.bucket(to) == bucket) {
       versions.delete(bucket, versionKey);
       Long deletedAt = deletedAt(key);

@@ -15,7 +15,7 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * Records of a stream that wait until stream time has come far enough, the earliest first.
+ * Records of a stream that wait until stream time has advanced far enough, the earliest first.
  *
  * <pre>
  *   (task, bucket), (timestamp, number)  ->  bytes of its key, key, value, headers, origin; timestamp
@@ -23,9 +23,9 @@ import org.duolog.kernel.task.Store;
  *   task, 2                              ->  the number of the next record, in 8 bytes
  * </pre>
  *
- * <p>Equal timestamps go in the order of the keys' bytes, as in Kafka Streams, then as they came. What
- * waits in the first bucket is known in memory by time and key, and read when its time has come. Everything
- * goes through to Spark's state, in both modes.
+ * <p>Equal timestamps are ordered by the bytes of the keys, as in Kafka Streams, then by arrival. For the first bucket,
+ * time and key of each record are in memory; the record is read when it is due. All accesses go to Spark's state
+ * directly, in both modes.
  *
  * <p>Threads: one at a time. Source: Kafka Streams RocksDBTimeOrderedKeyValueBuffer.
  */
@@ -81,7 +81,7 @@ public final class WaitingRecords implements Store {
     write();
   }
 
-  /** Writes what a start must know beside the records. */
+  /** Writes the state that a restart needs in addition to the records. */
   public void write() {
     task.time.write();
     if (task.counted) {
@@ -90,12 +90,12 @@ public final class WaitingRecords implements Store {
     }
   }
 
-  /** The greatest timestamp of what has waited; below 0 where nothing has. */
+  /** Returns the greatest timestamp of all records so far; negative before the first. */
   public long streamTime() {
     return task.time.time();
   }
 
-  /** Lets a record wait, and moves stream time on to it. */
+  /** Stores a record, and advances stream time to it. */
   public void put(byte[] keyBytes, Change change, byte[] origin) {
     Place place = new Place(change.ts, keyBytes, task.next++);
     task.counted = true;
@@ -111,7 +111,7 @@ public final class WaitingRecords implements Store {
     }
   }
 
-  /** Takes the first record up to a time; null where there is none. */
+  /** Removes and returns the first record up to a time; null if there is none. */
   public Taken take(long time) {
     TaskTime known = task.time;
     while (!known.isEmpty() && known.start(known.first()) <= time) {
@@ -147,7 +147,7 @@ public final class WaitingRecords implements Store {
     rows.scan(
         bucket,
         (key, row, ts) -> {
-          // Buckets far apart may share a place.
+          // Distant buckets may share a number.
           if (task.time.bucket(ts) == bucket) {
             found.add(new Place(ts, row.getBinary(0), key.getLong(1)));
           }
@@ -192,10 +192,10 @@ public final class WaitingRecords implements Store {
     return "store " + name;
   }
 
-  /** A record that waits no longer. */
+  /** A record that no longer waits. */
   public record Taken(UnsafeRow key, UnsafeRow value, long ts, byte[] headers, byte[] origin) {}
 
-  /** Where a record stands among those that wait. */
+  /** The position of a record among the waiting ones. */
   private record Place(long ts, byte[] keyBytes, long number) {
     static final Comparator<Place> IN_ORDER =
         Comparator.comparingLong(Place::ts)
@@ -212,7 +212,7 @@ public final class WaitingRecords implements Store {
     }
   }
 
-  /** What is known of a task: the number of its next record, and what waits in its first bucket. */
+  /** The state of a task: the number of its next record, and the records of its first bucket. */
   private static final class Task {
     final TaskTime time;
     long next;

@@ -11,18 +11,17 @@ import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Which row of a task leaves next, where rows leave by time: the end of their window, then its start, then
- * the bytes of their key.
+ * The order in which rows of a task are emitted by time: by the end of their window, then its start, then the bytes of
+ * their key.
  *
  * <pre>
- *   buckets by time   [ ‥‥ ][ ‥‥ ][ ‥‥ ]      rows lie in them without an order ({@link WindowRows})
- *                       ▲ the first one in which a row may be due is read and sorted here
+ *   buckets by time   [ ‥‥ ][ ‥‥ ][ ‥‥ ]      rows are unordered within a bucket ({@link WindowRows})
+ *                       ▲ the first bucket in which a row may be due is read and sorted here
  * </pre>
  *
- * <p>Only keys are kept, and only as many as fit: what does not is left out, and the bucket is read again when
- * those have left. In real time so many keys are read with each record. A row may be gone when its
- * turn comes: whoever asks looks it up. Where rows stay behind their results, who has the rows knows how far
- * they have left. Threads: one at a time.
+ * <p>Only keys are kept, up to a limit; the bucket is read again when these have left. In real time, a limited number
+ * of keys is read with each record. A row may be gone when its turn comes, so the caller looks it up. If rows stay
+ * after they have been emitted, the caller knows how far that is. Threads: one at a time.
  */
 final class DueOrder {
   private static final long BYTES_MAX = 64L << 20;
@@ -32,57 +31,57 @@ final class DueOrder {
   private final int readMax;
   private final long bytesMax;
 
-  /** Keys of rows that are in memory only, by bucket. */
+  /** Keys of rows that are only in memory, by bucket. */
   private final TreeMap<Long, Set<UnsafeRow>> unwritten = new TreeMap<>();
 
   private final Map<Long, Sorted> sorted = new HashMap<>();
 
-  /** The rows in question, as {@link WindowRows} has them. */
+  /** Access to the rows, as {@link WindowRows} has them. */
   interface Rows {
-    /** The first bucket that has rows in the state, or null. */
+    /** Returns the first bucket that has rows in the state, or null. */
     Long firstBucket();
 
     long bucket(UnsafeRow key);
 
     boolean isStored(long bucket);
 
-    /** The keys that a bucket has in the state. */
+    /** Returns the keys of a bucket in the state. */
     Iterator<UnsafeRow> keys(long bucket);
 
     Place place(UnsafeRow key);
 
-    /** No row of a bucket ends before. */
+    /** Returns a time before which no row of a bucket ends. */
     long firstEnd(long bucket);
 
-    /** Whether a row of a bucket can be due. */
+    /** Returns true if a row of a bucket can be due. */
     boolean mayBeDue(long bucket);
 
     boolean isClosed(long end);
 
-    /** Brings everything into the state. */
+    /** Writes all pending rows to the state. */
     void write();
 
-    /** A bucket has no row any more, or none that has not left. */
+    /** Called if a bucket has no more rows, or only rows that have been emitted. */
     void emptied(long bucket);
 
-    /** Whether rows stay and a bucket has others to come: then it is not told that it is emptied. */
+    /** Returns true if emitted rows stay and the bucket may get others: then {@link #emptied} is not called. */
     default boolean mayGrow(long bucket) {
       return false;
     }
 
-    /** Whether the row of a place stays, and has left before. */
+    /** Returns true if the row at a place stays and has been emitted before. */
     default boolean hasLeft(Place place) {
       return false;
     }
 
-    /** The row of a place leaves. */
+    /** Called when the row at a place is emitted. */
     default void leaves(Place place) {}
 
-    /** All that is due has left. */
+    /** Called when all due rows have been emitted. */
     default void noneIsDue() {}
   }
 
-  /** When a row leaves. */
+  /** The position of a row in the order. */
   record Place(long end, long start, byte[] key) implements Comparable<Place>, Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -105,7 +104,7 @@ final class DueOrder {
     this.bytesMax = bytesMax;
   }
 
-  /** A row was made; {@code stored} where it is in the state already. */
+  /** Adds a row; {@code stored} is true if it is in the state already. */
   void made(UnsafeRow key, boolean stored) {
     long bucket = rows.bucket(key);
     Sorted known = sorted.get(bucket);
@@ -116,7 +115,7 @@ final class DueOrder {
     }
   }
 
-  /** A row has come into the state. */
+  /** Notes that a row has been written to the state. */
   void written(UnsafeRow key) {
     long bucket = rows.bucket(key);
     Set<UnsafeRow> keys = unwritten.get(bucket);
@@ -126,9 +125,9 @@ final class DueOrder {
   }
 
   /**
-   * Takes the key of the next row; null where none is due, or more has to be read for the next record.
+   * Removes and returns the key of the next row; null if none is due, or if more must be read with the next record.
    *
-   * @param early whether it need not be due
+   * @param early true if the row need not be due
    */
   UnsafeRow poll(boolean early) {
     for (Long bucket; (bucket = firstBucket()) != null; ) {
@@ -159,7 +158,7 @@ final class DueOrder {
     return null;
   }
 
-  /** No row that is to leave ends before; the least number where none is known. */
+  /** Returns a time before which no pending row ends; the least number if unknown. */
   long firstEnd() {
     Long bucket = firstBucket();
     if (bucket == null) {
@@ -190,7 +189,7 @@ final class DueOrder {
     return begun;
   }
 
-  /** The first keys of a bucket, sorted. All that come before the last of them are there. */
+  /** The first keys of a bucket, sorted. All keys up to the last one of them are included. */
   private final class Sorted {
     final TreeMap<Place, UnsafeRow> keys = new TreeMap<>();
     boolean leftOut;
@@ -198,13 +197,13 @@ final class DueOrder {
     private Iterator<UnsafeRow> unread;
     private long bytes;
 
-    /** @param unread what the state has; null for nothing */
+    /** @param unread the keys in the state; null for none */
     Sorted(long bucket, Iterator<UnsafeRow> unread) {
       this.bucket = bucket;
       this.unread = unread;
     }
 
-    /** Returns whether all was read. */
+    /** Returns true if all keys have been read. */
     boolean read() {
       for (int left = readMax; unread != null && left > 0; left--) {
         if (!unread.hasNext()) {
@@ -212,7 +211,7 @@ final class DueOrder {
           break;
         }
         UnsafeRow key = unread.next();
-        // Buckets far apart may share a place.
+        // Distant buckets may share a number.
         if (rows.bucket(key) == bucket) {
           add(key);
         }

@@ -7,12 +7,12 @@ import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, unless
- * it stays for who looks it up, then the word of it to who hands it on.
+ * Emits the rows of a store when they are due, in the order of {@link WindowRows}. A row is deleted first, unless it
+ * stays for look-ups, and then forwarded.
  *
- * <p>With one record so many rows leave at most. In a micro-batch the others leave later, before its next
- * record, so that what leaves is not held in memory; in real time the next records go on, so that a million
- * rows hold none of them up. Threads: one at a time.
+ * <p>A limited number of rows leaves with one record. In a micro-batch the rest follows before the next record, so that
+ * outputs need not be held in memory. In real time the next records continue with it, so that a million rows delay none
+ * of them. Threads: one at a time.
  */
 public final class DueRows implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -30,12 +30,12 @@ public final class DueRows implements Serializable {
     this.rows = rows;
   }
 
-  /** Hands on a row that has left. */
+  /** Forwards an emitted row. */
   public interface Leaving {
     void left(UnsafeRow key, UnsafeRow row, long ts);
   }
 
-  /** @param early whether one more row leaves before its time */
+  /** @param early returns true if one more row must leave before it is due */
   public void open(NodeContext scope, BooleanSupplier early, Leaving leaving) {
     this.scope = scope;
     this.early = early;
@@ -43,7 +43,7 @@ public final class DueRows implements Serializable {
     more = false;
   }
 
-  /** Keeps a row until its time comes. */
+  /** Stores a row until it is due. */
   public void keep(KeyValueStore.Entry entry, UnsafeRow row, long ts) {
     boolean isNew = entry.row == null;
     store.put(entry, row.copy(), ts);
@@ -52,7 +52,7 @@ public final class DueRows implements Serializable {
     }
   }
 
-  /** A record was seen: lets go of what is due by now. */
+  /** Emits the rows that are due after a record. */
   public void look() {
     boolean isLeftForLater = more;
     more = true;
@@ -62,7 +62,7 @@ public final class DueRows implements Serializable {
     }
   }
 
-  /** It is this time by the wall clock: as {@link #look}, if no record has come for long. */
+  /** Processes a tick of the wall clock: as {@link #look}, if there has been no record for long. */
   public void tick(long nowMs, long begunMs) {
     if (rows.streamTime() != WindowTask.NO_TIME) {
       rows.tick(nowMs, begunMs);
@@ -71,12 +71,12 @@ public final class DueRows implements Serializable {
     }
   }
 
-  /** Whether more is due than has left. */
+  /** Returns true if more rows are due than have been emitted. */
   public boolean goesOn() {
     return more;
   }
 
-  /** Lets go of more; returns whether there was something to do. */
+  /** Emits more rows; returns false if there were none. */
   private boolean goOn() {
     if (!more) {
       return false;

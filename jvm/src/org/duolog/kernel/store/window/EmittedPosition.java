@@ -5,14 +5,14 @@ import java.util.Collection;
 import java.util.Comparator;
 
 /**
- * How far the rows of a task have been told, where they stay behind their results.
+ * The position up to which the rows of a task have been emitted, if rows stay after that.
  *
  * <pre>  before, end, start   8 bytes each, big-endian, then key bytes
  * </pre>
  *
- * <p>All rows up to a place have been told ({@link DueOrder.Place}); none is made there any more, as its
- * window has closed. What was told with the running record is found until the next one: of two tables that
- * close with it, each finds the other's row. Threads: one at a time.
+ * <p>All rows up to a place have been emitted ({@link DueOrder.Place}); no more rows are created there, as their
+ * windows have closed. Rows emitted with the current record are found until the next record, so that of two tables that
+ * close together each finds the other's row. Threads: one at a time.
  */
 public final class EmittedPosition {
   private static final DueOrder.Place NOTHING = until(Long.MIN_VALUE);
@@ -21,7 +21,7 @@ public final class EmittedPosition {
   private long before;
   private boolean changed;
 
-  /** @param read what {@link #write} has written, or nothing */
+  /** @param read the bytes that {@link #write} has written, or none */
   public EmittedPosition(ByteBuffer read) {
     before = Long.MIN_VALUE;
     last = NOTHING;
@@ -35,7 +35,7 @@ public final class EmittedPosition {
     }
   }
 
-  /** Behind all rows whose windows end here or before it. */
+  /** Returns the place after all rows whose windows end here or before. */
   static DueOrder.Place until(long end) {
     return new DueOrder.Place(end, Long.MAX_VALUE, new byte[0]);
   }
@@ -44,12 +44,12 @@ public final class EmittedPosition {
     return place.compareTo(last) <= 0;
   }
 
-  /** The place up to which all rows have been told. */
+  /** Returns the place up to which all rows have been emitted. */
   DueOrder.Place last() {
     return last;
   }
 
-  /** What all of these have told. */
+  /** Returns the least of these positions. */
   public static EmittedPosition least(Collection<EmittedPosition> all) {
     EmittedPosition least = new EmittedPosition(ByteBuffer.allocate(0));
     least.before = all.stream().mapToLong(of -> of.before).min().orElse(Long.MIN_VALUE);
@@ -57,23 +57,23 @@ public final class EmittedPosition {
     return least;
   }
 
-  /** The end up to which all rows were told before the running record. */
+  /** Returns the end up to which all rows had been emitted before the current record. */
   public long before() {
     return before;
   }
 
-  /** The end up to which all rows have been told. */
+  /** Returns the end up to which all rows have been emitted. */
   long until() {
     return last.start() == Long.MAX_VALUE ? last.end() : last.end() - 1;
   }
 
-  /** A row is told. */
+  /** Notes that a row is emitted. */
   void tell(DueOrder.Place place) {
     last = place;
     changed = true;
   }
 
-  /** Nothing that ends here or before it is left to tell. */
+  /** Notes that no row that ends here or before remains to be emitted. */
   void tellUntil(long end) {
     DueOrder.Place place = until(end);
     if (!has(place)) {
@@ -81,14 +81,14 @@ public final class EmittedPosition {
     }
   }
 
-  /** A grace period that has grown has opened windows again: they will be told once more. */
+  /** Reopens windows, after the grace period has been extended: they are emitted again. */
   void openFrom(long end) {
     DueOrder.Place place = until(end);
     last = has(place) ? place : last;
     before = Math.min(before, end);
   }
 
-  /** The next record is seen. */
+  /** Starts the next record. */
   void next() {
     if (before < until()) {
       before = until();
@@ -96,7 +96,7 @@ public final class EmittedPosition {
     }
   }
 
-  /** Whether it was changed since it was written. */
+  /** Returns true if it has changed since it was written. */
   boolean isChanged() {
     return changed;
   }

@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Since when a task of windows is idle, in ticks: so what it does follows from what it was given, and is the same
- * when a micro-batch runs again.
+ * How long a task with windows has been idle, measured in ticks. So the result depends only on the input, and is the
+ * same when a micro-batch is retried.
  *
  * <pre>
  *   task, 3  ->  the first tick without a record since the last one, or -1; the last end of a window      8 bytes each
@@ -31,7 +31,7 @@ final class IdleTime {
     }
   }
 
-  /** A record was seen; returns whether it is the first one since a tick, or of all. */
+  /** Notes a record; returns true if it is the first since a tick, or the first of all. */
   boolean seen() {
     boolean first = idleSince != BUSY;
     idleSince = BUSY;
@@ -39,7 +39,7 @@ final class IdleTime {
     return first;
   }
 
-  /** A window with this end has got a row. */
+  /** Notes that a window with this end has got a row. */
   void made(long end) {
     if (end > lastEnd) {
       lastEnd = end;
@@ -48,9 +48,10 @@ final class IdleTime {
   }
 
   /**
-   * No record was seen since the last tick, or this is the first one; returns since when there is none.
+   * Processes a tick without a record since the last one, or the first tick; returns since when the task is idle.
    *
-   * @param begunMs a tick before it was of an earlier query: what came while none ran is still to be read
+   * @param begunMs ticks before this time belong to an earlier query: records that arrived in between are still to be
+   *     read
    */
   long tick(long nowMs, long begunMs) {
     if (idleSince < Math.max(0, begunMs)) {
@@ -60,12 +61,12 @@ final class IdleTime {
     return idleSince;
   }
 
-  /** The first tick without a record since the last one. */
+  /** Returns the first tick without a record since the last one. */
   long since() {
     return idleSince;
   }
 
-  /** The last end of all windows that had a row. */
+  /** Returns the last end of all windows that had a row. */
   long lastEnd() {
     return lastEnd;
   }

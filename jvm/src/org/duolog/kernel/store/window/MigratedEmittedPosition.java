@@ -9,16 +9,16 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * How far rows had been told by the tasks that had them before there were others ({@code StateRepartitioner}): these were not
- * equally far, and {@link EmittedPosition} is that of the one that was least so.
+ * The positions that earlier tasks had reached before the number of tasks changed ({@code StateRepartitioner}). They
+ * differ, and {@link EmittedPosition} is the least of them.
  *
  * <pre>
  *   task, 4  ->  number of tasks then, task (4 bytes each), as {@link EmittedPosition}: before, end, start (8 bytes each),
- *                size of key (4 bytes), key bytes; one behind the other
+ *                size of key (4 bytes), key bytes; for each task
  * </pre>
  *
- * <p>Of which task a row was, its key bytes say: they are those that choose a key's task. All of it is forgotten when the
- * task has told as much, which is with its first records. Threads: one at a time.
+ * <p>The key bytes of a row determine its earlier task: they are those that choose a key's task. Dropped when the task
+ * itself has reached these positions, with its first records. Threads: one at a time.
  */
 public final class MigratedEmittedPosition implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -26,7 +26,7 @@ public final class MigratedEmittedPosition implements Serializable {
 
   private final List<Of> all = new ArrayList<>();
 
-  /** Up to where a task of so many had told; {@code before}: up to which end before its last record. */
+  /** The position of one of several tasks; {@code before} is the end that it had reached before its last record. */
   private record Of(int tasks, int task, long before, DueOrder.Place last) implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -37,7 +37,7 @@ public final class MigratedEmittedPosition implements Serializable {
 
   private MigratedEmittedPosition() {}
 
-  /** @param read what {@link #bytes} has given, or nothing */
+  /** @param read the bytes that {@link #bytes} has returned, or none */
   public MigratedEmittedPosition(ByteBuffer read) {
     while (read.hasRemaining()) {
       int tasks = read.getInt();
@@ -52,10 +52,10 @@ public final class MigratedEmittedPosition implements Serializable {
   }
 
   /**
-   * What is behind {@code least}, of tasks whose keys come together.
+   * Returns the positions after {@code least}, of tasks whose keys are now in one task.
    *
-   * @param told of each of these tasks
-   * @param earlier what they knew of tasks before them
+   * @param told the positions of these tasks
+   * @param earlier their positions of even earlier tasks
    */
   public static MigratedEmittedPosition of(Map<Integer, EmittedPosition> told, Collection<MigratedEmittedPosition> earlier, int tasks, EmittedPosition least) {
     MigratedEmittedPosition made = new MigratedEmittedPosition();
@@ -76,7 +76,7 @@ public final class MigratedEmittedPosition implements Serializable {
     return all.isEmpty();
   }
 
-  /** Whether the row of a place was told by the task that had it. */
+  /** Returns true if the row at a place was emitted by its earlier task. */
   boolean has(DueOrder.Place place) {
     for (Of of : all) {
       if (place.compareTo(of.last) <= 0 && of.had(place.key())) {
@@ -86,7 +86,7 @@ public final class MigratedEmittedPosition implements Serializable {
     return false;
   }
 
-  /** The end up to which rows of these key bytes were told before the last record of their task. */
+  /** Returns the end up to which rows of these key bytes were emitted before the last record of their task. */
   public long before(byte[] keyBytes) {
     long before = Long.MIN_VALUE;
     for (Of of : all) {
@@ -97,7 +97,7 @@ public final class MigratedEmittedPosition implements Serializable {
     return before;
   }
 
-  /** A grace period that has grown has opened windows again; returns whether some of these were told. */
+  /** Reopens windows, after the grace period has been extended; returns true if some of them had been emitted. */
   boolean openFrom(long end) {
     DueOrder.Place place = EmittedPosition.until(end);
     boolean opens = all.stream().anyMatch(of -> of.before > end || place.compareTo(of.last) < 0);
@@ -111,7 +111,7 @@ public final class MigratedEmittedPosition implements Serializable {
     return opens;
   }
 
-  /** Forgets what the task has told by itself; returns whether there was something. */
+  /** Drops positions that the task has reached itself; returns true if there were any. */
   boolean forget(EmittedPosition told) {
     return all.removeIf(of -> told.has(of.last) && of.before <= told.before());
   }

@@ -9,14 +9,13 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Which windows a key has, where their bounds do not follow from a record alone: in the order of time.
+ * The windows of each key in the order of time, for windows whose bounds do not follow from a single record.
  *
  * <pre>  task, key bytes of an UnsafeRow  ->  start, end of each window   8 bytes each, big-endian
  * </pre>
  *
- * <p>The key is that of sessions, or that of sliding windows and a span of their starts. Lies beside the
- * rows of the windows ({@link WindowRows}); a key is longer than what stands there of the task itself.
- * Threads: one at a time.
+ * <p>The key is that of sessions, or that of sliding windows with a span of starts. Stored among the rows of the
+ * windows ({@link WindowRows}); a key is longer than those of the task's own entries. Threads: one at a time.
  */
 public final class WindowIndex {
   private static final int KEYS_MAX = 100_000;
@@ -36,7 +35,7 @@ public final class WindowIndex {
         Comparator.comparingLong(Bounds::start).thenComparingLong(Bounds::end);
   }
 
-  /** The windows of a key. Whoever changes them says so with {@link #changed}. */
+  /** Returns the windows of a key. Call {@link #changed} after changing them. */
   public Entry of(UnsafeRow key) {
     Entry entry = entries.get(key);
     if (entry == null) {
@@ -57,7 +56,7 @@ public final class WindowIndex {
     }
   }
 
-  /** Writes what has changed, and forgets what was read. */
+  /** Writes changes, and drops what was read. */
   void flush() {
     for (Entry entry : entries.values()) {
       if (entry.dirty) {
@@ -89,7 +88,7 @@ public final class WindowIndex {
     state.updateValue(key, bytes.array());
   }
 
-  /** A key and its windows, of which those that begin first end first. */
+  /** A key and its windows; those that start first also end first. */
   public static final class Entry {
     final UnsafeRow key;
     public final TreeSet<Bounds> windows = new TreeSet<>(Bounds.IN_TIME);
@@ -99,7 +98,7 @@ public final class WindowIndex {
       this.key = key;
     }
 
-    /** Forgets the windows whose rows are let go; returns whether there were any. */
+    /** Removes windows whose rows have expired; returns true if there were any. */
     public boolean forgetOver(WindowRows rows) {
       boolean forgot = false;
       while (!windows.isEmpty() && rows.isOver(windows.first().end())) {

@@ -16,24 +16,24 @@ import org.duolog.kernel.store.StateRows;
 import org.duolog.kernel.task.Operands;
 
 /**
- * The rows of windows, which go when stream time closes their windows.
+ * The rows of windows, which expire when stream time closes their windows.
  *
  * <pre>
  *   (task, bucket), key bytes  ->  {@code StoredRow}     bucket = window start / interval
  *   task, 0, 1, 2  ->  {@link WindowTask}
  * </pre>
  *
- * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp
- * that was seen; a window is closed where its end is not above stream time less the grace period. Its
- * row may be kept a while longer ({@link Closing#letGoUntil}); then it is over, and is neither written
- * nor found any more. A bucket all of whose windows are over is scanned and emptied: at the end of a micro-batch, or in real time a few rows with each record, so
- * that a million windows that close at once hold nobody up.
+ * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp so far; a
+ * window is closed if its end is at or before stream time minus the grace period. Its row may be kept longer ({@link
+ * Closing#letGoUntil}); after that it has expired, and is neither written nor found. A bucket whose windows have all
+ * expired is scanned and emptied: at the end of a micro-batch; in real time a few rows with each record, so that a
+ * million windows that close at once delay nothing.
  *
- * <p>With an order, rows leave when their windows close ({@link DueRows}): none is let go of before. Where they
- * stay behind their results, they are over like others, but not with the record that they were told with.
+ * <p>With an order, rows are emitted when their windows close ({@link DueRows}), and do not expire before. Rows that
+ * stay after they have been emitted expire like others, but not with the record that caused their emission.
  *
- * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which keeps no
- * stream time over a restart.
+ * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which does not keep stream time
+ * over a restart.
  */
 public final class WindowRows implements StateRows {
   private static final long serialVersionUID = 1L;
@@ -59,14 +59,14 @@ public final class WindowRows implements StateRows {
   private transient WindowTask task;
   private transient long grouping;
 
-  /** @param keyColumns of a key with its window */
+  /** @param keyColumns number of columns of a key with its window */
   WindowRows(String name, int keyColumns, Grouping grouping, Closing closing) {
     this(name, keyColumns, grouping, closing, null, null);
   }
 
   /**
-   * @param indexKey computes of a key with its window what the window is found by in the index; or null
-   * @param order in which rows leave when their windows close; null where they are told before
+   * @param indexKey computes the key of the index from a key with its window; null if there is no index
+   * @param order the order in which rows are emitted when their windows close; null if they are emitted before
    */
   public WindowRows(
       String name,
@@ -86,10 +86,10 @@ public final class WindowRows implements StateRows {
   }
 
   /**
-   * Rows of one end leave in the order of these bytes of their keys.
+   * Rows with the same end are emitted in the order of these bytes of their keys.
    *
-   * @param byStart whether the start of their windows goes before
-   * @param stays whether rows are kept behind their results
+   * @param byStart true if the start of their windows precedes these
+   * @param stays true if rows are kept after they have been emitted
    */
   public record Order(Program keyBytes, boolean byStart, boolean stays) implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -116,13 +116,13 @@ public final class WindowRows implements StateRows {
     task = tasks.computeIfAbsent(grouping, unused -> load());
   }
 
-  /** Windows that have ended close when no record has come for so long, by the ticks of the application. */
+  /** Closes windows that have ended if there has been no record for this long, using the ticks of the application. */
   public void closeIdle(String applicationId, long idleMs) {
     this.applicationId = applicationId;
     this.idleMs = idleMs;
   }
 
-  /** It is this time by the wall clock: as much of it counts as is needed, if no record has come for long. */
+  /** Processes a tick: advances time as far as needed, if there has been no record for long. */
   void tick(long nowMs, long begunMs) {
     long idleSince = task.idle.tick(nowMs, begunMs);
     if (nowMs - idleSince >= idleMs) {
@@ -132,7 +132,7 @@ public final class WindowRows implements StateRows {
     }
   }
 
-  /** Tells when the next tick is wanted. */
+  /** Requests the next tick. */
   void wantTick(long nowMs, boolean goesOn) {
     long soon = nowMs + IdleTicks.pauseMs(idleMs);
     long next = Math.max(soon, task.idle.since() + idleMs);
@@ -144,7 +144,7 @@ public final class WindowRows implements StateRows {
     IdleTicks.want(applicationId, taskName(), next);
   }
 
-  /** The time at which a window with this end closes. */
+  /** Returns the time at which a window with this end closes. */
   private long closes(long end) {
     return Windows.end(end, closing.delayMs());
   }
@@ -153,7 +153,7 @@ public final class WindowRows implements StateRows {
     return rows.name() + ' ' + grouping;
   }
 
-  /** A record was seen: moves stream time on, and in real time lets go of some of what has expired. */
+  /** Advances stream time to a record, and in real time deletes some expired rows. */
   public void observe(long ts) {
     if (task.idle != null && task.idle.seen()) {
       long soon = System.currentTimeMillis() + IdleTicks.pauseMs(idleMs);
@@ -177,7 +177,7 @@ public final class WindowRows implements StateRows {
     }
   }
 
-  /** Whether rows stay when they have left. */
+  /** Returns true if rows stay after they have been emitted. */
   boolean stay() {
     return order != null && order.stays;
   }
@@ -186,7 +186,7 @@ public final class WindowRows implements StateRows {
     return order == null || order.stays;
   }
 
-  /** A row was made, of a key that its maker keeps: it leaves in its turn. */
+  /** Adds a row of a key, which the caller must not modify: it is emitted in its turn. */
   void made(UnsafeRow key) {
     if (task.idle != null) {
       task.idle.made(end(key));
@@ -195,15 +195,15 @@ public final class WindowRows implements StateRows {
   }
 
   /**
-   * Takes the key of the row that leaves next; null where none does with this record.
+   * Removes and returns the key of the next row to emit; null if there is none for this record.
    *
-   * @param early whether one leaves that is not due
+   * @param early true if a row that is not due may be returned
    */
   UnsafeRow pollDue(boolean early) {
     return task.due.poll(early);
   }
 
-  /** Some rows have left, or none was due: in real time that is written now. */
+  /** Ends the emission of rows for now; in real time the position is written. */
   void polled() {
     if (writeThrough) {
       task.write(state);
@@ -218,12 +218,12 @@ public final class WindowRows implements StateRows {
     return end <= task.streamTime - closing.delayMs();
   }
 
-  /** Whether the row of a window with this end is let go. */
+  /** Returns true if the row of a window with this end has expired. */
   boolean isOver(long end) {
     return end <= task.over;
   }
 
-  /** With a record cache it is found until the micro-batch ends, as in Kafka Streams. */
+  /** With a record cache a row is found until the micro-batch ends, as in Kafka Streams. */
   @Override
   public boolean isOver(UnsafeRow key) {
     return expires() && end(key) <= goneUntil(key);
@@ -244,24 +244,24 @@ public final class WindowRows implements StateRows {
     return cached ? task.overAtFirst : task.over;
   }
 
-  /** Counts rows that have come or gone. */
+  /** Counts added or removed rows. */
   public void count(int rows, long bytes) {
     task.rows += rows;
     task.bytes += bytes;
     task.counted = true;
   }
 
-  /** How many rows were counted. */
+  /** Returns the number of counted rows. */
   public long held() {
     return task.rows;
   }
 
-  /** How many bytes were counted. */
+  /** Returns the number of counted bytes. */
   public long heldBytes() {
     return task.bytes;
   }
 
-  /** The windows of the task's keys. */
+  /** Returns the index of the task's windows. */
   public WindowIndex index() {
     return task.index;
   }
@@ -336,7 +336,7 @@ public final class WindowRows implements StateRows {
     return Math.floorDiv(key.getLong(bucketColumn), intervalMs);
   }
 
-  /** The start of the window that a key is of. */
+  /** Returns the start of a key's window. */
   public long start(UnsafeRow key) {
     return key.getLong(endColumn - 1);
   }
@@ -353,7 +353,7 @@ public final class WindowRows implements StateRows {
     return closing.lastEnd(Windows.end(bucket * intervalMs, intervalMs) - 1);
   }
 
-  /** Deletes up to so many rows of buckets that have expired. */
+  /** Deletes up to {@code rowsMax} rows of expired buckets. */
   private void expire(int rowsMax) {
     int left = rowsMax;
     while (left > 0 && !task.buckets.isEmpty() && hasExpired(task.buckets.first())) {
@@ -363,7 +363,7 @@ public final class WindowRows implements StateRows {
       }
       for (; left > 0 && task.expiring.hasNext(); left--) {
         UnsafeRow key = task.expiring.next();
-        // Buckets far apart may share a place.
+        // Distant buckets may share a number.
         if (bucket(key) == bucket) {
           rows.delete(bucket, key);
           forget(key);
@@ -377,12 +377,12 @@ public final class WindowRows implements StateRows {
     }
   }
 
-  /** What a row is found by in the index, or its key; valid until the next call. */
+  /** Returns the key by which the index has a row, or the row's key; valid until the next call. */
   public UnsafeRow found(UnsafeRow key) {
     return indexKey == null ? key : indexKey.apply(keyOperands.of(key, null, null, 0));
   }
 
-  /** What has no row is not in the index either. */
+  /** Removes from the index what has no row. */
   private void forget(UnsafeRow key) {
     if (indexKey != null) {
       WindowIndex.Entry known = task.index.of(found(key));
@@ -392,7 +392,7 @@ public final class WindowRows implements StateRows {
     }
   }
 
-  /** A row has left: nobody finds it by its key any more. */
+  /** Notes that a row has been emitted and is no longer found by its key. */
   void left(UnsafeRow key) {
     if (indexKey != null) {
       WindowIndex.Entry known = task.index.of(found(key));
@@ -423,7 +423,7 @@ public final class WindowRows implements StateRows {
     return loaded;
   }
 
-  /** What the order of leaving asks of the running task's rows. */
+  /** The running task's rows as {@link DueOrder} sees them. */
   private final class Due implements DueOrder.Rows {
     @Override
     public Long firstBucket() {

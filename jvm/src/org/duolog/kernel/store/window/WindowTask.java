@@ -9,15 +9,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * What is known of a task whose rows lie by the windows that they are of; what differs from the state is
- * written with a record, or at the end.
+ * The state of a task whose rows are stored by window; changes are written with a record, or at the end.
  *
  * <pre>
  *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link EmittedPosition}, if rows stay
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
- *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
- *   task, 3  ->  {@link IdleTime}, where windows close when nothing comes
- *   task, 4  ->  {@link MigratedEmittedPosition}, behind {@code duolog repartition}, if rows stay
+ *   task, 2  ->  number of rows and of their bytes, if these are counted      8 bytes each
+ *   task, 3  ->  {@link IdleTime}, if idle windows close
+ *   task, 4  ->  {@link MigratedEmittedPosition}, after {@code duolog repartition}, if rows stay
  * </pre>
  */
 final class WindowTask {
@@ -31,26 +30,26 @@ final class WindowTask {
   final WindowIndex index;
   final DueOrder due;
 
-  /** Since when no record has come; null where nobody asks. */
+  /** How long the task has been idle; null if idle windows do not close. */
   final IdleTime idle;
 
-  /** How far rows have left that stay. */
+  /** The position up to which rows that stay have been emitted. */
   final EmittedPosition told;
 
-  /** How far rows had been told in other tasks. */
+  /** The positions that earlier tasks had reached. */
   final MigratedEmittedPosition toldBefore;
 
-  /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
+  /** Buckets whose rows have been removed in memory, but not yet from the state. */
   final Set<Long> emptied = new HashSet<>();
 
   long streamTime = NO_TIME;
 
-  /** Up to which end rows of windows are let go: now, and at the micro-batch's start. */
+  /** The end up to which rows expire: now, and at the start of the micro-batch. */
   long over = Long.MIN_VALUE;
 
   long overAtFirst = Long.MIN_VALUE;
 
-  /** No bucket before it has a row that has not left, where rows stay. */
+  /** The first bucket that may have a row that has not been emitted, if rows stay. */
   long firstUntold = Long.MIN_VALUE;
 
   long rows;
@@ -59,13 +58,13 @@ final class WindowTask {
   boolean changed;
   boolean counted;
 
-  /** What is left of the scan of the first bucket; null before it. */
+  /** The rest of the scan of the first bucket; null before it. */
   Iterator<UnsafeRow> expiring;
 
   private final boolean stay;
   private boolean toldBeforeChanged;
 
-  /** @param stay whether rows stay when they have left */
+  /** @param stay true if rows stay after they have been emitted */
   WindowTask(
       MapState<byte[], byte[]> state,
       boolean stay,
@@ -98,15 +97,15 @@ final class WindowTask {
   }
 
   /**
-   * A grace period that has grown has opened windows again. The cut is kept beside a stream time that moves on: by that
-   * one, the next start would cut less.
+   * Reopens windows, after the grace period has been extended. The position is stored with the current stream time:
+   * with a later one, the next start would reopen fewer windows.
    */
   void openFrom(long end) {
     told.openFrom(end);
     toldBeforeChanged |= toldBefore.openFrom(end);
   }
 
-  /** The next record is seen. */
+  /** Starts the next record. */
   void next() {
     told.next();
     if (!toldBefore.isEmpty()) {
