@@ -21,18 +21,17 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A checkpoint directory that this JVM owns: its lock, the proof that it is still the owner, and
- * what was written to it and is not yet durable.
+ * A checkpoint directory that this JVM owns: its lock, the proof of ownership, and the files that are not durable yet.
  *
  * <pre>
  *   owner.lock     locked while this JVM lives; the system frees it, however the JVM ends
- *   owner.json     who owns the directory; the claim of another one replaces it
+ *   owner.json     names the owner of the directory; another owner replaces it
  *   owner.N.beat   touched while the owner numbered N lives, for hosts that do not see the lock
  * </pre>
  *
- * <p>Who may claim, and when, is decided in Python ({@code engine/owner.py}). Here stands what must
- * not outlive a claim: each write looks whether {@code owner.json} still holds what the claim put
- * there, so an owner that was paused, taken for dead and replaced writes nothing more.
+ * <p>Python decides who may claim a directory, and when ({@code engine/owner.py}). This class guards writes: each write
+ * checks that {@code owner.json} still holds the claim, so an owner that was paused, taken for dead and replaced writes
+ * nothing more.
  *
  * <p>Threads: any.
  */
@@ -42,7 +41,7 @@ public final class Checkpoint {
   private static final String STATES = "spark*";
   private static final long BEAT_MS = 2_000;
 
-  /** Much shorter than a host waits before it takes another one for dead. */
+  /** Much shorter than the time after which another host takes this one for dead. */
   private static final long PROOF_NS = TimeUnit.SECONDS.toNanos(5);
 
   private static final Map<Path, FileChannel> LOCKED = new ConcurrentHashMap<>();
@@ -72,14 +71,14 @@ public final class Checkpoint {
   /**
    * Locks a directory for this JVM.
    *
-   * @return {@code locked}, {@code held} by somebody else, or {@code unsupported} by the file system
+   * @return {@code locked}, {@code held} if another process has the lock, or {@code unsupported} by the file system
    */
   public static synchronized String lock(String directory) throws IOException {
     Path path = Path.of(directory);
     if (Remote.is(path)) {
       return "unsupported";
     }
-    // A second channel on the same file would free the lock of this process when it is closed.
+    // Closing a second channel on the same file would free the lock of this process.
     if (LOCKED.containsKey(path)) {
       return "held";
     }
@@ -100,7 +99,7 @@ public final class Checkpoint {
     return "locked";
   }
 
-  /** Makes this JVM the owner of a directory in whose {@code owner.json} stands {@code owner}. */
+  /** Makes this JVM the owner of a directory whose {@code owner.json} contains {@code owner}. */
   public static void own(String directory, String owner, long number) throws IOException {
     Checkpoint checkpoint = new Checkpoint(Path.of(directory), owner, number);
     checkpoint.ensureOwned();
@@ -113,8 +112,8 @@ public final class Checkpoint {
   }
 
   /**
-   * Has the names in Spark's logs synced before the next entry: one that a killed process has left there may be in the
-   * page cache alone, and what is computed now goes on behind it.
+   * Registers the names in Spark's logs to be synced before the next entry: an entry left by a killed process may only
+   * be in the page cache, and the next computation builds on it.
    */
   private void addNamesOfLogs() throws IOException {
     if (Remote.is(directory)) {
@@ -127,7 +126,7 @@ public final class Checkpoint {
     }
   }
 
-  /** Gives a directory up, and its lock. */
+  /** Releases a directory and its lock. */
   public static synchronized void release(String directory) throws IOException {
     Path path = Path.of(directory);
     Checkpoint checkpoint = OWNED.remove(path);
@@ -141,7 +140,7 @@ public final class Checkpoint {
     }
   }
 
-  /** The checkpoint that a path lies in, or null where this JVM owns none. */
+  /** Returns the checkpoint that contains a path; null if this JVM does not own it. */
   public static Checkpoint of(Path path) {
     if (OWNED.isEmpty()) {
       return null;
@@ -155,11 +154,11 @@ public final class Checkpoint {
     return null;
   }
 
-  /** What tells tasks in other JVMs, over a shared file system, whether this one still owns the directory. */
+  /** Lets tasks in other JVMs check, over a shared file system, whether this JVM still owns the directory. */
   public record Claim(String directory, String owner) implements Serializable {
     private static final long serialVersionUID = 1L;
 
-    /** The claim on the checkpoint that a path lies in, or null where this JVM owns none. */
+    /** Returns the claim on the checkpoint that contains a path; null if this JVM does not own it. */
     public static Claim on(Path path) {
       Checkpoint checkpoint = of(path);
       return checkpoint == null
@@ -167,7 +166,7 @@ public final class Checkpoint {
           : new Claim(checkpoint.directory.toString(), checkpoint.owner);
     }
 
-    /** What to ask in the JVM of a task; it touches no beat. */
+    /** Returns a checkpoint for checks in the JVM of a task; it does not touch the beat file. */
     public Checkpoint ask() {
       Checkpoint own = OWNED.get(Path.of(directory));
       return own != null ? own : new Checkpoint(Path.of(directory), owner, -1);
@@ -178,7 +177,7 @@ public final class Checkpoint {
     return unsynced;
   }
 
-  /** Throws where another process has claimed the directory. */
+  /** Fails if another process has claimed the directory. */
   void ensureOwned() throws IOException {
     long asked = System.nanoTime();
     String found;
@@ -193,7 +192,7 @@ public final class Checkpoint {
     provenAt = asked;
   }
 
-  /** Does so where this was not proven for some seconds: a process that was paused asks first. */
+  /** The same, if ownership has not been checked for some seconds: a process that was paused must check first. */
   public void ensureRecentlyOwned() throws IOException {
     if (System.nanoTime() - provenAt > PROOF_NS) {
       ensureOwned();
@@ -205,11 +204,11 @@ public final class Checkpoint {
       ensureOwned();
       touch();
     } catch (IOException lost) {
-      // Whoever writes next asks again, and tells.
+      // The next write checks again, and reports the error.
     }
   }
 
-  /** Lets hosts that watch the beat see that this JVM lives. Not all file systems behind URLs can set times. */
+  /** Touches the beat file, to show other hosts that this JVM lives. Not all remote file systems can set times. */
   private void touch() throws IOException {
     byte[] seen = Remote.is(beat) ? Instant.now().toString().getBytes(US_ASCII) : new byte[0];
     Remote.write(beat, seen);
@@ -218,7 +217,7 @@ public final class Checkpoint {
     }
   }
 
-  /** This JVM no longer owns a checkpoint that it works on. */
+  /** This JVM no longer owns a checkpoint that it uses. */
   public static final class CheckpointLostException extends IOException {
     private static final long serialVersionUID = 1L;
 

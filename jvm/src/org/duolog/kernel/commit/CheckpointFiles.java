@@ -13,13 +13,14 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager;
 
 /**
- * How Spark writes the files of a checkpoint: under another name, which is given up for the file's own at its end.
+ * Writes the files of a checkpoint for Spark: under a temporary name, which is replaced with the file's own name at the
+ * end.
  *
- * <p>On a local disk as Spark does it, and {@link LocalFiles} does the rest. Behind the URL of a Hadoop file system this
- * class does what that does there: what was taken over is not written to, the entries of Spark's logs come with all that
- * belongs to them ({@link EntryRename}), and what cannot be written is told by name. Each file is durable as it is
- * closed ({@code SYNC_BLOCK}). The rename never overwrites where Spark does not ask for it: of two that
- * write one entry the second is refused.
+ * <p>On a local disk Spark's own code does this, with {@link LocalFiles} below it. On a remote file system this class
+ * does the work of {@link LocalFiles}: it does not write to a checkpoint that another process has taken over, writes
+ * entries of Spark's logs together with everything that belongs to them ({@link EntryRename}), and names the file in
+ * errors. Each file is durable when it is closed ({@code SYNC_BLOCK}). The rename never overwrites unless Spark asks
+ * for that: if two processes write one entry, the second fails.
  *
  * <p>This is {@code spark.sql.streaming.checkpointFileManagerClass}. Threads: any.
  */
@@ -30,7 +31,7 @@ public final class CheckpointFiles extends FileContextBasedCheckpointFileManager
   private final boolean isRemote;
   private final FileContext context;
 
-  /** Called by Spark, which wants just these parameters. */
+  /** Called by Spark, with exactly these parameters. */
   public CheckpointFiles(Path path, Configuration conf) throws IOException {
     super(path, conf);
     isRemote = Remote.is(Remote.of(path));
@@ -99,7 +100,7 @@ public final class CheckpointFiles extends FileContextBasedCheckpointFileManager
     }
   }
 
-  /** An exception that Scala's methods throw without saying so. */
+  /** Scala's methods throw checked exceptions without declaring them. */
   @SuppressWarnings("unchecked")
   private static <E extends Throwable> RuntimeException thrown(Throwable e) throws E {
     throw (E) e;
@@ -114,7 +115,7 @@ public final class CheckpointFiles extends FileContextBasedCheckpointFileManager
         : new LocalFiles.NotWrittenException(Remote.of(path), e);
   }
 
-  /** What is refused names the file. */
+  /** Names the file in errors. */
   private static final class Named extends FilterOutputStream {
     private final Path path;
 

@@ -16,18 +16,18 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * What an application has committed, outside of its checkpoint: where the checkpoint is lost, its stores come back from
- * their changelogs, and this says which of their entries count, and where the sources go on.
+ * A topic with everything that an application has committed. If the checkpoint is lost, the stores are restored from
+ * their changelogs; this topic determines which of their entries count, and where sources continue.
  *
  * <pre>
  *   key    epoch
- *   value  JSON: what it was opened with, and {"epoch": N, "number": N, "query": Spark's id of the query,
+ *   value  JSON: the fields of the head, and {"epoch": N, "number": N, "query": Spark's id of the query,
  *          "offsets": text of its offsets/N, "committed_at": ms}
  * </pre>
  *
- * <p>Written behind each entry of Spark's log of commits, and acknowledged before the next micro-batch is planned:
- * at most one commit is not told. Where results are written exactly once it is part of the epoch's transaction, as
- * the changelogs are: then none is missing, and none too many. Threads: any.
+ * <p>Written after each entry of Spark's commit log, and acknowledged before the next micro-batch is planned, so at
+ * most one commit is missing. With exactly-once results, the record is part of the epoch's transaction, as the
+ * changelogs are: then it is there if and only if the epoch is committed. Threads: any.
  */
 public final class CommitTopic {
   private static final byte[] KEY = "epoch".getBytes(StandardCharsets.UTF_8);
@@ -39,7 +39,7 @@ public final class CommitTopic {
   private final ObjectNode head;
   private final KafkaProducer<byte[], byte[]> producer;
 
-  /** The epoch that a transaction has told last; -1 before it. */
+  /** The last epoch whose record was written in a transaction; -1 if none was. */
   private volatile long told = -1;
 
   private CommitTopic(String topic, ObjectNode head, Map<String, Object> settings) {
@@ -50,11 +50,11 @@ public final class CommitTopic {
   }
 
   /**
-   * From here on the commits of a checkpoint are told.
+   * Starts to record the commits of a checkpoint.
    *
-   * @param directory Spark's: it has {@code offsets} and {@code commits}
-   * @param headJson an object, which each record has the fields of
-   * @param settings of the producer
+   * @param directory Spark's directory, with {@code offsets} and {@code commits}
+   * @param headJson an object whose fields each record has
+   * @param settings settings of the producer
    */
   public static void open(
       String directory, String topic, String headJson, Map<String, String> settings)
@@ -67,12 +67,12 @@ public final class CommitTopic {
   public static void close(String directory) {
     CommitTopic log = OPENED.remove(Path.of(directory));
     if (log != null) {
-      // A stop does not wait for a broker that is away.
+      // A stop does not wait for a broker that is not available.
       log.producer.close(CLOSING);
     }
   }
 
-  /** A file was put into one of Spark's logs. */
+  /** Handles a new file in one of Spark's logs. */
   static void written(Path entry) throws IOException {
     Path log = entry.getParent();
     String number = entry.getFileName().toString();
@@ -85,7 +85,7 @@ public final class CommitTopic {
     }
   }
 
-  /** What is to be told of an epoch within its transaction, by the producer of that; null where nobody asks. */
+  /** Returns the record for an epoch, to be written in its transaction; null if commits are not recorded. */
   static ProducerRecord<byte[], byte[]> inTransaction(Path directory, long epoch)
       throws IOException {
     CommitTopic commits = OPENED.get(directory);
@@ -113,7 +113,7 @@ public final class CommitTopic {
       throw new IOException(
           "cannot write to topic \"" + topic + "\": " + e.getMessage(), e.getCause());
     } catch (InterruptedException e) {
-      // A stop: the next commit tells, and a restore before it goes back by one.
+      // Stopped: the next commit writes the record; a restore before that goes back by one.
       Thread.currentThread().interrupt();
     }
   }

@@ -5,27 +5,27 @@ import java.nio.file.Path;
 import java.util.Set;
 
 /**
- * A file of a checkpoint that this JVM owns gets its name, and with it everything that is to come before and behind:
+ * Renames a file of a checkpoint that this JVM owns to its final name, with all steps that must precede or follow:
  *
  * <pre>
  *   prepared.N       is durable, with all that was written before       entries of Spark's logs
  *   owner.json       is still this JVM's                                all files
  *   transaction      is committed, with the marker                      commits/N, exactly once
  *   the file         gets its name, durably
- *   topic of commits tells                                              commits/N, with changelogs
+ *   commit topic     gets a record                                      commits/N, with changelogs
  * </pre>
  *
- * <p>Threads: any; the entries of one log come one behind the other.
+ * <p>Threads: any; the entries of one log are renamed one after the other.
  */
 final class EntryRename {
   private static final String COMMITS = "commits";
 
-  /** The logs whose entries make a micro-batch planned, and done. */
+  /** The logs whose entries plan and complete a micro-batch. */
   static final Set<String> LOGS = Set.of("offsets", COMMITS);
 
   private EntryRename() {}
 
-  /** Gives a file its name; tells whether it could. */
+  /** Renames a file; returns false if it could not. */
   interface Renaming {
     boolean run() throws IOException;
   }
@@ -42,7 +42,7 @@ final class EntryRename {
     }
     String kind = isEntry ? to.getParent().getFileName().toString() : "state";
     FailPoints.at(kind + ".before");
-    // Last, as little time as can be before the rename. Behind an URL each look is a request.
+    // The last check, as close to the rename as possible. On a remote file system each check is a request.
     if (isEntry || !Remote.is(to)) {
       checkpoint.ensureOwned();
     } else {
@@ -66,7 +66,7 @@ final class EntryRename {
     return renamed;
   }
 
-  /** The transactions that end with a file, which are those of a commit; null of any other. */
+  /** Returns the transactions that end with a file, if it is a commit; null for other files. */
   private static Transactions transactions(Path entry) {
     Path log = entry.getParent();
     return log.endsWith(COMMITS) && number(entry) >= 0
@@ -74,7 +74,7 @@ final class EntryRename {
         : null;
   }
 
-  /** The number of an entry; -1 of what stands beside entries, such as their checksums. */
+  /** Returns the number of an entry; -1 for other files, such as checksums. */
   private static long number(Path entry) {
     String name = entry.getFileName().toString();
     return name.chars().allMatch(Character::isDigit) ? Long.parseLong(name) : -1;

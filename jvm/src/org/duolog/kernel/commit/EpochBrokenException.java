@@ -1,6 +1,6 @@
 package org.duolog.kernel.commit;
 
-/** An epoch cannot be committed as it is, and is to be computed again: nothing of it was seen by readers of committed records. */
+/** An epoch cannot be committed and must be computed again. Readers of committed records have seen nothing of it. */
 public final class EpochBrokenException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -23,7 +23,7 @@ import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * The marker topic of an application: which epoch was committed last, and by whom.
+ * The marker topic of an application: the epoch that was committed last, and the owner.
  *
  * <pre>
  *   topic  APPLICATION-epochs, one partition, compacted
@@ -33,9 +33,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *   key    owner   value  {"claim", "host", "pid", "checkpoint"}
  * </pre>
  *
- * <p>Both are written in transactions; the epoch in the very one that its results are written in. So
- * a reader of committed records knows which results there are. Unlike offsets of a consumer group,
- * records do not expire while an application rests.
+ * <p>Both are written in transactions, the epoch in the same one as its results. So a reader of committed records knows
+ * which results exist. Unlike offsets of a consumer group, records do not expire while an application is stopped.
  */
 final class EpochMarkers {
   static final String EPOCH = "epoch";
@@ -46,15 +45,15 @@ final class EpochMarkers {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Duration PATIENCE = Duration.ofSeconds(15);
 
-  /** How far before the end is looked first: behind a marker come its own control record and an owner's. */
+  /**
+   * How far before the end the search starts: a marker is followed by its control record and by records of an owner.
+   */
   private static final long TAIL = 50;
 
   private final String topic;
   private final Map<String, Object> client;
 
-  /**
-   * @param client settings of Kafka's clients, as a producer has them
-   */
+  /** @param client settings of Kafka's clients, as a producer has them */
   EpochMarkers(String applicationId, Map<String, Object> client) {
     topic = applicationId + "-epochs";
     this.client = new HashMap<>(client);
@@ -65,7 +64,7 @@ final class EpochMarkers {
     return topic;
   }
 
-  /** Makes the topic, where there is none. */
+  /** Creates the topic if it does not exist. */
   void create() throws IOException {
     NewTopic wanted =
         new NewTopic(topic, Optional.of(1), Optional.empty())
@@ -88,7 +87,7 @@ final class EpochMarkers {
   }
 
   /**
-   * The last committed values, by key: the one that is asked for, where there is one, and what stands near it.
+   * Returns the last committed values by key: the one that is wanted, if it exists, and any near it.
    *
    * @param wanted {@link #EPOCH} or {@link #OWNER}
    */
@@ -121,7 +120,7 @@ final class EpochMarkers {
     Map<String, Map<String, Object>> found = new TreeMap<>();
     consumer.seek(partition, from);
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    // Control records count in positions only.
+    // Control records advance only the position.
     while (consumer.position(partition, PATIENCE) < end) {
       if (System.nanoTime() > deadline) {
         throw new IOException("cannot read topic \"" + topic + "\" up to its end in " + PATIENCE);
@@ -135,7 +134,7 @@ final class EpochMarkers {
     return found;
   }
 
-  /** The record that says so. */
+  /** Returns the record for a value. */
   ProducerRecord<byte[], byte[]> record(String key, Map<String, Object> value) {
     try {
       return new ProducerRecord<>(topic, 0, key.getBytes(StandardCharsets.UTF_8), MAPPER.writeValueAsBytes(value));
@@ -144,13 +143,13 @@ final class EpochMarkers {
     }
   }
 
-  /** Transactions of executors, as a marker's JSON has them. */
+  /** Parses the executors' transactions in a marker's JSON. */
   static List<TransactionEnds.Part> parts(String json) throws JsonProcessingException {
     List<Map<String, Object>> found = MAPPER.readValue(json, new TypeReference<>() {});
     return found.stream().map(TransactionEnds.Part::of).toList();
   }
 
-  /** As JSON. */
+  /** Renders markers as JSON. */
   static String render(Map<String, Map<String, Object>> markers) {
     try {
       return MAPPER.writeValueAsString(markers);

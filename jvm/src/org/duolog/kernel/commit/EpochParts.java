@@ -19,20 +19,20 @@ import org.apache.spark.util.CollectionAccumulator;
 import org.duolog.kernel.commit.TransactionEnds.Part;
 
 /**
- * The transactions of executors that make up an epoch, as the driver of a cluster knows them: from what their tasks have
- * told at their ends.
+ * The executors' transactions that make up an epoch, as the driver of a cluster knows them from the reports of finished
+ * tasks.
  *
  * <pre>
- *   CHECKPOINT/transactions/CLAIM/ID      a transactional id that an executor has, of the start CLAIM
- *   CHECKPOINT/transactions/CLAIM.over    the same while they are shut out
+ *   CHECKPOINT/transactions/CLAIM/ID      a transactional id that an executor uses, in the start CLAIM
+ *   CHECKPOINT/transactions/CLAIM.over    the same while the executors are being fenced
  * </pre>
  *
- * <p>Once it is decided that an epoch counts its parts are committed, by this driver or by a later start, and by nobody
- * broken off: from before the decision until Spark has the epoch's entry they are kept as decided. Who shuts
- * a producer out makes its coordinator forget whether it had committed: so nobody does while a marker names it.
+ * <p>Once an epoch is decided, its transactions are committed, by this driver or by a later start, and never aborted:
+ * they are kept as decided from before the decision until Spark has the epoch's entry. Fencing a producer makes its
+ * coordinator forget whether the transaction was committed, so it must not happen while a marker names the transaction.
  *
- * <p>Threads: Spark's stream thread, and the one that commits for it. Source: Flink's {@code TwoPhaseCommitSinkFunction}
- * for ends that another process brings about.
+ * <p>Threads: Spark's stream thread, and the one that commits for it. Source: Flink's {@code
+ * TwoPhaseCommitSinkFunction}, for transactions that another process ends.
  */
 final class EpochParts {
   private static final String OVER = ".over";
@@ -47,13 +47,13 @@ final class EpochParts {
   private boolean isClosed;
 
   /**
-   * @param directory that of all starts' transactions, in the checkpoint
-   * @param name of the application's transactions
+   * @param directory the directory for the transactions of all starts, in the checkpoint
+   * @param name name of the application's transactions
    * @param claim unique for the start
    */
   EpochParts(Path directory, String name, String claim, Map<String, Object> settings)
       throws IOException {
-    // Of a UUID as much as keeps starts apart: a transactional id is in each record of the coordinator.
+    // Enough of a UUID to distinguish starts: a transactional id is in each record of the coordinator.
     String start = claim.substring(0, CLAIM_LETTERS);
     this.directory = directory.resolve(start);
     this.settings = new HashMap<>(settings);
@@ -64,7 +64,7 @@ final class EpochParts {
     Remote.sync(directory);
   }
 
-  /** What the tasks of a query need to write. */
+  /** Returns what the tasks of a query need to write. */
   ExecutorTransactions.Claim handOut(SparkContext spark) {
     if (!told.isRegistered()) {
       spark.register(told, prefix);
@@ -72,16 +72,16 @@ final class EpochParts {
     return claim();
   }
 
-  /** The same, where no Spark brings what tasks tell. */
+  /** The same without a Spark context to deliver the tasks' reports. */
   ExecutorTransactions.Claim claim() {
     return new ExecutorTransactions.Claim(
         directory.toString(), prefix, new HashMap<>(settings), told);
   }
 
   /**
-   * The parts of an epoch whose tasks have all ended, each of them open still.
+   * Returns the transactions of an epoch whose tasks have all ended; each is still open.
    *
-   * @throws EpochBrokenException the broker has broken one off
+   * @throws EpochBrokenException if the broker has aborted one
    */
   List<Part> of(long epoch) throws IOException {
     Set<String> ids = new TreeSet<>();
@@ -109,9 +109,9 @@ final class EpochParts {
   }
 
   /**
-   * Takes note that from here on a marker may say that these are committed.
+   * Marks transactions as decided: from now on a marker may state that they are committed.
    *
-   * @throws EpochBrokenException they are being broken off
+   * @throws EpochBrokenException if they are being aborted
    */
   synchronized void decide(List<Part> parts) {
     if (isClosed) {
@@ -120,30 +120,30 @@ final class EpochParts {
     parts.forEach(part -> decided.add(part.id()));
   }
 
-  /** Takes note that the epoch that was decided last has its entry, and no start will ask for its parts. */
+  /** Ends the last decided epoch: its entry is written, so no start will need its transactions. */
   synchronized void done() {
     decided.clear();
   }
 
-  /** Commits what was decided, and lets the executors go on behind it. */
+  /** Commits decided transactions, and lets the executors continue. */
   void commit(List<Part> parts, long epoch) throws IOException {
     ends.commit(parts);
     for (Part part : parts) {
-      // In one step: an executor may be reading it. A power cut may take it, with the executors.
+      // Atomic, because an executor may be reading it. It need not survive a power failure: neither do the executors.
       Remote.replace(
           directory.resolve(part.id()), String.valueOf(epoch).getBytes(StandardCharsets.US_ASCII));
     }
   }
 
-  /** What is done before executors are shut out. */
+  /** Runs before executors are fenced. */
   interface Before {
     void run() throws IOException;
   }
 
   /**
-   * Breaks off what was not decided, and shuts the executors out; what is decided waits for the next start.
+   * Aborts transactions that are not decided, and fences the executors; decided ones are left to the next start.
    *
-   * @param forget has the marker name no parts
+   * @param forget removes the transactions from the marker
    */
   synchronized void close(Before forget) throws IOException {
     isClosed = true;
@@ -157,7 +157,10 @@ final class EpochParts {
     }
   }
 
-  /** Breaks off what other starts have left open, and shuts their executors out. Call it when what was decided is done. */
+  /**
+   * Aborts transactions that other starts have left open, and fences their executors. Call it after all decided
+   * transactions are committed.
+   */
   static void endOthers(Path all, String claim, Map<String, Object> settings) throws IOException {
     String own = claim.substring(0, CLAIM_LETTERS);
     List<Path> others;

@@ -3,16 +3,16 @@ package org.duolog.kernel.commit;
 import org.apache.kafka.clients.producer.KafkaProducer;
 
 /**
- * What a task writes an epoch's results with, where they are to be there once: the producer of its JVM, in whose
- * transaction they are. Threads: any.
+ * Writes the exactly-once results of an epoch for a task: the producer of its JVM, in whose transaction they are.
+ * Threads: any.
  */
 public interface EpochWriter {
-  /** A producer that may be asked, before {@link #begin}, and not written with. */
+  /** Returns a producer for queries before {@link #begin}; it must not be used for writing. */
   KafkaProducer<byte[], byte[]> producer();
 
-  /** Begins the transaction of an epoch, unless another task of it has; call it before the first write. */
+  /** Starts the transaction of an epoch, unless another task has; call it before the first write. */
   void begin(long number);
 
-  /** What a failure of the producer means: another owner, a timeout, or what it says. */
+  /** Returns the cause of a producer's failure: another owner, a timeout, or the failure itself. */
   RuntimeException failure(RuntimeException failed);
 }

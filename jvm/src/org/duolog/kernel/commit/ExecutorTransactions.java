@@ -17,22 +17,24 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * The transactions of one executor of a cluster: all its tasks of an epoch write in one, which the driver commits.
+ * The transactions of one executor of a cluster: all its tasks of an epoch write in one transaction, which the driver
+ * commits.
  *
  * <pre>
- *   CHECKPOINT/transactions/CLAIM/ID   there from before the first record until the driver has shut the producer out;
- *                                      it says which epoch the driver has committed last of transactional id ID
+ *   CHECKPOINT/transactions/CLAIM/ID   exists from before the first record until the driver has fenced the producer;
+ *                                      contains the epoch that the driver has committed last of transactional id ID
  *
- *   first record of an epoch     the file is written, the producer is initialized, the file is looked for again
- *   a later epoch's              the file says that the epoch before was committed: the producer may go on behind it
+ *   first record of an epoch     the file is written, the producer is initialized, the file is checked again
+ *   a later epoch's              the file says that the epoch before was committed: the producer may continue
  * </pre>
  *
- * <p>Nothing is committed here but what the driver has committed already: Kafka's producer has to be told of that, by
- * asking for the same end again. So an executor whose driver has gone, or has begun anew, never makes
- * anything visible. Whoever begins anew renames the directory, reads the names in it and shuts these out. A producer
- * that was initialized after that finds its file gone and does not write; one that was before, is shut out.
+ * <p>Only transactions that the driver has already committed are committed here: Kafka's producer must learn about that
+ * by requesting the same end again. So an executor whose driver has gone, or has started again, never makes anything
+ * visible. A new start renames the directory, reads the names in it and fences these producers. A producer that is
+ * initialized after that finds its file gone and does not write; one that was initialized before is fenced.
  *
- * <p>A producer is closed without its say: an orderly close would break off what the driver is about to commit.
+ * <p>A producer is closed without its cooperation: an orderly close would abort a transaction that the driver is about
+ * to commit.
  *
  * <p>Threads: tasks write at the same time. Source: KIP-98; the idempotence of EndTxn.
  */
@@ -42,7 +44,7 @@ public final class ExecutorTransactions implements EpochWriter {
   private static final long LOOK_S = 10;
   private static ScheduledExecutorService looks;
 
-  /** What the tasks of a start have from its driver. */
+  /** Data of a start that its tasks get from the driver. */
   public record Claim(
       String directory,
       String prefix,
@@ -52,17 +54,19 @@ public final class ExecutorTransactions implements EpochWriter {
     private static final long serialVersionUID = 1L;
     private static final String BETWEEN = " ";
 
-    /** The transactions in this JVM. */
+    /** Returns the transactions of this JVM. */
     public ExecutorTransactions here() {
       return of(this, SparkEnv.get().executorId());
     }
 
-    /** Tells the driver, with the end of the task, that a transaction has records of an epoch, all acknowledged. */
+    /**
+     * Reports to the driver, with the end of the task, that a transaction has records of an epoch, all acknowledged.
+     */
     public void tell(long epoch, String id) {
       written.add(epoch + BETWEEN + id);
     }
 
-    /** Of what {@link #tell} has told: the transactional id; null where it is of another epoch. */
+    /** Returns the transactional id in a report of {@link #tell}; null if it is about another epoch. */
     static String idOf(String told, long epoch) {
       String[] parts = told.split(BETWEEN, 2);
       return Long.parseLong(parts[0]) == epoch ? parts[1] : null;
@@ -105,7 +109,7 @@ public final class ExecutorTransactions implements EpochWriter {
     return thread;
   }
 
-  /** Lets go of the producers of starts that are over. */
+  /** Closes the producers of starts that have ended. */
   private static void closeForgotten() {
     synchronized (OPEN) {
       OPEN.entrySet()
@@ -165,7 +169,7 @@ public final class ExecutorTransactions implements EpochWriter {
     initialized = true;
   }
 
-  /** Has the producer know that its last transaction is committed. */
+  /** Makes the producer learn that its last transaction is committed. */
   private void goOnBehind(long last) throws IOException {
     if (!said().equals(String.valueOf(last))) {
       throw new EpochBrokenException(

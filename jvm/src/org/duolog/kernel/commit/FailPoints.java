@@ -11,19 +11,19 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Places where a test ends or holds this JVM, or has a step fail, by name: what a crash between two steps leaves is then
- * no matter of luck.
+ * Named points at which a test ends or holds this JVM, or makes a step fail, to make crashes between two steps
+ * reproducible.
  *
  * <pre>
  *   DUOLOG_POINT=commits.before:3:kill:/tmp/reached     the third time that the point is passed, in this JVM
  *
- *   kill   write what was reached to the file, and end as SIGKILL ends: no hook runs, nothing is closed
+ *   kill   write the name of the point to the file, and end as by SIGKILL: no hook runs, nothing is closed
  *   hold   write it, and wait at the point until the file says "go"
- *   fail   write it, and throw what a disk that has failed makes of the step
+ *   fail   write it, and throw the exception of a failed disk
  * </pre>
  *
- * <p>It happens once: a JVM that finds the file passes all points. Without the variable a point costs nothing. The
- * names stand where {@link #at} is called; {@code tests/fault/points.py} lists them.
+ * <p>It happens once: a JVM that finds the file passes all points. Without the variable a point costs nothing. {@code
+ * tests/fault/points.py} lists the names of all calls of {@link #at}.
  *
  * <p>Threads: any.
  */
@@ -54,7 +54,7 @@ public final class FailPoints {
     this.file = file;
   }
 
-  /** Tells that this place is reached; where a test has named it, nothing behind it may happen any more. */
+  /** Passes a point. If a test has named it, nothing after it may happen. */
   public static void at(String name) {
     if (ARMED != null && ARMED.name.equals(name) && ARMED.passed.incrementAndGet() == ARMED.turn) {
       ARMED.reach();
@@ -88,7 +88,7 @@ public final class FailPoints {
         Thread.sleep(LOOK_MS);
       }
     } catch (FileAlreadyExistsException nobodyWaitsForIt) {
-      // The test has let all points go.
+      // The test has released all points.
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     } catch (InterruptedException stopped) {

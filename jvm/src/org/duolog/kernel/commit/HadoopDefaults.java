@@ -8,10 +8,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 
 /**
- * Lets go of Hadoop's defaults for YARN and MapReduce, where neither runs.
+ * Removes Hadoop's defaults for YARN and MapReduce, as neither is used.
  *
  * <p>Each stateful operator of each micro-batch broadcasts Hadoop's whole configuration, and its tasks read it again.
- * Two thirds of its 1,100 entries are for these two; writing them took an eighth of a micro-batch with few records.
+ * Two thirds of its 1,100 entries are for YARN and MapReduce; writing them took an eighth of a micro-batch with few
+ * records.
  */
 public final class HadoopDefaults {
   private static final Set<String> UNUSED = Set.of("yarn-default.xml", "mapred-default.xml");
@@ -19,7 +20,8 @@ public final class HadoopDefaults {
   private HadoopDefaults() {}
 
   /**
-   * Whenever a query is built: Hadoop's classes bring them back as they are loaded. What a user has set stays.
+   * Called whenever a query is built, as Hadoop's classes add the defaults again when they are loaded. Settings of the
+   * user are kept.
    */
   public static void forget(SparkContext context) {
     if (context.master().startsWith("yarn")) {

@@ -28,18 +28,18 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local file system: durable, fenced, and without a child process for each file.
+ * Hadoop's local file system, but durable, fenced, and without a child process for each file.
  *
- * <p>Hadoop's own syncs nothing. Here what was written is durable before the entry in Spark's offset
- * or commit log that makes it matter, in a {@link Checkpoint} that this JVM owns; elsewhere as a file
- * is closed or renamed. A checkpoint that another process has taken over is not written to.
+ * <p>Hadoop's own implementation syncs nothing. This one makes files durable before the entry in Spark's offset or
+ * commit log that refers to them, in a {@link Checkpoint} that this JVM owns; elsewhere when a file is closed or
+ * renamed. It does not write to a checkpoint that another process has taken over.
  *
- * <p>Without Hadoop's native library (PySpark has none) it runs {@code chmod} for each file that it
- * creates and {@code readlink} for each that it renames: 50 processes at each commit of a query
- * with two levels. Java can do both itself. Files and their checksums are as before.
+ * <p>Without Hadoop's native library, which PySpark does not have, Hadoop runs {@code chmod} for each file that it
+ * creates and {@code readlink} for each that it renames: 50 processes at each commit of a query with two levels. Java
+ * can do both itself. The format of files and checksums is unchanged.
  *
- * <p>This is {@code fs.file.impl}; {@link Context} is {@code fs.AbstractFileSystem.file.impl}, which
- * Spark's checkpoints use. Threads: any.
+ * <p>This is {@code fs.file.impl}; {@link Context} is {@code fs.AbstractFileSystem.file.impl}, which Spark's
+ * checkpoints use. Threads: any.
  */
 public final class LocalFiles extends LocalFileSystem {
   /** A message of java.io's streams: a path, and the system's reason. */
@@ -55,7 +55,7 @@ public final class LocalFiles extends LocalFileSystem {
   /** The same for Hadoop's FileContext. */
   public static final class Context extends ChecksumFs {
 
-    /** Called by Hadoop, which wants just these parameters. */
+    /** Called by Hadoop, with exactly these parameters. */
     Context(URI uri, Configuration conf) throws IOException, URISyntaxException {
       super(new RawContext(conf));
     }
@@ -136,12 +136,12 @@ public final class LocalFiles extends LocalFileSystem {
       return made;
     }
 
-    /** Throws the system's reason why there is no such directory, which java.io.File keeps for itself. */
+    /** Throws the system's reason why a directory cannot be created, which java.io.File does not report. */
     private static void explain(java.nio.file.Path directory) throws IOException {
       try {
         Files.createDirectory(directory);
       } catch (FileAlreadyExistsException made) {
-        return; // by another thread, meanwhile
+        return; // created by another thread
       } catch (IOException refused) {
         throw named(directory, refused);
       }
@@ -178,7 +178,7 @@ public final class LocalFiles extends LocalFileSystem {
     }
   }
 
-  /** A file that is durable, or on the list of what is to be, once it is closed. */
+  /** A file that is durable, or registered to be synced, once it is closed. */
   private static final class Synced extends FilterOutputStream {
     private final java.nio.file.Path path;
 
@@ -191,7 +191,7 @@ public final class LocalFiles extends LocalFileSystem {
     public void write(byte[] bytes, int from, int length) throws IOException {
       try {
         out.write(bytes, from, length);
-      } catch (IOException | FSError e) { // Hadoop makes an Error of what the system refuses.
+      } catch (IOException | FSError e) { // Hadoop throws an Error if the system refuses a write.
         throw new NotWrittenException(path, e);
       }
     }
@@ -212,11 +212,11 @@ public final class LocalFiles extends LocalFileSystem {
     }
   }
 
-  /** The system refuses what is to be written to a file; the system itself does not name it. */
+  /** The system has refused to write to a file, in an error without a file name. */
   static final class NotWrittenException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    /** Without a cause: the innermost one is what people are told. */
+    /** Has no cause: users see the message of the innermost exception. */
     NotWrittenException(java.nio.file.Path path, Throwable e) {
       this(path, reason(e), e);
     }
@@ -232,9 +232,10 @@ public final class LocalFiles extends LocalFileSystem {
   }
 
   /**
-   * What to throw when a local file or directory cannot be made or written: with its name, if the system refuses it.
+   * Returns the exception for a local file or directory that cannot be created or written: with its name, if the system
+   * has refused the operation.
    *
-   * <p>That something is there already, or its directory is not, callers tell apart by the class.
+   * <p>Existing files and missing directories are distinguished by the class of the exception, which is kept.
    */
   static IOException named(java.nio.file.Path path, IOException e) {
     String reason = null;

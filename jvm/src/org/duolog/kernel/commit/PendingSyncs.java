@@ -19,17 +19,16 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Files and directories of a checkpoint that a power cut could still take, synced together.
+ * Files and directories of a checkpoint that a power failure could still lose, to be synced together.
  *
- * <p>A commit writes some twenty files, and only the entry in the commit log makes them matter. One
- * sync for each would cost more than the rest of the commit; together, from several threads, they
- * share the journal of the file system.
+ * <p>A commit writes some twenty files, and only the entry in the commit log refers to them. One sync for each would
+ * take longer than the rest of the commit; syncs from several threads at once share the journal of the file system.
  *
- * <p>Invariant: a path leaves the set before its sync begins, and comes back where it could not be opened. So
- * nothing that is written meanwhile is taken for durable.
+ * <p>Invariant: a path is removed from the set before its sync starts, and added again if it could not be opened. So
+ * data that is written meanwhile is never taken for durable.
  *
- * <p>A sync that fails is not tried again, by whichever query of this JVM: after it the page cache may call clean what
- * never reached the disk, and another one would tell that it has. Nothing of that checkpoint is durable from there on.
+ * <p>A failed sync is not retried, by any query of this JVM: afterwards the page cache may report pages as clean that
+ * never reached the disk, so a retry would succeed without effect. Nothing in that checkpoint is durable from then on.
  * Threads: any.
  */
 final class PendingSyncs {
@@ -43,32 +42,34 @@ final class PendingSyncs {
             return thread;
           });
 
-  /** What was said of checkpoints whose syncs have failed. A claim that is made anew knows no more of their disk. */
+  /** The errors of checkpoints whose syncs have failed. A new claim does not know more about the disk. */
   private static final Map<Path, String> FAILED = new ConcurrentHashMap<>();
 
   private final Path checkpoint;
   private final Set<Path> paths = ConcurrentHashMap.newKeySet();
 
-  /** Those whose paths have left the set: where a sync was stopped or failed, the next one waits for them. */
+  /**
+   * Syncs whose paths have been removed from the set: after an interruption or a failure, the next sync waits for them.
+   */
   private final Set<Future<?>> running = ConcurrentHashMap.newKeySet();
 
   PendingSyncs(Path checkpoint) {
     this.checkpoint = checkpoint;
   }
 
-  /** What is behind an URL is durable as it is closed. */
+  /** Adds a path. Remote files are durable when they are closed. */
   void add(Path path) {
     if (!Remote.is(path)) {
       paths.add(path);
     }
   }
 
-  /** Forgets what was deleted or has another name now. */
+  /** Removes a path that was deleted or renamed. */
   void remove(Path path) {
     paths.remove(path);
   }
 
-  /** Syncs all that was added; nothing of it is in the set any more where this returns. */
+  /** Syncs all paths in the set, which have left the set when this returns. */
   void sync() throws IOException {
     ensureNoneFailed();
     for (Path path : paths) {
@@ -131,7 +132,7 @@ final class PendingSyncs {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
       force(channel, path);
     } catch (NoSuchFileException deleted) {
-      // Nothing is left of it that could be lost.
+      // A deleted file has nothing to lose.
       if (Files.exists(path)) {
         throw deleted;
       }
@@ -150,11 +151,11 @@ final class PendingSyncs {
     }
   }
 
-  /** The system could not bring a file to the disk, and nobody knows what of it is there. */
+  /** The system could not write a file to the disk, so its content on disk is unknown. */
   static final class NotSyncedException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    /** Without a cause, as {@link LocalFiles.NotWrittenException}. */
+    /** Has no cause, as in {@link LocalFiles.NotWrittenException}. */
     NotSyncedException(String told) {
       super(told);
     }

@@ -9,7 +9,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * What Spark is to write as the entry of an epoch, kept for a start that finds the epoch committed and the entry not there.
+ * The log entry of an epoch as Spark is to write it, kept for a start that finds the epoch committed but the entry
+ * missing.
  *
  * <pre>
  *   duolog-prepared 1 SHA-256 of all that follows, in hexadecimal digits
@@ -23,7 +24,7 @@ final class PreparedEntry {
 
   private PreparedEntry() {}
 
-  /** Copies an entry to {@code to}, which is not durable yet on a disk; returns its SHA-256. */
+  /** Copies an entry to {@code to}, which is not durable yet on a local disk; returns its SHA-256. */
   static String write(Path entry, Path to) throws IOException {
     byte[] content = Remote.read(entry);
     ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -38,7 +39,7 @@ final class PreparedEntry {
     try {
       return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
     } catch (NoSuchAlgorithmException never) {
-      throw new IllegalStateException(never); // Each Java has it.
+      throw new IllegalStateException(never); // Every Java runtime has it.
     }
   }
 }

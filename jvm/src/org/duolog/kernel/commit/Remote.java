@@ -28,16 +28,15 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.deploy.SparkHadoopUtil;
 
 /**
- * Small files of a checkpoint, wherever it is: on this machine's disk, or behind the URL of a Hadoop file system.
+ * Reads and writes small files of a checkpoint, on the local disk or on a remote Hadoop file system.
  *
- * <p>The kernel names both by a {@link Path}. Of an URL its first name is the scheme, the second one the authority, as
- * {@code Path.of} makes them of the URL's text: {@code hdfs:/host:8020/data} is {@code hdfs://host:8020/data}. Such a
- * path is an identity, and only this class reads or writes what it names.
+ * <p>The kernel names both by a {@link Path}. For a URL its first name is the scheme and the second the authority, as
+ * {@code Path.of} parses the URL's text: {@code hdfs:/host:8020/data} is {@code hdfs://host:8020/data}. Such a path is
+ * only an identifier; this class alone accesses the file that it names.
  *
- * <p>What is written here is durable when the call returns: on a disk by its callers, who sync many files
- * together ({@link PendingSyncs}), behind an URL as far as its file system keeps to {@code SYNC_BLOCK} and {@code hsync}, as HDFS
- * does. Threads: any. Source: Hadoop's {@code FileContext}, whose rename without overwriting and create without overwriting
- * are atomic in HDFS.
+ * <p>Local files are made durable by the callers, who sync many files together ({@link PendingSyncs}). Remote files are
+ * durable when the call returns, as far as the file system supports {@code SYNC_BLOCK} and {@code hsync}, as HDFS does.
+ * Threads: any. Source: Hadoop's {@code FileContext}, whose rename and create without overwriting are atomic in HDFS.
  */
 final class Remote {
   private static final String BEHIND_SCHEME = "//";
@@ -45,19 +44,19 @@ final class Remote {
 
   private Remote() {}
 
-  /** What to reach file systems with, where there is no Spark in this JVM. */
+  /** Sets the configuration for a JVM without Spark. */
   static void configure(Configuration given) {
     configuration = given;
   }
 
-  /** Whether a path stands for an URL. */
+  /** Returns true if a path stands for a URL. */
   static boolean is(Path path) {
     return !path.isAbsolute()
         && path.getNameCount() > 1
         && path.getName(0).toString().endsWith(":");
   }
 
-  /** The path that stands for what Hadoop names so; of a local file the local path. */
+  /** Returns the path that stands for a Hadoop path; the local path of a local file. */
   static Path of(org.apache.hadoop.fs.Path path) {
     String scheme = path.toUri().getScheme();
     return scheme == null || scheme.equals("file")
@@ -65,7 +64,7 @@ final class Remote {
         : Path.of(path.toString());
   }
 
-  /** The URL that a path stands for, or the path itself: for people too. */
+  /** Returns the URL that a path stands for, or the path itself; also used in messages. */
   static String text(Path path) {
     if (!is(path)) {
       return path.toString();
@@ -110,7 +109,7 @@ final class Remote {
     return new String(read(path), StandardCharsets.UTF_8);
   }
 
-  /** Writes a file, in the place of one that is there. Who reads it meanwhile may find a part of it. */
+  /** Writes a file, replacing an existing one. A concurrent reader may see a part of it. */
   static void write(Path path, byte[] content) throws IOException {
     if (!is(path)) {
       Files.write(path, content);
@@ -120,10 +119,10 @@ final class Remote {
   }
 
   /**
-   * Makes a file that is not there; the directory must be.
+   * Creates a file; the directory must exist.
    *
-   * @throws FileAlreadyExistsException it is there: of two that make it at once, one succeeds
-   * @throws NoSuchFileException there is no such directory
+   * @throws FileAlreadyExistsException if it exists; if two processes create it at once, one succeeds
+   * @throws NoSuchFileException if the directory does not exist
    */
   static void writeNew(Path path, byte[] content) throws IOException {
     if (!is(path)) {
@@ -149,7 +148,7 @@ final class Remote {
     }
   }
 
-  /** Puts a content into a file in one step: who reads it finds the old one or the new. */
+  /** Replaces the content of a file atomically: a reader sees the old content or the new. */
   static void replace(Path path, byte[] content) throws IOException {
     Path arriving =
         path.resolveSibling("." + path.getFileName() + "." + UUID.randomUUID() + ".arriving");
@@ -171,10 +170,10 @@ final class Remote {
   }
 
   /**
-   * Gives a file or directory another name, which nothing has.
+   * Renames a file or directory, without overwriting.
    *
-   * @throws NoSuchFileException it is not there
-   * @throws FileAlreadyExistsException something has that name
+   * @throws NoSuchFileException if it does not exist
+   * @throws FileAlreadyExistsException if the new name exists
    */
   static void rename(Path from, Path to) throws IOException {
     if (!is(from)) {
@@ -190,7 +189,7 @@ final class Remote {
     }
   }
 
-  /** What is in a directory. */
+  /** Returns the paths in a directory. */
   static List<Path> list(Path directory) throws IOException {
     if (!is(directory)) {
       try (Stream<Path> found = Files.list(directory)) {
@@ -208,7 +207,7 @@ final class Remote {
     return found;
   }
 
-  /** What is known of a file or directory; null where it is not there. */
+  /** Returns the status of a file or directory; null if it does not exist. */
   static FileStatus status(Path path) throws IOException {
     try {
       return system(path).getFileStatus(hadoop(path));
@@ -217,7 +216,7 @@ final class Remote {
     }
   }
 
-  /** Those of what is in a directory; null where it is not there. */
+  /** Returns the statuses of all paths in a directory; null if it does not exist. */
   static FileStatus[] statuses(Path directory) throws IOException {
     try {
       return system(directory).listStatus(hadoop(directory));
@@ -226,7 +225,7 @@ final class Remote {
     }
   }
 
-  /** Whether it is known that something is not there. */
+  /** Returns true if a path is known not to exist. */
   static boolean isGone(Path path) {
     if (!is(path)) {
       return Files.notExists(path);
@@ -246,7 +245,7 @@ final class Remote {
     }
   }
 
-  /** Removes a file, or a directory with nothing in it. */
+  /** Deletes a file or an empty directory. */
   static void deleteIfExists(Path path) throws IOException {
     if (is(path)) {
       system(path).delete(hadoop(path), false);
@@ -255,12 +254,12 @@ final class Remote {
     }
   }
 
-  /** Removes a file, or a directory with all that is in it. */
+  /** Deletes a file, or a directory with its contents. */
   static void deleteAll(Path path) throws IOException {
     system(path).delete(hadoop(path), true);
   }
 
-  /** Makes the names in a directory durable; behind an URL they are. */
+  /** Makes the names in a directory durable; on a remote file system they already are. */
   static void sync(Path directory) throws IOException {
     if (!is(directory)) {
       PendingSyncs.sync(directory);

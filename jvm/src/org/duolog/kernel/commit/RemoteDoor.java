@@ -28,7 +28,7 @@ import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.security.AccessControlException;
 
 /**
- * Hadoop's file systems for a Python process, which has no client of theirs: a small JVM beside it, without Spark.
+ * Access to Hadoop's file systems for a Python process, which has no client for them: a small JVM without Spark.
  *
  * <pre>
  *   first line      {"name of a setting of Hadoop's": "value"}
@@ -37,13 +37,13 @@ import org.apache.hadoop.security.AccessControlException;
  *   its answer      {"found": …} or {"failed": name of an errno, "why": …}
  * </pre>
  *
- * <p>{@code engine/remote/door.py} is the other side. It ends with its standard input. Threads: one.
+ * <p>{@code engine/remote/door.py} is the other side. The JVM ends when its standard input is closed. Threads: one.
  */
 public final class RemoteDoor {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int CAUSES_MAX = 8;
 
-  /** Names of errno, by the exceptions that mean as much; the first one that fits. */
+  /** Names of errno by exception class; the first match counts. */
   private static final List<Map.Entry<Class<?>, String>> NAMES =
       List.of(
           Map.entry(NoSuchFileException.class, "ENOENT"),
@@ -56,7 +56,7 @@ public final class RemoteDoor {
           Map.entry(UnknownHostException.class, "EHOSTUNREACH"),
           Map.entry(SocketTimeoutException.class, "EHOSTUNREACH"));
 
-  /** The same by what HDFS calls its own, and by what is only a text. */
+  /** The same by the names of HDFS's exceptions, and by texts of messages. */
   private static final List<Map.Entry<String, String>> TEXTS =
       List.of(
           Map.entry("SafeModeException", "EROFS"),
@@ -70,7 +70,7 @@ public final class RemoteDoor {
   public static void main(String[] none) throws IOException {
     PrintStream answers =
         new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
-    System.setOut(System.err); // Whatever a library prints is no answer.
+    System.setOut(System.err); // Output of libraries must not mix with answers.
     BufferedReader requests =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     Configuration configuration = new Configuration();
@@ -168,7 +168,7 @@ public final class RemoteDoor {
         .orElse("EIO");
   }
 
-  /** The first line of what an exception says, of HDFS's without the stack of the other side. */
+  /** Returns the first line of an exception's message; for HDFS, without the stack trace of the server. */
   private static String why(Throwable e) {
     String said = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
     return said.lines().findFirst().orElse(said);

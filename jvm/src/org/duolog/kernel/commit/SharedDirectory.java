@@ -12,20 +12,20 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * Whether the executors of a cluster have a directory of the driver's at the same path.
+ * Checks that the executors of a cluster see a directory of the driver at the same path.
  *
- * <p>State lies there: where an executor has another directory of that name it would find no state, begin with none and
- * commit it. Threads: the driver's.
+ * <p>It holds the state: an executor with another directory of that name would find no state, start without it and
+ * commit that. Threads: the driver's.
  */
 public final class SharedDirectory {
-  /** An executor that is busy with another query's task may leave its part to others: some parts too many do no harm. */
+  /** An executor that is busy with another query may leave its check to others; a few extra checks do no harm. */
   private static final int PARTS_PER_SLOT = 2;
 
   private SharedDirectory() {}
 
   /**
-   * The executors that do not see a file as the driver does, or may not write beside it: each with its host, in words; empty
-   * where all is well. It asks those that have a free slot.
+   * Returns the executors that do not see a file as the driver does, or cannot write next to it: each with its host, in
+   * words; an empty text if there are none. Checks the executors that have a free slot.
    */
   public static String unseen(JavaSparkContext spark, String file, int slots) throws IOException {
     String content = Remote.readString(Path.of(file));

@@ -1,6 +1,6 @@
 package org.duolog.kernel.commit;
 
-/** Another process writes under this application's name: it has fenced the transactions of this one. */
+/** Another process writes under this application's name and has fenced its transactions. */
 final class TakenOverException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

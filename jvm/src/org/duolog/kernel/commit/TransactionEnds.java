@@ -36,15 +36,15 @@ import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 
 /**
- * Looks at transactions that producers of other JVMs have begun, commits them, and shuts their producers out.
+ * Describes and commits transactions that producers in other JVMs have started, and fences these producers.
  *
- * <p>Kafka's producer ends the transactions that it has begun, and no others; what commits here is its own request
- * (EndTxn), sent to the coordinator that a description names. Who asks again for an end that has come is told that it
- * has, so asking until there is an answer is safe. A transaction that the broker has broken off has another epoch
- * since, and refuses.
+ * <p>Kafka's producer only ends transactions that it has started itself. This class sends its own request (EndTxn) to
+ * the coordinator that a description names. Repeating a request for an end that has already happened succeeds, so it is
+ * safe to retry until there is an answer. A transaction that the broker has aborted has a newer epoch since then, so
+ * the request fails.
  *
  * <p>Threads: one at a time. Source: KIP-98, KIP-664; Flink's {@code FlinkKafkaInternalProducer.resumeTransaction},
- * which does so by the fields of a producer.
+ * which does the same through private fields of a producer.
  */
 final class TransactionEnds implements AutoCloseable {
   private static final int REQUESTS_AT_ONCE = 20;
@@ -53,13 +53,16 @@ final class TransactionEnds implements AutoCloseable {
   private static final long PAUSE_MS = 20;
   private static final int UNKNOWN = -1;
 
-  /** What is said of a producer whose transaction the broker has ended. */
+  /** Errors for a producer whose transaction the broker has ended. */
   private static final Set<Errors> BROKEN_OFF =
       Set.of(Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH);
 
-  /** A transaction: whose, and what it is ended by. {@code coordinator} is the broker that knew of it last. */
+  /**
+   * A transaction, with everything that is needed to end it. {@code coordinator} is the broker that was its coordinator
+   * last.
+   */
   record Part(String id, long producerId, int epoch, int coordinator) {
-    /** As a marker has it. */
+    /** Renders it as in a marker. */
     Map<String, Object> toJson() {
       Map<String, Object> json = new LinkedHashMap<>();
       json.put("id", id);
@@ -83,9 +86,7 @@ final class TransactionEnds implements AutoCloseable {
   private final NetworkClient client;
   private Map<Integer, Node> nodes = Map.of();
 
-  /**
-   * @param settings of Kafka's clients, as a producer has them
-   */
+  /** @param settings settings of Kafka's clients, as a producer has them */
   TransactionEnds(Map<String, Object> settings) {
     Map<String, Object> config = new HashMap<>(settings);
     config.keySet().removeIf(name -> name.startsWith("transaction"));
@@ -105,7 +106,7 @@ final class TransactionEnds implements AutoCloseable {
             new DefaultHostResolver());
   }
 
-  /** What their coordinators know of transactional ids; of those that they do not know, nothing. */
+  /** Returns the coordinators' descriptions of transactional ids, without those that they do not know. */
   synchronized Map<String, TransactionDescription> describe(Collection<String> ids)
       throws IOException {
     Map<String, TransactionDescription> found = new TreeMap<>();
@@ -117,27 +118,27 @@ final class TransactionEnds implements AutoCloseable {
       try {
         found.put(id, await(asked.description(id)));
       } catch (TransactionalIdNotFoundException forgotten) {
-        // It has rested for transactional.id.expiration.ms, or was never begun.
+        // It has been idle for transactional.id.expiration.ms, or was never started.
       }
     }
     return found;
   }
 
   /**
-   * Commits transactions that are open or committed already.
+   * Commits transactions that are open or already committed.
    *
-   * @throws LostException the broker has broken one off
-   * @throws TimeoutException no coordinator answers for so long
+   * @throws LostException if the broker has aborted one
+   * @throws TimeoutException if no coordinator answers in time
    */
   void commit(Collection<Part> parts) throws IOException {
     end(parts, true);
   }
 
   /**
-   * Breaks transactions off that are open, or were broken off.
+   * Aborts transactions that are open or already aborted.
    *
-   * @throws LostException one is committed
-   * @throws TimeoutException no coordinator answers for so long
+   * @throws LostException if one is committed
+   * @throws TimeoutException if no coordinator answers in time
    */
   void abort(Collection<Part> parts) throws IOException {
     end(parts, false);
@@ -173,7 +174,7 @@ final class TransactionEnds implements AutoCloseable {
     }
   }
 
-  /** Breaks off what is open of transactional ids; whoever has one cannot write with it any more. */
+  /** Aborts open transactions of transactional ids, and fences their producers. */
   synchronized void fence(Collection<String> ids) throws IOException {
     if (!ids.isEmpty()) {
       await(admin.fenceProducers(ids).all());
@@ -187,7 +188,7 @@ final class TransactionEnds implements AutoCloseable {
     admin.close();
   }
 
-  /** Sends each its end; returns the answers that have come. */
+  /** Sends a request for each transaction; returns the answers that have arrived. */
   private Map<String, Errors> ask(Collection<Part> parts, boolean commit)
       throws IOException {
     Map<String, Errors> answers = new HashMap<>();
@@ -197,14 +198,14 @@ final class TransactionEnds implements AutoCloseable {
         continue;
       }
       try {
-        // Answers to those before come in meanwhile.
+        // Answers to earlier requests arrive meanwhile.
         if (NetworkClientUtils.awaitReady(client, node, Time.SYSTEM, REQUEST_TIMEOUT_MS)) {
           FailPoints.at("transaction.end");
           client.send(request(node, part, commit, answers), Time.SYSTEM.milliseconds());
           client.poll(0, Time.SYSTEM.milliseconds());
         }
       } catch (IOException away) {
-        // Asked again, until the patience ends.
+        // Retried until the time limit.
       }
     }
     while (client.hasInFlightRequests()) {
@@ -277,7 +278,7 @@ final class TransactionEnds implements AutoCloseable {
     }
   }
 
-  /** Transactions that have ended otherwise than they were to; by their ids. */
+  /** Transactions have ended in another way than requested; lists their ids. */
   static final class LostException extends KafkaException {
     private static final long serialVersionUID = 1L;
 

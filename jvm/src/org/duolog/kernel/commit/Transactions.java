@@ -28,7 +28,7 @@ import org.apache.spark.SparkContext;
 import org.duolog.kernel.commit.TransactionEnds.Part;
 
 /**
- * The transactions of one application: what the tasks of an epoch write is committed with the epoch, or never seen.
+ * The transactions of one application: what the tasks of an epoch write is committed with the epoch, or never visible.
  *
  * <pre>
  *   tasks write                     in one transaction for the epoch, of one producer for all tasks
@@ -38,18 +38,18 @@ import org.duolog.kernel.commit.TransactionEnds.Part;
  *   commits/N gets its name
  * </pre>
  *
- * <p>So after any end there are two cases. The marker does not tell of epoch N: nothing of it counts, neither in topics
- * nor in the state, and it is computed again, in whatever plan, order and mode. Or it does: then {@code prepared.N}
- * is what Spark would have written, and a start puts it there ({@code engine/epochs.py}). Nothing depends
- * on a replay that does the same things again, which real time could not.
+ * <p>So after any crash there are two cases. If the marker does not name epoch N, nothing of the epoch counts, neither
+ * in topics nor in the state; it is computed again, with any plan, order and mode. If it does, {@code prepared.N} is
+ * the entry that Spark would have written, and a start writes it ({@code engine/epochs.py}). Correctness does not
+ * depend on a deterministic replay, which real time could not provide.
  *
- * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would write twice:
- * the epoch is broken off.
+ * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would write twice, so the
+ * epoch is aborted.
  *
- * <p>On a cluster each executor has a producer and a transaction of its own ({@link ExecutorTransactions}). This one's has
- * the marker alone, which then names those of the executors: with it is decided that all of them
- * are committed, and behind it they are, here or at the next start. So there is one moment still at which an epoch
- * counts, and who is fenced cannot decide any more.
+ * <p>On a cluster each executor has its own producer and transaction ({@link ExecutorTransactions}). The transaction of
+ * this class then contains only the marker, which names the executors' transactions. Its commit decides that all of
+ * them are committed; they are, by this driver or by the next start. So there is still one moment at which an epoch
+ * counts, and a fenced driver cannot decide any more.
  *
  * <p>Threads: tasks write at the same time; Spark's stream thread commits. Source: KIP-98.
  */
@@ -61,7 +61,7 @@ public final class Transactions implements EpochWriter {
   private static final long OWNER_LOOK_MS = 100;
   private static final Duration CLOSING = Duration.ofSeconds(5);
 
-  /** A stop interrupts Spark's stream thread; a commit that was begun is better finished. */
+  /** A stop interrupts Spark's stream thread, but a commit that has started should be completed. */
   private static final ExecutorService COMMITS =
       Executors.newCachedThreadPool(
           task -> {
@@ -76,7 +76,7 @@ public final class Transactions implements EpochWriter {
   private final String timeoutMs;
   private final Object ownerLock = new Object();
 
-  /** Who writes under this name, once it was asked: behind that these transactions are of no more use. */
+  /** The owner of this name, once it was read: if it is another one, these transactions cannot be used any more. */
   private Map<String, Object> ownerFound;
 
   private final KafkaProducer<byte[], byte[]> producer;
@@ -85,13 +85,13 @@ public final class Transactions implements EpochWriter {
   private String preparedDigest;
   private Path outlived;
 
-  /** Of executors; null where all tasks are in this JVM. */
+  /** The executors' transactions; null if all tasks are in this JVM. */
   private final EpochParts parts;
 
   private List<Part> partsOfEpoch = List.of();
   private long epochOfParts = NONE;
 
-  /** The last epoch whose marker names parts, and whose entry is there. */
+  /** The last epoch whose marker names executors' transactions, and whose entry is written. */
   private long marked = NONE;
 
   private Transactions(
@@ -111,9 +111,9 @@ public final class Transactions implements EpochWriter {
   }
 
   /**
-   * What was committed last, as JSON: {@code {"epoch": {"query", "epoch"}}} where there is one. Nobody is fenced.
+   * Returns the last commit as JSON, {@code {"epoch": {"query", "epoch"}}}, if there is one. Does not fence anything.
    *
-   * @param settings of Kafka's clients
+   * @param settings settings of Kafka's clients
    */
   public static String markers(String applicationId, Map<String, String> settings)
       throws IOException {
@@ -123,12 +123,12 @@ public final class Transactions implements EpochWriter {
   }
 
   /**
-   * Ends the transactions of whoever wrote under this application's name, and begins with new ones.
+   * Ends the transactions of the previous owner of this application's name, and starts new ones.
    *
    * @param checkpoint Spark's directory of the application
-   * @param host name of this machine, for people
-   * @param settings of the producer
-   * @return as {@link #markers}; a transaction that was being committed is
+   * @param host name of this machine, for messages
+   * @param settings settings of the producer
+   * @return as {@link #markers}; includes a transaction whose commit was in progress
    */
   public static String open(
       String checkpoint, String applicationId, String host, Map<String, String> settings)
@@ -136,7 +136,7 @@ public final class Transactions implements EpochWriter {
     return open(checkpoint, applicationId, host, settings, false);
   }
 
-  /** The same; {@code clustered}: tasks are in other JVMs, each of which has transactions of its own. */
+  /** The same; if {@code clustered} is true, tasks are in other JVMs, each with its own transactions. */
   public static String open(
       String checkpoint,
       String applicationId,
@@ -162,11 +162,11 @@ public final class Transactions implements EpochWriter {
   }
 
   /**
-   * What becomes of transactions of executors, as JSON by their ids: {@code {"state", "producer", "epoch"}}; of those that
-   * no broker knows any more, nothing.
+   * Returns the state of executors' transactions as JSON by id: {@code {"state", "producer", "epoch"}}, without those
+   * that no broker knows.
    *
-   * @param partsJson as a marker has them
-   * @param settings of Kafka's clients
+   * @param partsJson the transactions in a marker
+   * @param settings settings of Kafka's clients
    */
   public static String describe(String partsJson, Map<String, String> settings)
       throws IOException {
@@ -185,7 +185,7 @@ public final class Transactions implements EpochWriter {
     return MAPPER.writeValueAsString(told);
   }
 
-  /** Commits transactions of executors that a marker names. */
+  /** Commits executors' transactions that a marker names. */
   public static void commitParts(String partsJson, Map<String, String> settings)
       throws IOException {
     try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
@@ -193,7 +193,7 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Breaks off transactions of executors that a marker names, and nobody has committed. */
+  /** Aborts executors' transactions that a marker names and that were not committed. */
   public static void abortParts(String partsJson, Map<String, String> settings)
       throws IOException {
     try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
@@ -201,20 +201,20 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Has the marker tell of an epoch, and of no transactions: all of its are committed. */
+  /** Writes a marker that names an epoch and no transactions, as all of them are committed. */
   public static void mark(String checkpoint, String query, long epoch) {
     Transactions open = OPEN.get(Path.of(checkpoint));
     open.writeMarker(EpochMarkers.EPOCH, marker(query, epoch));
   }
 
-  /** Breaks off what executors of earlier starts have left open. Call it when the marker names none. */
+  /** Aborts transactions that executors of earlier starts have left open. Call it when the marker names none. */
   public static void endOthers(String checkpoint, Map<String, String> settings)
       throws IOException {
     Path path = Path.of(checkpoint);
     EpochParts.endOthers(ofExecutors(path), OPEN.get(path).claim, new HashMap<>(settings));
   }
 
-  /** Breaks off what is not committed, so that readers of committed records need not wait for it. */
+  /** Aborts what is not committed, so that readers of committed records need not wait for a timeout. */
   public static void close(String checkpoint) {
     Transactions open = OPEN.remove(Path.of(checkpoint));
     if (open != null) {
@@ -222,12 +222,12 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Those of a checkpoint that were opened in this JVM; null where there are none. */
+  /** Returns the transactions of a checkpoint in this JVM; null if there are none. */
   public static Transactions of(Path checkpoint) {
     return OPEN.isEmpty() ? null : OPEN.get(checkpoint);
   }
 
-  /** Which start they are of. */
+  /** The id of the start that they belong to. */
   public String claim() {
     return claim;
   }
@@ -236,7 +236,7 @@ public final class Transactions implements EpochWriter {
     return checkpoint.resolveSibling("transactions");
   }
 
-  /** What tasks in other JVMs need to write; null where they are in this one. */
+  /** Returns what tasks in other JVMs need to write; null if all tasks are in this JVM. */
   public ExecutorTransactions.Claim handOut(SparkContext spark) {
     return parts == null ? null : parts.handOut(spark);
   }
@@ -267,7 +267,7 @@ public final class Transactions implements EpochWriter {
     epoch = number;
   }
 
-  /** Keeps what Spark has written as the entry of an epoch, where a start finds it. */
+  /** Stores the entry of an epoch, as Spark has written it, for a later start. */
   synchronized void prepare(long number, Path entry, PendingSyncs unsynced) throws IOException {
     if (parts != null) {
       partsOfEpoch = parts.of(number);
@@ -327,7 +327,7 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Forgets what was kept for a start, of the epoch before the last one: the last one's may not be durable yet. */
+  /** Deletes the stored entry of the epoch before the last one; the last entry may not be durable yet. */
   synchronized void committed() throws IOException {
     if (outlived != null && !outlived.equals(prepared)) {
       Remote.deleteIfExists(outlived);
@@ -393,9 +393,9 @@ public final class Transactions implements EpochWriter {
     producer.commitTransaction();
   }
 
-  /** Who writes under this name; whoever has fenced this one says so a moment later. */
+  /** Reads the owner of this name; an owner that has fenced this one writes its marker a moment later. */
   private Map<String, Object> ownerNow() {
-    // All tasks of an epoch fail at once, at a broker that is in trouble: one of them asks.
+    // All tasks of an epoch fail at once if the broker has problems: one of them asks.
     synchronized (ownerLock) {
       Map<String, Object> found = ownerFound == null ? lookForOwner() : ownerFound;
       ownerFound = Thread.currentThread().isInterrupted() ? ownerFound : found;
@@ -411,7 +411,7 @@ public final class Transactions implements EpochWriter {
         owner = markers.read(EpochMarkers.OWNER).getOrDefault(EpochMarkers.OWNER, owner);
       }
     } catch (IOException | RuntimeException unknown) {
-      // Then all that is known is what the producer says.
+      // The only information left is the producer's error.
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
     }
@@ -437,11 +437,11 @@ public final class Transactions implements EpochWriter {
     try {
       parts.close(this::forgetParts);
     } catch (IOException | RuntimeException failed) {
-      // As below: the next start shuts them out, or the broker breaks them off.
+      // As below: the next start fences them, or the broker aborts them.
     }
   }
 
-  /** Before anybody is shut out: their coordinators forget then what they have committed. */
+  /** Called before executors are fenced: after that their coordinators do not know what they have committed. */
   private void forgetParts() throws IOException {
     if (marked != NONE) {
       writeMarker(EpochMarkers.EPOCH, marker(queryId(), marked));
@@ -467,7 +467,7 @@ public final class Transactions implements EpochWriter {
       }
       producer.close(CLOSING);
     } catch (ExecutionException | TimeoutException failed) {
-      // The next owner breaks it off, or the broker, when it has waited for long enough.
+      // The next owner aborts it, or the broker after the transaction timeout.
       producer.close(Duration.ZERO);
     } catch (InterruptedException stopped) {
       producer.close(Duration.ZERO);

@@ -16,28 +16,28 @@ import org.duolog.kernel.spec.Windows;
 import org.duolog.kernel.task.SourceOffsets;
 
 /**
- * How far in time a micro-batch of several topics reads.
+ * Limits how far in time a micro-batch of several topics reads.
  *
- * <p>A micro-batch is bounded in records, so it may leave a part of a topic for the next one. No other
- * topic may then go on beyond the time of what was left: its records would be handled before. Where
- * all that there is fits into one micro-batch, nobody is asked for times. Source: Kafka Streams
- * waits for what the broker has of each input (KIP-695).
+ * <p>A micro-batch is bounded in records, so a part of a topic may be left for the next one. Other topics must then not
+ * be read beyond the time of that part: their records would be processed too early. If everything fits into one
+ * micro-batch, no timestamps are looked up. Source: Kafka Streams waits for the data that the broker has of each input
+ * (KIP-695).
  *
- * <pre>  bounded ends -> the earliest record left behind -> no partition reads beyond its time
+ * <pre>  bounded ends -> the earliest remaining record -> no partition reads beyond its time
  * </pre>
  *
- * <p>Global tables are not read in the order of time, but first: no other topic is read before they were
- * read to where they ended when the query began. Source: Kafka Streams GlobalStreamThread.
+ * <p>Global tables are not read in the order of time, but first: no other topic is read before they have been read to
+ * the end offsets at the start of the query. Source: Kafka Streams GlobalStreamThread.
  *
- * <p>The partition with that record reads up to its own bound, so each micro-batch gets on. The time of
- * a record is the largest of its partition so far, as in {@code Merge}: it waits for those before it.
+ * <p>The partition with the earliest remaining record is read up to its own bound, so each micro-batch makes progress.
+ * The time of a record is the largest of its partition so far, as in {@code Merge}: it waits for those before it.
  *
  * <p>Threads: Spark's stream execution thread.
  */
 final class BatchTimeLimit {
   private static final Map<String, BatchTimeLimit> BY_NAME = new ConcurrentHashMap<>();
 
-  /** At equal times the rows of a table go before the records of a stream. */
+  /** At equal times, rows of a table precede records of a stream. */
   private static final Comparator<Left> FIRST =
       Comparator.comparingLong(Left::time).thenComparing(left -> !left.share.stream.isTable());
 
@@ -62,7 +62,7 @@ final class BatchTimeLimit {
 
   void add(OrderedStream stream) {
     streams.add(stream);
-    // Tables are asked last: a row that was written before a stream's record is then there too.
+    // The ends of tables are fetched last: they then include rows written before a stream's record.
     streams.sort(Comparator.comparing(OrderedStream::isTable));
   }
 
@@ -74,7 +74,7 @@ final class BatchTimeLimit {
     }
   }
 
-  /** The end of the stream's next micro-batch. Spark asks each stream once for each of them. */
+  /** Returns the end of the stream's next micro-batch. Spark asks once per stream for each micro-batch. */
   Offset end(OrderedStream asking, Offset start) {
     boolean planned = unasked.remove(asking) && start.equals(starts.get(asking));
     if (!planned) {
@@ -88,7 +88,7 @@ final class BatchTimeLimit {
     return end;
   }
 
-  /** Where the records of a micro-batch begin that are still there. */
+  /** Returns the start of a micro-batch, moved to records that still exist. */
   Offset present(LostRecords lost, Offset start, Offset end) {
     Map<TopicPartition, Long> begins = lost.passedOver(start, end, times);
     return begins.equals(read(start)) ? start : streams.get(0).deserializeOffset(SourceOffsets.write(begins));
@@ -116,7 +116,7 @@ final class BatchTimeLimit {
     }
   }
 
-  /** Whether global tables are read, with this micro-batch, to where they ended at the first one. */
+  /** Returns true if this micro-batch reads global tables to their end offsets at the first one. */
   private boolean isLoaded(List<Share> shares) {
     if (!loaded) {
       loaded = true;
@@ -137,7 +137,7 @@ final class BatchTimeLimit {
     ends.put(stream, starts.get(stream));
   }
 
-  /** What the bound leaves for later, of each partition. */
+  /** Returns what the bound leaves for later, for each partition. */
   private List<Left> left(Share share) {
     List<Left> found = new ArrayList<>();
     share.end.forEach(
@@ -165,12 +165,12 @@ final class BatchTimeLimit {
     }
   }
 
-  /** Ends partitions at the horizon; tells if one of them had more. */
+  /** Ends partitions at the time limit; returns true if one of them had more. */
   private boolean cut(Share share, Collection<TopicPartition> partitions, Left first) {
-    // As said at FIRST.
+    // See FIRST.
     boolean waits = first.share.stream.isTable() && !share.stream.isTable();
     long from = waits ? first.time : Windows.end(first.time, 1);
-    // Nobody is before records that have no time, and negative times cannot be asked for.
+    // No record precedes those without a valid time, and Kafka cannot search for negative times.
     Map<TopicPartition, Long> behind = times.firstFrom(partitions, Math.max(0, from));
     Map<TopicPartition, Long> ends = new HashMap<>(share.end);
     behind.forEach(
@@ -187,7 +187,7 @@ final class BatchTimeLimit {
     return SourceOffsets.read(offset.json());
   }
 
-  /** A stream's part of a micro-batch: from where, to where at most, and what there is. */
+  /** A stream's part of a micro-batch: its start, its end, and the available records. */
   private record Share(
       OrderedStream stream,
       Map<TopicPartition, Long> start,

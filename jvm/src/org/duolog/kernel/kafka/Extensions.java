@@ -18,15 +18,14 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * What Spark does otherwise with plans that read {@link OrderedKafka}: named to it as
- * {@code spark.sql.extensions}.
+ * Changes Spark's plans that read {@link OrderedKafka}; set as {@code spark.sql.extensions}.
  *
  * <pre>
- *   Sort ← Exchange ← Union ← scans     ->  Ingest ← scans     where all of them are {@code PartitionRouting}
- *   scan                                ->  Ingest ← scan      anywhere else
+ *   Sort ← Exchange ← Union ← scans     ->  Ingest ← scans     if all of them have {@code PartitionRouting}
+ *   scan                                ->  Ingest ← scan      otherwise
  * </pre>
  *
- * <p>A rule of columnar plans, because those come last: behind the one that has put in the exchange.
+ * <p>A columnar rule, because those run last: after the rule that inserts exchanges.
  *
  * <p>Threads: Spark's stream execution threads.
  */
@@ -72,7 +71,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
     }
 
-    /** Null where an input of the first level is not such. */
+    /** Returns the plan without a shuffle; null if an input of the first level has no {@code PartitionRouting}. */
     private static SparkPlan direct(SparkPlan input) {
       List<SparkPlan> scans = new ArrayList<>();
       if (!gather(input, scans) || scans.isEmpty()) {
@@ -81,7 +80,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return new IngestExec(input.output(), ordered(scans.get(0)).direct(), scans);
     }
 
-    /** Finds the scans of a union; tells whether there is nothing else, and each is by tasks. */
+    /** Collects the scans of a union; returns false if there is anything else, or a scan is not partitioned by task. */
     private static boolean gather(SparkPlan plan, List<SparkPlan> scans) {
       if (plan instanceof UnionExec) {
         return CollectionConverters.asJava(plan.children()).stream()
@@ -90,7 +89,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       if (plan instanceof ProjectExec project && project.output().equals(project.child().output())) {
         return gather(project.child(), scans);
       }
-      if (plan instanceof LocalTableScanExec local) { // A topic without news.
+      if (plan instanceof LocalTableScanExec local) { // A topic without new records.
         return local.rows().isEmpty();
       }
       if (ordered(plan) != null && isByTasks((MicroBatchScanExec) plan)) {

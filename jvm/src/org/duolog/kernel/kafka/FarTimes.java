@@ -20,21 +20,20 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * Lets Spark's Kafka source read records whose timestamps it has no value for, as of nanoseconds. It
- * would fail, and no handler would see the record.
+ * Lets Spark's Kafka source read records whose timestamps exceed Spark's range, such as nanoseconds. Spark would fail,
+ * before any error handler sees the record.
  *
- * <pre>  Kafka's consumer -> its timestamp becomes {@link Timestamps#END_MS} -> Spark's reader -> {@link Timestamps}: none
+ * <pre>  Kafka's consumer -> its timestamp becomes {@link Timestamps#END_MS} -> Spark's reader -> {@link Timestamps}: invalid
  * </pre>
  *
- * <p>Spark refuses interceptors among a source's options, so they are named where its partitions
- * are planned.
+ * <p>Spark refuses interceptors in a source's options, so they are set when its partitions are planned.
  *
- * <p>Threads: a consumer's. Named to Kafka's consumer, so it has a public constructor.
+ * <p>Threads: a consumer's. Created by Kafka's consumer, which needs a public constructor.
  */
 public final class FarTimes implements ConsumerInterceptor<byte[], byte[]> {
   public FarTimes() {}
 
-  /** The stream of Spark's source, whose partitions are read so. */
+  /** Returns the stream of Spark's source, with partitions that are read in this way. */
   static MicroBatchStream reach(MicroBatchStream kafka) {
     Class<?>[] kinds = ClassUtils.getAllInterfaces(kafka.getClass()).toArray(Class<?>[]::new);
     return (MicroBatchStream)
@@ -98,7 +97,7 @@ public final class FarTimes implements ConsumerInterceptor<byte[], byte[]> {
     return record.timestamp() > Timestamps.END_MS || record.timestamp() < -Timestamps.END_MS;
   }
 
-  /** A timestamp that Spark has a value for, or the nearest one. */
+  /** Returns the timestamp if Spark can represent it, otherwise the nearest one. */
   static long near(long timestamp) {
     return Math.max(-Timestamps.END_MS, Math.min(Timestamps.END_MS, timestamp));
   }

@@ -27,13 +27,12 @@ import scala.Option;
 import scala.runtime.BoxedUnit;
 
 /**
- * Spark's shuffle of real time, whose queries no stranger ends.
+ * Spark's real-time shuffle, protected from unrelated connections.
  *
- * <p>Each writing task listens on a port of all interfaces, and takes whatever goes wrong on any
- * connection for a failure of its own: a web browser, a client of Kafka that has a wrong port, or a
- * scan of ports ends the query. Here a connection counts from when it has said, in Spark's own words,
- * which reader it is; what goes wrong before costs the connection alone. Where all tasks run in this
- * JVM, who comes from another machine is shown out at once.
+ * <p>Each writing task listens on a port of all interfaces, and takes any error on any connection for its own failure:
+ * a web browser, a Kafka client with a wrong port, or a port scan ends the query. Here a connection counts only after
+ * it has identified itself as a reader, by Spark's protocol; earlier errors close only the connection. If all tasks run
+ * in this JVM, connections from other machines are closed at once.
  *
  * <p>Set as {@code spark.shuffle.manager.incremental}. Threads: Netty's, several at once.
  */
@@ -45,7 +44,7 @@ public final class GuardedShuffle extends StreamingShuffleManager {
         ((StreamingShuffleHandle<?, ?, ?>) handle).dependency().partitioner().numPartitions();
     ErrorNotifier errors = new ErrorNotifier();
     AtomicReference<StreamingShuffleWriter<K, V>> writer = new AtomicReference<>();
-    // A reader acknowledges what the writer has sent, and so never before there is one.
+    // A reader acknowledges data that the writer has sent, so there is no acknowledgement without a reader.
     Function2<Object, Object, BoxedUnit> acknowledged =
         (reader, number) -> {
           writer.get().onTerminationAckReceived((Integer) reader, (Long) number);
@@ -56,7 +55,7 @@ public final class GuardedShuffle extends StreamingShuffleManager {
     return writer.get();
   }
 
-  /** What a writing task hears on its port, of readers alone. */
+  /** The messages that a writing task receives from readers. */
   private static final class Readers extends StreamingShuffleServerHandler {
     private static final Logger LOGGER = LoggerFactory.getLogger(GuardedShuffle.class);
 
@@ -99,7 +98,7 @@ public final class GuardedShuffle extends StreamingShuffleManager {
       }
     }
 
-    /** Whether this is how a reader begins that is not there yet. */
+    /** Returns true if a message is the first one of a reader that is not connected yet. */
     private boolean introduces(ByteBuffer message) {
       try {
         return StreamingShuffleMessage.decode(Unpooled.wrappedBuffer(message.duplicate()))

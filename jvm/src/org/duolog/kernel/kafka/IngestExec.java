@@ -21,10 +21,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Topics' records become envelopes, where they are read.
+ * Turns records of topics into envelopes in the task that reads them.
  *
- * <p>Alone, one scan's, as Spark's own rows. As the first level's input, those of all scans, by tasks and
- * without a shuffle: see {@link PartitionRouting}. Threads: the driver's; what runs in tasks is handed over to them.
+ * <p>For a single scan it replaces Spark's rows. For the input of the first level it combines all scans by task,
+ * without a shuffle: see {@link PartitionRouting}. Threads: the driver's; functions that run in tasks are serialized.
  */
 final class IngestExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
@@ -33,9 +33,7 @@ final class IngestExec extends SparkPlan {
   private final PartitionRouting direct;
   private final IndexedSeq<SparkPlan> scans;
 
-  /**
-   * @param direct how all scans lead to the tasks of the first level; null for one scan alone
-   */
+  /** @param direct routes the records of all scans to the tasks of the first level; null for a single scan */
   IngestExec(Seq<Attribute> output, PartitionRouting direct, List<SparkPlan> scans) {
     this(output, direct, CollectionConverters.asScala(scans).toIndexedSeq());
   }
@@ -61,7 +59,7 @@ final class IngestExec extends SparkPlan {
     return new IngestExec(output, direct, children);
   }
 
-  /** Another object, as Spark wants: it would copy this one by a constructor that it cannot find. */
+  /** Returns a new instance: by default Spark would copy this one with a constructor that it cannot find. */
   @Override
   public SparkPlan doCanonicalize() {
     return new IngestExec(output, direct, scans);
@@ -136,7 +134,7 @@ final class IngestExec extends SparkPlan {
 
   private record Part(JavaRDD<InternalRow> records, TopicsReader readers) {}
 
-  // What Scala's compiler writes for a case class.
+  // Methods that Scala's compiler generates for a case class.
 
   @Override
   public boolean canEqual(Object other) {

@@ -11,18 +11,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Records that were deleted before they were read, by retention say: a micro-batch goes on with the
- * first one that is left, and all before it are counted, once. Source: Kafka Streams, whose consumers
- * go back to the earliest record.
+ * Handles records that were deleted before they were read, for example by retention: a micro-batch continues with the
+ * first remaining record, and the deleted ones are counted once. Source: Kafka Streams, whose consumers go back to the
+ * earliest record.
  *
- * <p>A topic that was made anew has offsets below those that were read, and is none of this.
+ * <p>A topic that was created again has offsets below those that were read; that is a different case.
  *
  * <p>Threads: Spark's stream execution thread.
  */
 final class LostRecords {
   private static final Logger LOGGER = LoggerFactory.getLogger(LostRecords.class);
 
-  /** Retention takes minutes: who has just asked need not ask again. */
+  /** Retention takes minutes, so a recent answer can be reused. */
   private static final long ASKED_FOR_NANOS = 1_000_000_000L;
 
   private final String applicationId;
@@ -36,7 +36,7 @@ final class LostRecords {
     goesOn = "log_and_continue".equals(options.get("horizon.lost"));
   }
 
-  /** Where reading begins that was to begin at {@code start}; nothing behind {@code end} is looked at. */
+  /** Returns the offsets where a read from {@code start} must begin; ignores records after {@code end}. */
   Map<TopicPartition, Long> passedOver(Offset start, Offset end, RecordTimes topics) {
     Map<TopicPartition, Long> begins = new HashMap<>(SourceOffsets.read(start.json()));
     if (!goesOn) {

@@ -16,15 +16,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.duolog.kernel.record.Envelope;
 
 /**
- * Spark's Kafka source for micro-batches, which all topics of a query end at one {@link BatchTimeLimit}, and whose
- * records become envelopes in {@link IngestExec}.
+ * Spark's Kafka source for micro-batches. All topics of a query end at one {@link BatchTimeLimit}, and their records
+ * become envelopes in {@link IngestExec}.
  *
- * <p>Its options are those of Spark's source; offsets are written as there, so that a checkpoint may
- * be read with either. Further ones: {@code horizon}, a name that the sources of one query share;
- * {@code horizon.table}, whether a record goes before those of other topics with its timestamp;
- * {@code horizon.global}, whether it is a global table; {@code horizon.input}, which of the
- * query's sources it is; {@code horizon.until}, where it is to be read no further; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
- * first records.
+ * <p>It has the options of Spark's source, and the same offset format, so either can read a checkpoint. Additional
+ * options: {@code horizon}, a name that the sources of one query share; {@code horizon.table}, true if a record
+ * precedes those of other topics with the same timestamp; {@code horizon.global}, true for a global table; {@code
+ * horizon.input}, the index of the source in the query; {@code horizon.until}, the offsets where reading stops; {@code
+ * horizon.start}, the offsets of the first micro-batch in Spark's format, if not the first records.
  *
  * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.
  */
@@ -53,7 +52,7 @@ public final class OrderedKafka implements TableProvider {
     }
 
     @Override
-    @SuppressWarnings("deprecation") // Spark still asks for it.
+    @SuppressWarnings("deprecation") // Spark still calls it.
     public StructType schema() {
       return Envelope.ENCODER.schema();
     }

@@ -19,8 +19,7 @@ import org.duolog.kernel.task.SourceOffsets;
 import org.duolog.kernel.topology.TopicsReader;
 
 /**
- * A topic's stream as Spark's Kafka source reads it, but for the ends of its micro-batches, and
- * for records that are no longer there.
+ * A topic's stream as Spark's Kafka source reads it, except for the ends of its micro-batches and for deleted records.
  *
  * <p>Threads: Spark's stream execution thread.
  */
@@ -45,12 +44,12 @@ final class OrderedStream
     horizon.add(this);
   }
 
-  /** What makes envelopes of its records. */
+  /** Turns its records into envelopes. */
   TopicsReader readers() {
     return way.readers();
   }
 
-  /** How its records reach their tasks without a shuffle; null where they do not. */
+  /** Routes its records to their tasks without a shuffle; null if there is a shuffle. */
   PartitionRouting direct() {
     return way.direct();
   }
@@ -59,28 +58,28 @@ final class OrderedStream
     return options.getBoolean("horizon.table", false);
   }
 
-  /** Whether its table is to be there before anything else is read. */
+  /** Returns true if its table must be loaded before anything else is read. */
   boolean isGlobal() {
     return options.getBoolean("horizon.global", false);
   }
 
-  /** Where the first micro-batch begins, before Spark has said so. */
+  /** Returns the start of the first micro-batch, before Spark has passed it. */
   Offset firstStart() {
     String start = options.get("horizon.start");
     return start == null ? kafka.initialOffset() : kafka.deserializeOffset(start);
   }
 
-  /** Where a micro-batch from {@code start} on ends at most, by the number of its records. */
+  /** Returns the latest possible end of a micro-batch from {@code start}, by its number of records. */
   Offset boundedEnd(Offset start) {
     return notBeyond(start, admission().latestOffset(start, getDefaultReadLimit()));
   }
 
-  /** Where the topic ended when {@link #boundedEnd} was asked; null where it has no partition. */
+  /** Returns the end of the topic when {@link #boundedEnd} was called; null if it has no partition. */
   Offset available() {
     return notBeyond(null, admission().reportLatestOffset());
   }
 
-  /** Up to where it is to be read at all; partitions of which nothing is said are left as they are. */
+  /** Limits offsets to where reading must stop; partitions without a limit are unchanged. */
   private Offset notBeyond(Offset start, Offset end) {
     if (until == null || end == null) {
       return end;
@@ -92,7 +91,7 @@ final class OrderedStream
             (partition, at) -> {
               Long last = until.getOrDefault(partition, begins.get(partition));
               if (last != null) {
-                // Where it begins behind that, nothing is read.
+                // If the start is beyond the limit, nothing is read.
                 ends.put(partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
               }
             });
@@ -131,7 +130,7 @@ final class OrderedStream
     return byTask == null ? planned : byTask;
   }
 
-  /** A part for each task; null where a task would have two. */
+  /** Returns one part for each task; null if a task would have two. */
   private static InputPartition[] byTask(InputPartition[] planned, PartitionRouting direct) {
     KafkaBatchInputPartition[] parts = new KafkaBatchInputPartition[direct.tasks()];
     for (InputPartition partition : planned) {

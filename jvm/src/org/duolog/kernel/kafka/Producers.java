@@ -7,38 +7,38 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * The producers of this JVM: one for each configuration, for all tasks that write with it.
+ * The producers of this JVM: one for each configuration, shared by all tasks.
  *
- * <p>One that failed is retired: the next task gets another, and the last task that still has the
- * old one closes it. One that no task has stays open for the next micro-batch, until a query ends: without a
- * broker its thread would connect for ever. Threads: any.
+ * <p>A producer that failed is retired: the next task gets a new one, and the last task that uses the old one closes
+ * it. An unused producer stays open for the next micro-batch until a query ends: without a broker its thread would try
+ * to connect forever. Threads: any.
  */
 public final class Producers {
   private static final Map<Map<String, Object>, Shared> CURRENT = new HashMap<>();
 
   private Producers() {}
 
-  /** A producer, until {@link #give}. */
+  /** Returns a producer to be used until {@link #give}. */
   static synchronized Shared take(Map<String, Object> config) {
     Shared shared = CURRENT.computeIfAbsent(config, Shared::new);
     shared.users++;
     return shared;
   }
 
-  /** Takes note that a task is done with a producer. */
+  /** Ends a task's use of a producer. */
   static void give(Shared shared) {
     if (isUnused(shared)) {
       shared.close();
     }
   }
 
-  /** Has the next task take another producer: this one may be of no use any more. */
+  /** Retires a producer that may be unusable: the next task gets another. */
   static synchronized void retire(Shared shared) {
     shared.retired = true;
     CURRENT.remove(shared.config, shared);
   }
 
-  /** Closes those that no task has; the next task with their configuration gets another. */
+  /** Closes unused producers; the next task with their configuration gets a new one. */
   public static synchronized void closeUnused() {
     CURRENT
         .values()
@@ -56,7 +56,7 @@ public final class Producers {
     return shared.users == 0 && shared.retired;
   }
 
-  /** A producer and who uses it. */
+  /** A producer with the number of its users. */
   static final class Shared {
     final KafkaProducer<byte[], byte[]> producer;
     private final Map<String, Object> config;
@@ -70,7 +70,7 @@ public final class Producers {
               new HashMap<>(config), new ByteArraySerializer(), new ByteArraySerializer());
     }
 
-    /** What it still has to send is of tasks that have failed, and that will be run again. */
+    /** Unsent records belong to tasks that have failed and will run again. */
     private void close() {
       producer.close(Duration.ZERO);
     }

@@ -16,7 +16,7 @@ public final class QueryWriter {
 
   private QueryWriter() {}
 
-  /** A query that writes the envelopes for sinks, without its trigger. */
+  /** Returns the query that writes the envelopes for sinks, without its trigger. */
   public static DataStreamWriter<Envelope> of(
       Dataset<Envelope> records, Spec spec, Map<String, String> options) {
     checkShufflePartitions(records, spec);
@@ -37,7 +37,9 @@ public final class QueryWriter {
     return writer;
   }
 
-  /** What tasks of other JVMs write results once with; null where they are in this one, or write at least once. */
+  /**
+   * Returns what tasks in other JVMs need to write exactly once; null if tasks are in this JVM, or write at least once.
+   */
   private static ExecutorTransactions.Claim onCluster(
       Dataset<Envelope> records, Spec spec, Map<String, String> options) {
     Transactions transactions =
@@ -49,7 +51,9 @@ public final class QueryWriter {
         : transactions.handOut(records.sparkSession().sparkContext());
   }
 
-  /** The grouping values were made for this number; another one would scatter the tasks. */
+  /**
+   * The grouping numbers were computed for this number of partitions; another number would distribute tasks wrongly.
+   */
   private static void checkShufflePartitions(Dataset<Envelope> records, Spec spec) {
     String actual = records.sparkSession().conf().get("spark.sql.shuffle.partitions");
     if (!actual.equals(String.valueOf(spec.shufflePartitions()))) {
@@ -60,7 +64,7 @@ public final class QueryWriter {
     }
   }
 
-  /** Returns the value of an option that must be there. */
+  /** Returns the value of a required option. */
   public static String required(Map<String, String> options, String name) {
     String value = options.get(name);
     if (value == null) {

@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source for real time, with its options, which reads records of any timestamp: {@link
- * FarTimes}. That of micro-batches is {@link OrderedKafka}.
+ * Spark's Kafka source for real time, with the same options. It also reads records with timestamps beyond Spark's
+ * range: {@link FarTimes}. The source for micro-batches is {@link OrderedKafka}.
  *
  * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.
  */
@@ -43,7 +43,7 @@ public final class RealTimeKafka implements TableProvider {
     }
 
     @Override
-    @SuppressWarnings("deprecation") // Spark still asks for it.
+    @SuppressWarnings("deprecation") // Spark still calls it.
     public StructType schema() {
       return kafka.schema();
     }

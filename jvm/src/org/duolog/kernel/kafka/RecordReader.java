@@ -11,8 +11,8 @@ import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 import org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer;
 
 /**
- * The records of a partition from one offset to another, with the consumers that Spark keeps, and its
- * rules for records that are gone.
+ * Reads the records of a partition between two offsets, with Spark's cached consumers and its rules for missing
+ * records.
  *
  * <p>Threads: one task's. Source: Spark's KafkaBatchPartitionReader.
  */
@@ -38,7 +38,7 @@ final class RecordReader implements PartitionReader<InternalRow> {
     }
     ConsumerRecord<byte[], byte[]> record =
         consumer.get(next, range.untilOffset(), read.pollTimeoutMs(), read.failOnDataLoss());
-    if (record == null) { // What is left are markers of transactions, or was cleaned.
+    if (record == null) { // The rest consists of transaction markers, or was compacted.
       next = range.untilOffset();
       return false;
     }
@@ -60,11 +60,11 @@ final class RecordReader implements PartitionReader<InternalRow> {
   /**
    * A task's part of a topic: a partition between two offsets, or nothing.
    *
-   * @param partition what Spark's source has planned; null where there is nothing to read
+   * @param partition what Spark's source has planned; null if there is nothing to read
    */
   record Part(KafkaBatchInputPartition partition) implements InputPartition {}
 
-  /** Makes readers where tasks run. */
+  /** Creates readers in tasks. */
   static final class Factory implements PartitionReaderFactory, Serializable {
     private static final long serialVersionUID = 1L;
 

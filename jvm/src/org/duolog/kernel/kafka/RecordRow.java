@@ -7,10 +7,10 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.SourceRecord;
 
 /**
- * A record of Kafka on its way from {@link RecordReader} to {@link IngestExec}, in the shape of a row: Spark
- * counts one for each record, and nobody writes columns that another would read.
+ * A Kafka record on its way from {@link RecordReader} to {@link IngestExec}, in the form of a row: Spark counts one row
+ * for each record, and no columns are encoded only to be decoded again.
  *
- * <p>To anyone else it has no columns. Threads: not shared; the next record takes its place.
+ * <p>To others it has no columns. Threads: not shared; the instance is reused for the next record.
  */
 final class RecordRow extends GenericInternalRow {
   private static final long serialVersionUID = 1L;
@@ -27,7 +27,7 @@ final class RecordRow extends GenericInternalRow {
     return this;
   }
 
-  /** What a source delivers. */
+  /** Returns the record in a row. */
   static SourceRecord open(InternalRow row) {
     ConsumerRecord<byte[], byte[]> record = ((RecordRow) row).record;
     SourceRecord read =

@@ -14,7 +14,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The timestamps of records in a topic, by a consumer of its own, which is opened when first needed.
+ * Finds timestamps of records in a topic, with its own consumer, which is opened when first needed.
  *
  * <p>Threads: one at a time.
  */
@@ -22,13 +22,13 @@ class RecordTimes {
   private static final String KAFKA = "kafka.";
   private static final Duration TIMEOUT = Duration.ofSeconds(15);
 
-  /** Records before the asked one that are looked at: they may have later timestamps. */
+  /** The number of preceding records that are read: they may have later timestamps. */
   private static final int RECORDS_BEFORE = 200;
 
   private final Map<String, Object> config = new HashMap<>();
   private KafkaConsumer<byte[], byte[]> opened;
 
-  /** @param options of Spark's source; those of the consumer begin with "kafka." */
+  /** @param options options of Spark's source; those of the consumer start with "kafka." */
   RecordTimes(CaseInsensitiveStringMap options) {
     options
         .asCaseSensitiveMap()
@@ -39,7 +39,7 @@ class RecordTimes {
               }
             });
     config.put("enable.auto.commit", "false");
-    // Where records were deleted, the first one that is left tells the time.
+    // If records were deleted, the first remaining one has the time.
     config.put("auto.offset.reset", "earliest");
   }
 
@@ -51,8 +51,8 @@ class RecordTimes {
   }
 
   /**
-   * The largest timestamp up to the record at {@code offset}, as far as those shortly before it tell;
-   * none where no record follows.
+   * Returns the largest timestamp up to the record at {@code offset}, considering records shortly before it; empty if
+   * no record follows.
    */
   OptionalLong reached(TopicPartition partition, long start, long offset) {
     KafkaConsumer<byte[], byte[]> consumer = consumer();
@@ -74,7 +74,7 @@ class RecordTimes {
     return OptionalLong.empty();
   }
 
-  /** The first offset whose record has this timestamp or a later one, of partitions that have one. */
+  /** Returns the first offset whose record has this timestamp or a later one, for partitions that have one. */
   Map<TopicPartition, Long> firstFrom(Collection<TopicPartition> partitions, long time) {
     Map<TopicPartition, Long> asked = new HashMap<>();
     partitions.forEach(partition -> asked.put(partition, time));
@@ -90,7 +90,7 @@ class RecordTimes {
     return found;
   }
 
-  /** The first offset of each partition that is still there. */
+  /** Returns the first offset of each partition that still exists. */
   Map<TopicPartition, Long> firstOffsets(Collection<TopicPartition> partitions) {
     return consumer().beginningOffsets(partitions);
   }

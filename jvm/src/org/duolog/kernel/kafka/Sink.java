@@ -43,15 +43,14 @@ import org.duolog.kernel.spec.Spec;
  * Writes envelopes to their sink topics, in order within a Spark partition: at least once, or exactly once in the
  * {@link Transactions} of the application.
  *
- * <p>Spark's own Kafka sink has no timestamp column and would stamp records with the wall clock. Tasks
- * share their {@link Producers}. A record that the broker refuses
- * goes to the handler of production errors, at the next record or at {@link #close}, which waits
- * until everything is acknowledged. What may succeed later is no fault of the record: it fails the
- * task whatever the handler.
+ * <p>Spark's own Kafka sink has no timestamp column and would use the wall clock. Tasks share their {@link Producers}.
+ * A record that the broker rejects goes to the handler of production errors, at the next record or in {@link #close},
+ * which waits until everything is acknowledged. Errors that can be retried are not caused by the record: they fail the
+ * task, whatever the handler.
  *
- * <p>What is for a function goes to {@link Calls}, and counts as written when it was called.
+ * <p>Records for functions go to {@link Calls}, and count as written when they have been processed.
  *
- * <p>Threads: one task each; acknowledgements come on the producer's thread.
+ * <p>Threads: one task each; acknowledgements arrive on the producer's thread.
  */
 public final class Sink extends ForeachWriter<Envelope> {
   private static final long serialVersionUID = 1L;
@@ -92,9 +91,9 @@ public final class Sink extends ForeachWriter<Envelope> {
   private transient Calls.Task task;
 
   /**
-   * @param checkpointLocation of which tasks ask whether this JVM still owns it, where it does now
-   * @param settings of the producer; the rest has defaults that suit the mode
-   * @param onCluster where tasks of other JVMs are to write each result once; else null
+   * @param checkpointLocation used by tasks to check that this JVM still owns it, if it does now
+   * @param settings settings of the producer; others have defaults for the mode
+   * @param onCluster for exactly-once results of tasks in other JVMs; otherwise null
    */
   Sink(
       Spec spec,
@@ -161,7 +160,10 @@ public final class Sink extends ForeachWriter<Envelope> {
     begun = false;
   }
 
-  /** The transactions in this JVM of the start that made this sink: tasks may outlive a stop, and the next start's path is the same. */
+  /**
+   * Returns the transactions of the start that created this sink, in this JVM: tasks may outlive a stop, and the next
+   * start has the same path.
+   */
   private Transactions own() {
     Transactions open = Transactions.of(Path.of(checkpointLocation));
     if (open == null) {
@@ -229,7 +231,7 @@ public final class Sink extends ForeachWriter<Envelope> {
 
   private void count(ProducerRecord<byte[], byte[]> record) {
     metrics.recordsOut.increment();
-    // In a micro-batch ages are seconds, and asking for the time is not free.
+    // In a micro-batch ages are in seconds, and reading the clock is not free.
     if (realTime || written++ % CLOCK_EVERY == 0) {
       now = System.currentTimeMillis();
     }
@@ -243,8 +245,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * Says why a record need not be given to the producer: one that chose a partition that is not there, for which the
-   * producer would wait a minute; and in a transaction one that is too large, as the producer would end the transaction.
+   * Returns why a record must not be passed to the producer: it has chosen a partition that does not exist, for which
+   * the producer would wait a minute; or it is too large for a transaction, which the producer would end.
    */
   private ApiException refusal(Envelope record, ProducerRecord<byte[], byte[]> produced) {
     if (exactlyOnce) {
@@ -272,7 +274,7 @@ public final class Sink extends ForeachWriter<Envelope> {
             "no partition " + produced.partition() + ", but 0 to " + last);
   }
 
-  /** Fails, or passes the refused records over and writes their dead letters. */
+  /** Fails, or skips the rejected records and writes their dead letters. */
   private void handleRefused() {
     for (Refused next = refused.poll(); next != null; next = refused.poll()) {
       Exception error = next.error;
@@ -292,7 +294,7 @@ public final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
-  /** What a transaction ends with that a broker has refused a record of. */
+  /** Returns the exception for a transaction that ends because the broker has rejected a record. */
   private RuntimeException broken(Exception error, String at) {
     RuntimeException failed =
         new IllegalStateException("cannot write to " + at + ": " + error.getMessage(), error);
@@ -306,10 +308,10 @@ public final class Sink extends ForeachWriter<Envelope> {
         : meaning;
   }
 
-  /** What is written in the place of a refused record; null where that is nothing. */
+  /** Returns the dead letter of a rejected record; null if there is none. */
   private Envelope deadLetter(Envelope refused, String at, Exception error) {
     if (isOfChangelog(refused)) {
-      // A state that its changelog does not have could not come back: no handler may pass it over.
+      // A state that its changelog does not contain could not be restored: no handler may skip it.
       throw new RecordFailedException("cannot write a change of a store to " + at + ": " + error, error);
     }
     if (!handlers.isDeadLetter(refused)) {
@@ -328,8 +330,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * The partition of a record, or null for the producer's choice, which is by the whole key: windows
-   * of one key belong together. Source: Kafka Streams WindowedStreamPartitioner.
+   * Returns the partition of a record; null for the producer's choice, which uses the whole key. Windows of one key
+   * must share a partition. Source: Kafka Streams WindowedStreamPartitioner.
    */
   private Integer partition(Envelope record) {
     boolean hasWindow =
@@ -343,13 +345,13 @@ public final class Sink extends ForeachWriter<Envelope> {
     return Utils.toPositive(Utils.murmur2(inner)) % partitions;
   }
 
-  /** The partition that a record names, or null. */
+  /** Returns the partition that a record names, or null. */
   public static Integer chosenPartition(Envelope record) {
     int partition = record.partition();
     return partition == Envelope.ANY_PARTITION ? null : (Integer) partition;
   }
 
-  /** The record as Kafka's producer takes it; {@code topics} by sink id. */
+  /** Returns the record for Kafka's producer; {@code topics} by sink id. */
   public static ProducerRecord<byte[], byte[]> produced(
       Envelope record, String[] topics, Integer partition) {
     String topic = record.topic();
@@ -363,7 +365,7 @@ public final class Sink extends ForeachWriter<Envelope> {
         headers == null ? null : Headers.decode(headers));
   }
 
-  /** Waits for all calls and acknowledgements, unless the task has failed already. */
+  /** Waits for all functions and acknowledgements, unless the task has failed already. */
   @Override
   public void close(Throwable error) {
     if (producer == null) {
@@ -394,7 +396,7 @@ public final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
-  /** What an owner that was paused still has to write is older than what its successor has written. */
+  /** Records of an owner that was paused are older than those of its successor. */
   private void ensureOwned() {
     if (checkpoint != null) {
       try {
@@ -405,6 +407,8 @@ public final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
-  /** A record that the producer or the broker does not take; {@code here}: that was not given to the producer. */
+  /**
+   * A record that the producer or the broker has rejected; {@code here} is true if it was not passed to the producer.
+   */
   private record Refused(Envelope record, String topic, Exception error, boolean here) {}
 }
