@@ -25,11 +25,10 @@ import org.duolog.kernel.topology.Topology;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Runs the same chain in memory: records in, records of the sinks out, state kept in between.
+ * Runs the same chain in memory: takes records, returns records of the sinks, and keeps state in between.
  *
- * <p>{@link #pipe} carries one record through all levels; {@link #add} and {@link #run} carry several
- * as one micro-batch. Nothing of Spark runs but its expressions. Threads: one at a time. Source:
- * Kafka Streams TopologyTestDriver.
+ * <p>{@link #pipe} passes one record through all levels; {@link #add} and {@link #run} pass several as one micro-batch.
+ * Of Spark only expressions are used. Threads: one at a time. Source: Kafka Streams TopologyTestDriver.
  */
 public final class Driver {
   private final SparkSession spark;
@@ -63,7 +62,7 @@ public final class Driver {
     reset();
   }
 
-  /** Forgets all state and what was added; the expressions stay compiled. */
+  /** Discards all state and added records; the expressions stay compiled. */
   public void reset() {
     handles.clear();
     waiting.clear();
@@ -78,20 +77,20 @@ public final class Driver {
     }
   }
 
-  /** One record through the whole chain. */
+  /** Passes one record through the whole chain. */
   public List<Output> pipe(
       String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
     add(topic, partition, offset, ts, key, value, List.of());
     return run();
   }
 
-  /** A record for the next micro-batch. */
+  /** Adds a record to the next micro-batch. */
   public void add(
       String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
     add(topic, partition, offset, ts, key, value, List.of());
   }
 
-  /** A record with headers for the next micro-batch. */
+  /** Adds a record with headers to the next micro-batch. */
   public void add(
       String topic,
       int partition,
@@ -105,7 +104,7 @@ public final class Driver {
         .add(new SourceRecord(key, value, partition, offset, ts, Headers.encode(headers)));
   }
 
-  /** The micro-batch of what was added; in real time, one record after the other. */
+  /** Runs the added records as a micro-batch; in real time, one after the other. */
   public List<Output> run() {
     SparkSession.setActiveSession(spark);
     KafkaBytes.DRIVEN_CLOCK.set(wallClockMs);
@@ -121,19 +120,19 @@ public final class Driver {
       return records.stream().map(this::output).toList();
     } finally {
       waiting.clear();
-      levels.forEach(Level::close); // As in Spark, where a processor knows only what is in the state.
+      levels.forEach(Level::close); // As in Spark, where a processor only knows what is in the state.
       KafkaBytes.DRIVEN_CLOCK.remove();
     }
   }
 
-  /** From here on records are processed at this time, and not at the system's. */
+  /** Sets the time by the wall clock for the following records. */
   public void setWallClock(long ms) {
     wallClockMs = ms;
   }
 
   /**
-   * The rows of a table's store, in all tasks, packed as records of a topic with the store's name; their partition is the
-   * number of their task.
+   * Returns the rows of a table's store in all tasks, packed as records of a topic with the store's name; their
+   * partition is the number of their task.
    *
    * @param lookJson a {@link StoreReader.Look}
    */
@@ -160,28 +159,28 @@ public final class Driver {
     return PackedRecords.pack(rows);
   }
 
-  /** {@link #add} and {@link #run} of many records in one call of another process. */
+  /** Calls {@link #add} and {@link #run} for many records in one call from another process. */
   public byte[] runPacked(byte[] records) {
     PackedRecords.unpack(records, this::add);
     return PackedRecords.pack(run());
   }
 
-  /** Keeps the state of all tasks as it is, as a commit does. */
+  /** Saves the state of all tasks, as a commit does. */
   public void keep() {
     handles.forEach(MemoryHandle::keep);
   }
 
-  /** Takes the state back to what was kept: a micro-batch that failed is run again on it. */
+  /** Restores the saved state, to run a failed micro-batch again. */
   public void rollBack() {
     handles.forEach(MemoryHandle::rollBack);
   }
 
-  /** How many entries the state of a store has, in all tasks. */
+  /** Returns the number of entries in the state of a store, in all tasks. */
   public int entries(String store) {
     return handles.stream().mapToInt(handle -> handle.size(store)).sum();
   }
 
-  /** How many records could not be read. */
+  /** Returns the number of records that could not be read. */
   public long corruptRecords() {
     return corruptRecords.sum();
   }

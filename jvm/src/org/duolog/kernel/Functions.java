@@ -31,7 +31,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The SQL functions over {@link KafkaBytes}, {@link Headers}, {@link JsonReader} and {@link Texts}, compiled into
+ * SQL functions over {@link KafkaBytes}, {@link Headers}, {@link JsonReader} and {@link Texts}, compiled into
  * expressions like Spark's own.
  */
 final class Functions {
@@ -88,7 +88,7 @@ final class Functions {
         "duolog_from_json_value", arguments -> fromJson(arguments, "readAlone"), "scala_udf");
   }
 
-  /** duolog_header(BINARY, STRING), duolog_header_list(BINARY): where there are none they are null. */
+  /** duolog_header(BINARY, STRING), duolog_header_list(BINARY): null if there are no headers. */
   private static Expression ofHeaders(
       String method, DataType gives, Seq<Expression> arguments, DataType... more) {
     List<AbstractDataType> inputs = new ArrayList<>(List.of(DataTypes.BinaryType));

@@ -30,7 +30,7 @@ import org.duolog.kernel.topology.TopicsReader;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * The door for Python: builds everything between Kafka's source and Kafka's sink.
+ * The entry point for Python: builds everything between Kafka's source and Kafka's sink.
  *
  * <pre>  source rows -> Ingress -> Level -> Level -> … -> envelopes for {@code Sink}
  * </pre>
@@ -43,27 +43,27 @@ public final class Kernel {
 
   private Kernel() {}
 
-  /** Adds the SQL functions that expressions may use; once per session. */
+  /** Registers the SQL functions that expressions may use; once per session. */
   public static void register(SparkSession spark) {
     Functions.register(spark);
   }
 
   /**
-   * The chain of levels over the source rows, one for each input in the order of the spec's sources: of
-   * a topic, or of several.
+   * Builds the chain of levels over source rows: one dataset for each input, of one or more topics, in the order of the
+   * spec's sources.
    *
-   * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or
-   * timestamp_ms (BIGINT), and headers if they are to be carried.
+   * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or timestamp_ms (BIGINT),
+   * and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
     return apply(sources, specJson, null, null);
   }
 
   /**
-   * The same, where sources in the format {@code OrderedKafka} are among them.
+   * The same with sources in the format {@code OrderedKafka}.
    *
    * @param horizon their option of this name
-   * @param keptStores what the stores of a fresh checkpoint begin with ({@link InitialState}); null: nothing
+   * @param keptStores the initial content of stores in a fresh checkpoint ({@link InitialState}); null for none
    */
   public static Dataset<Envelope> apply(
       List<Dataset<Row>> sources, String specJson, String horizon, String keptStores) {
@@ -118,7 +118,7 @@ public final class Kernel {
         InitialState.ENTRY);
   }
 
-  /** How many records of an application's sources could not be read since it was built. */
+  /** Returns how many records of an application's sources could not be read since it was built. */
   public static long corruptRecords(String applicationId) {
     LongAccumulator accumulator = CORRUPT_RECORDS.get(applicationId);
     return accumulator == null ? 0 : accumulator.sum();

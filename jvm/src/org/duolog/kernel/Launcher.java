@@ -32,7 +32,7 @@ public final class Launcher {
     return QueryWriter.of(records, spec, options).trigger(trigger(spec, options)).start();
   }
 
-  /** Closes the producers of this JVM that no task has; call it when a query has ended. */
+  /** Closes the producers of this JVM that no task uses; to be called when a query has ended. */
   public static void closeUnusedProducers() {
     Producers.closeUnused();
   }

@@ -17,9 +17,9 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * State in memory for {@link Driver}: maps from bytes to bytes, apart for each grouping value.
+ * State in memory for {@link Driver}: maps from bytes to bytes, separately for each grouping number.
  *
- * <p>Offers what {@code Level} uses and refuses the rest. Threads: not shared.
+ * <p>Implements what {@code Level} uses; other methods fail. Threads: not shared.
  */
 public final class MemoryHandle implements StatefulProcessorHandle {
   private static final long serialVersionUID = 1L;
@@ -27,24 +27,24 @@ public final class MemoryHandle implements StatefulProcessorHandle {
   private final HashMap<String, Bytes> states = new HashMap<>();
   private final HashMap<String, Map<Object, Map<ByteBuffer, byte[]>>> kept = new HashMap<>();
 
-  /** The task that the next accesses belong to, where Spark tells it its own states. */
+  /** Selects the task of the following accesses, as Spark does. */
   public void select(long grouping) {
     ImplicitGroupingKeyTracker.setImplicitKey(grouping);
   }
 
-  /** How many entries a state has, those of all tasks and buckets together. */
+  /** Returns the number of entries of a state, in all tasks and buckets. */
   public int size(String name) {
     Bytes state = states.get(name);
     return state == null ? 0 : state.tasks.values().stream().mapToInt(Map::size).sum();
   }
 
-  /** Keeps the state as it is now, for {@link #rollBack}. */
+  /** Saves the current state for {@link #rollBack}. */
   public void keep() {
     kept.clear();
     states.forEach((name, state) -> kept.put(name, copy(state.tasks)));
   }
 
-  /** Takes the state back to what was kept. */
+  /** Restores the saved state. */
   public void rollBack() {
     states.forEach(
         (name, state) -> {
@@ -60,7 +60,7 @@ public final class MemoryHandle implements StatefulProcessorHandle {
     return found;
   }
 
-  /** Takes an entry: the number that it is kept under, its key and its value. */
+  /** Receives an entry: the number under which it is stored, its key and its value. */
   public interface Visitor {
     void visit(long grouping, byte[] key, byte[] value);
   }

@@ -12,8 +12,8 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
 /**
- * Records as bytes, so that many go to a {@link Driver}, or come from it, in one call of another
- * process: each call costs as much as the record itself.
+ * Encodes records, to pass many to a {@link Driver} or return many from it in one call from another process: a call
+ * costs as much as a record.
  *
  * <pre>
  *   in    topic, int partition, long offset, long ts, key, value, headers
@@ -28,7 +28,7 @@ final class PackedRecords {
 
   private PackedRecords() {}
 
-  /** Who takes the records of a pack. */
+  /** Receives unpacked records. */
   interface Taker {
     void add(
         String topic,
@@ -64,7 +64,7 @@ final class PackedRecords {
         }
       }
     } catch (IOException e) {
-      throw new UncheckedIOException(e); // Bytes in memory are always written.
+      throw new UncheckedIOException(e); // Writing to memory never fails.
     }
     return packed.toByteArray();
   }

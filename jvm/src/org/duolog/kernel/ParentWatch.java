@@ -7,20 +7,20 @@ import org.duolog.kernel.commit.OwnerProcess;
 /**
  * Ends this JVM with the process that started it.
  *
- * <p>A gateway reads the end of its standard input and ends in order: its shutdown hooks stop queries, for
- * minutes on a machine that is busy, and these go on writing meanwhile. Who was killed has told nobody to wait
- * for that, and the next owner of a checkpoint is waiting for its lock. So the JVM is halted: what is on disk
- * is what a crash leaves, which every start expects.
+ * <p>Spark's gateway ends in order when its standard input is closed: its shutdown hooks stop queries, which takes
+ * minutes on a busy machine, and the queries keep writing meanwhile. If the parent was killed, nothing waits for that,
+ * and the next owner of the checkpoint waits for its lock. So the JVM is halted. What is on disk then is what a crash
+ * leaves, which every start handles.
  *
- * <p>The system gives an orphan another parent at once, also while the dead one is not waited for yet;
- * {@code ProcessHandle.onExit} of a process that is no child looks less and less often, up to every five seconds.
+ * <p>The system gives an orphan another parent at once, even before the dead process is reaped. {@code
+ * ProcessHandle.onExit} of a process that is not a child polls ever less often, up to every five seconds.
  *
  * <p>Threads: one of its own.
  */
 public final class ParentWatch {
   private static final long LOOK_MS = 250;
 
-  /** 128 + SIGKILL: what a shell tells of the parent. */
+  /** 128 + SIGKILL, the exit status that a shell reports for the parent. */
   private static final int STATUS = 137;
 
   private static volatile boolean ended;
@@ -28,21 +28,21 @@ public final class ParentWatch {
   private ParentWatch() {}
 
   /**
-   * Lets this JVM outlive its parent: it has nothing to do any more but to end, which may take it a while. The heap is
-   * given back to the system as far as the collector gives: it was of the size that the queries needed. ParallelGC does
-   * so in the first collection only, and with the option of {@code class_archive.SHRINKS}.
+   * Lets this JVM outlive its parent when it only has to shut down, which may take a while. Returns as much of the heap
+   * to the system as possible. ParallelGC does so only in the first collection, and only with the option of {@code
+   * class_archive.SHRINKS}.
    */
   public static void end() {
     ended = true;
     HotSpotDiagnosticMXBean machine =
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
-    // The least first: it must never be above the most.
+    // The minimum first: it must never exceed the maximum.
     machine.setVMOption("MinHeapFreeRatio", "0");
     machine.setVMOption("MaxHeapFreeRatio", "5");
     System.gc();
   }
 
-  /** Halts this JVM when {@code parent} is not its parent, from now on. */
+  /** Halts this JVM as soon as {@code parent} is not its parent. */
   public static void begin(long parent) {
     OwnerProcess.set(parent);
     Thread thread =

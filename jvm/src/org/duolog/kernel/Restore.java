@@ -24,26 +24,26 @@ import org.duolog.kernel.store.ChangelogReader;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * Fills the stores of an application from their {@link Changelog}s: a query of its own over the levels' states.
+ * Fills the stores of an application from their {@link Changelog}s, with a query over the state of the levels.
  *
  * <pre>
- *   one call for each task -> RestoringLevel -> RestoringLevel -> … -> Sink: what is to be mended
- *                               ▲ changelogs of its stores
+ *   one trigger for each task -> RestoringLevel -> RestoringLevel -> … -> Sink: entries to be repaired
+ *                                   ▲ changelogs of its stores
  * </pre>
  *
- * <p>Entries are no rows of Spark's: the partition of a changelog is the task, so that each task reads its own
- * ({@link ChangelogReader}). What goes from level to level only calls the tasks, in one micro-batch.
+ * <p>Entries are not rows of Spark: the partition of a changelog is the task, and each task reads its own ({@link
+ * ChangelogReader}). The records that pass from level to level only trigger the tasks, in one micro-batch.
  *
- * <p>It leaves a checkpoint of Spark's whose states are those of the application's own query; its offsets are
- * then put in by the engine. It reads what is there, and ends.
+ * <p>The result is a Spark checkpoint with the states of the application's own query; the engine then adds the offsets.
+ * The query ends when it has read everything.
  */
 public final class Restore {
   private Restore() {}
 
   /**
-   * Starts it.
+   * Starts the query.
    *
-   * @param committedJson {"generations": [[generation, last epoch]…]}; what is not of these was not committed
+   * @param committedJson {"generations": [[generation, last epoch]…]}; other entries were not committed
    * @param consumer settings of the clients that read the changelogs
    * @param options as those of {@link Launcher#start}
    */
@@ -84,7 +84,7 @@ public final class Restore {
 
   record Generations(List<List<Long>> generations) {}
 
-  /** A record for each task that has a store, which it takes for a call; all in one micro-batch. */
+  /** Returns a record for each task that has a store, to trigger it; all in one micro-batch. */
   private static Dataset<Envelope> calls(
       SparkSession spark, Grouping grouping, List<Map<Integer, List<String>>> levels) {
     List<Long> groups = new ArrayList<>();

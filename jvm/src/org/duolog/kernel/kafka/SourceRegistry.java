@@ -6,7 +6,7 @@ import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.topology.TopicsReader;
 
 /**
- * What {@code Kernel} has built for the sources of a query, until Spark has made these.
+ * Holds what {@code Kernel} has built for the sources of a query, until Spark has created them.
  *
  * <p>Threads: any.
  */
@@ -18,7 +18,7 @@ public final class SourceRegistry {
   /**
    * How the records of a source become envelopes.
    *
-   * @param direct how they reach their tasks without a shuffle; null where they do not
+   * @param direct routes them to their tasks without a shuffle; null if there is a shuffle
    */
   public record Route(TopicsReader readers, PartitionRouting direct) {}
 

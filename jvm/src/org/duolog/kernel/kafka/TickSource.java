@@ -30,14 +30,15 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.duolog.kernel.record.IdleTicks;
 
 /**
- * A source of Spark's that gives the time when tasks want to be told ({@link IdleTicks}), and else has nothing new.
+ * A Spark source that emits the time when tasks request ticks ({@link IdleTicks}), and has no new data otherwise.
  *
- * <p>Its offset is the last tick, in Spark's checkpoint beside those of topics and written as they are: a micro-batch that runs
- * again has the same tick. What ends by itself (available-now) has none. One option: {@code application.id}. A tick's value is, in
- * real time, when the query began: that is not in the checkpoint, and so a micro-batch has 0 there.
+ * <p>Its offset is the last tick, stored in Spark's checkpoint like those of topics, so a retried micro-batch has the
+ * same tick. Queries that end by themselves (available-now) have no ticks. The only option is {@code application.id}.
+ * In real time the value of a tick is the start time of the query; that is not in the checkpoint, so in micro-batches
+ * the value is 0.
  *
- * <p>Threads: Spark's stream execution thread, in real time a task's. Named to Spark as the format of a stream, so it has a
- * public constructor.
+ * <p>Threads: Spark's stream execution thread, in real time a task's. Named to Spark as the format of a stream, so it
+ * has a public constructor.
  */
 public final class TickSource implements TableProvider {
   private static final StructType COLUMNS =
@@ -69,7 +70,7 @@ public final class TickSource implements TableProvider {
     }
 
     @Override
-    @SuppressWarnings("deprecation") // Spark still asks for it.
+    @SuppressWarnings("deprecation") // Spark still calls it.
     public StructType schema() {
       return COLUMNS;
     }
@@ -113,10 +114,10 @@ public final class TickSource implements TableProvider {
   }
 
   /**
-   * A tick, or all behind it.
+   * One tick, or all ticks after one.
    *
-   * @param start in real time which start asks for ticks ({@link IdleTicks#forget}); {@link #OF_MICRO_BATCH}: it is one tick
-   * @param begunMs in real time when the query began; else 0
+   * @param start in real time the number of the start ({@link IdleTicks#forget}); {@link #OF_MICRO_BATCH} for one tick
+   * @param begunMs in real time the start time of the query; else 0
    */
   private record TickPartition(
       String applicationId, long after, long ms, long start, long begunMs)
@@ -174,7 +175,7 @@ public final class TickSource implements TableProvider {
     @Override
     public InputPartition[] planInputPartitions(Offset start) {
       long last = ((Tick) start).ms;
-      // Spark has asked for the latest offset, and makes nothing of it here.
+      // Spark asks for the latest offset, but does not use it here.
       long begun = IdleTicks.of(applicationId).forget();
       return new InputPartition[] {
         new TickPartition(applicationId, last, last, begun, begunMs)

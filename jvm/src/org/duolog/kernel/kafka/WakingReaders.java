@@ -12,14 +12,14 @@ import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.task.Deferred;
 
 /**
- * Readers of Kafka's records in real time that also come back when a look-up of their task has been answered: with a
- * row that is none.
+ * Readers of Kafka's records in real time that also return, with an empty row, when a look-up of their task has been
+ * answered.
  *
- * <pre>  record 7   record 8   (nothing for 3 ms)   row of offset -1: what waited for an answer goes on   record 9
+ * <pre>  record 7   record 8   (nothing for 3 ms)   row of offset -1: what waited for an answer continues   record 9
  * </pre>
  *
- * <p>A task that waits for its next record hears of nothing else, and would keep what it has looked up until that
- * comes. What is read of the partition is not changed by such a row. A reader also sets the clock of its task: {@link
+ * <p>While a task waits for its next record nothing else runs in it, so answered look-ups would wait for that record.
+ * Such a row does not change the position in the partition. A reader also sets the clock of its task: {@link
  * EpochClock}. Threads: a task's.
  */
 record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
@@ -28,13 +28,13 @@ record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
   private static final long LOOKS_EVERY_MS = 2;
   private static final int OFFSET = 4;
 
-  /** For an epoch that is planned now. */
+  /** Creates readers for an epoch that is planned now. */
   WakingReaders(PartitionReaderFactory readers) {
     this(readers, EpochClock.timeMs());
   }
 
   @Override
-  @SuppressWarnings("unchecked") // Spark asks for them as such.
+  @SuppressWarnings("unchecked") // Spark requests this type.
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
     EpochClock.start(TaskContext.get(), plannedAtMs);
     return new Waking((SupportsRealTimeRead<InternalRow>) readers.createReader(partition));

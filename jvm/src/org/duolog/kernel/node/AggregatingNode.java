@@ -16,12 +16,11 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * What all aggregates share: an accumulator for each key of a store, and the results that follow.
+ * Base class of aggregates: an accumulator for each key of a store, and the results computed from it.
  *
- * <p>A record for which a step or a result has no value leaves the accumulator as it was. An
- * accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
- * is handed on, and when, is the {@link KeyValueStore}'s business, or that of {@link DueRows}: then there is
- * one result, when the window has closed, and no old one.
+ * <p>If a step or a result cannot be computed for a record, the accumulator stays unchanged. An accumulator is kept
+ * when its group is empty. Its timestamp is the largest of its records. The {@link KeyValueStore} decides what is
+ * forwarded, and when; or {@link DueRows} does: then there is one result when the window has closed, and no old value.
  */
 abstract class AggregatingNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -34,7 +33,7 @@ abstract class AggregatingNode extends Node {
   private final Program results;
   private final Program oldResults;
 
-  /** Reads a record and what was accumulated so far. */
+  /** Reads a record and the accumulator. */
   protected transient Operands operands;
 
   private transient Operands kept;
@@ -42,10 +41,10 @@ abstract class AggregatingNode extends Node {
   private transient boolean resultsMayFail;
   private transient byte[] headers;
 
-  /** How many columns there are: in a record, in the store's keys and in an accumulator. */
+  /** The numbers of columns in a record, in the store's keys and in an accumulator. */
   record Layout(int keyColumns, int valueColumns, int storeKeyColumns, int accColumns)
       implements Serializable {
-    /** Of an aggregate whose keys get the bounds of windows. */
+    /** Returns the layout of an aggregate whose keys include the bounds of windows. */
     static Layout windowed(Operator of, List<String> accTypes) {
       int keys = of.keyTypes().size();
       int storeKeys = Closing.keyTypes(of).size();
@@ -60,7 +59,7 @@ abstract class AggregatingNode extends Node {
     this(store, layout, steps, null);
   }
 
-  /** @param due where results leave when their windows close; else null */
+  /** @param due emits results when their windows close; null if they are emitted with each update */
   AggregatingNode(KeyValueStore store, Layout layout, Steps steps, DueRows due) {
     this.store = store;
     this.due = due;
@@ -84,7 +83,7 @@ abstract class AggregatingNode extends Node {
     kept = new Operands(layout.storeKeyColumns, layout.valueColumns, layout.accColumns);
     withOld = childNeedsOld();
     resultsMayFail = results.mayFail();
-    boolean isRead = children().length > 0; // Or only looked up.
+    boolean isRead = children().length > 0; // False if it is only looked up.
     store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
     if (due != null) {
       due.open(scope, () -> false, isRead ? this::closed : (key, acc, ts) -> {});
@@ -100,13 +99,13 @@ abstract class AggregatingNode extends Node {
     return init.apply(operands.of(change.key, change.value, null, change.ts));
   }
 
-  /** The accumulator after a record; {@code acc} is null where there is none before it. */
+  /** Returns the accumulator after a record; {@code acc} is null if there is none before it. */
   protected final UnsafeRow added(UnsafeRow acc, Change change) {
     UnsafeRow current = acc == null ? initial(change) : acc;
     return add.apply(operands.of(change.key, change.value, current, change.ts));
   }
 
-  /** Keeps what a change has led to, and has the results handed on, now or later. */
+  /** Stores the result of a change, and forwards the results now or later. */
   protected final void update(KeyValueStore.Entry entry, UnsafeRow acc, Change change) {
     long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
     ensureResults(entry.key, acc, ts);
@@ -114,7 +113,7 @@ abstract class AggregatingNode extends Node {
     keep(entry, acc, ts, change);
   }
 
-  /** Keeps an accumulator, or none where that is null; its results are handed on now or later. */
+  /** Stores an accumulator, or deletes it if {@code acc} is null; its results are forwarded now or later. */
   protected final void keep(
       KeyValueStore.Entry entry, UnsafeRow acc, long ts, Change change) {
     if (due == null) {
@@ -126,7 +125,7 @@ abstract class AggregatingNode extends Node {
     }
   }
 
-  /** A record is done: hands on the results of windows that have closed by now. */
+  /** Forwards the results of windows that have closed, after a record is done. */
   protected final void lookAtClosed(Change change) {
     if (due != null) {
       headers = change.headers;
@@ -135,26 +134,26 @@ abstract class AggregatingNode extends Node {
   }
 
   /**
-   * It is this time by the wall clock: hands on the results of windows that have ended, if nothing comes.
+   * Processes a tick: forwards the results of windows that have ended, if there are no records.
    *
-   * @param begunMs before which nobody has looked whether something comes
+   * @param begunMs records that arrived before this time are still to be read
    */
   final void tick(long nowMs, long begunMs) {
     headers = null;
     due.tick(nowMs, begunMs);
   }
 
-  /** Nothing fails any more: what a step has put aside counts. */
+  /** Called when no step can fail any more, to apply pending changes of pages. */
   void willKeep() {}
 
-  /** Fails, before anything is written, where an accumulator has no results. */
+  /** Fails before anything is written if the results of an accumulator cannot be computed. */
   protected final void ensureResults(UnsafeRow key, UnsafeRow acc, long ts) {
     if (resultsMayFail) {
       results.apply(kept.of(key, null, acc, ts));
     }
   }
 
-  /** Whether the result of a window that has closed is told to nobody. */
+  /** Returns true if the result of a closed window is dropped. */
   boolean isLost(UnsafeRow key) {
     return false;
   }

@@ -6,10 +6,10 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Says of each change of a numbered table which number the newest row of a key has, and whether it may be
- * joined: not if it was deleted, nor, in an inner join, without a foreign key.
+ * Announces the number of the latest row of a key for each change of a numbered table, and whether it can be joined:
+ * not if it was deleted, or if it has no foreign key in an inner join.
  *
- * <p>A row that is the same as before is not spoken of: an answer to the one before it is right for this one too.
+ * <p>A row that equals the previous one is not announced: a response to the previous row is correct for it too.
  */
 final class AnnounceNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -20,7 +20,7 @@ final class AnnounceNode extends Node {
   private final int numberAt;
   private transient UnsafeRow announced;
 
-  /** @param valueColumns of its input: the last ones are the foreign key and the number */
+  /** @param valueColumns number of columns of its input; the last ones are the foreign key and the number */
   AnnounceNode(boolean left, int foreignColumns, int valueColumns) {
     this.left = left;
     this.numberAt = valueColumns - 1;

@@ -5,7 +5,7 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.task.Node;
 
 /**
- * Sends each row of a global table to every task of a sub-topology; one without a key to none.
+ * Sends each row of a global table to every task of a sub-topology; ignores rows without a key.
  *
  * <p>Source: Kafka Streams GlobalStateUpdateTask, which fills one store for all tasks of a process.
  */

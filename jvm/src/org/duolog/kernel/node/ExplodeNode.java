@@ -8,11 +8,11 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Hands on a record for each element of its arrays, which are walked side by side and in order.
+ * Forwards a record for each element of its arrays, which are traversed in parallel and in order.
  *
- * <p>The arrays are computed once, with the place {@code at} behind them; a new value reads both. So
- * what fails, fails before anything is handed on. A record without elements ends here; with {@code
- * outer} it goes on once, without arrays and place, and a null value as it is.
+ * <p>The arrays are computed once, followed by the index {@code at}; the new value reads both. So errors occur before
+ * anything is forwarded. A record without elements is dropped; with {@code outer} it is forwarded once, without arrays
+ * and index, and a null value is forwarded unchanged.
  *
  * <p>Source: Kafka Streams KStreamFlatMapValues; SQL's UNNEST.
  */
@@ -29,7 +29,7 @@ final class ExplodeNode extends Node {
   private transient Operands operands;
   private transient Operands withElement;
 
-  /** @param arrays computes them, all of one length, and then a place as INT */
+  /** @param arrays computes the arrays, all of one length, followed by an index as INT */
   ExplodeNode(
       Program arrays,
       Program values,

@@ -8,12 +8,11 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Keeps the records for which the predicate holds; of a null value it sees null columns.
+ * Keeps the records for which the predicate holds; for a null value it reads null columns.
  *
- * <p>Of a table, both sides of a change are filtered; a change without sides goes no further, and
- * one that lost its new side is a deletion. Of a versioned table each version goes on, one that does not
- * pass as a deletion: what it hides must not be found by its time. Source: Kafka Streams KStreamFilter,
- * KTableFilter, KIP-914.
+ * <p>Of a table, both sides of a change are filtered. A change without sides is dropped; one that has lost its new side
+ * is a deletion. Each version of a versioned table is forwarded, as a deletion if the predicate does not hold: an older
+ * version must not be found in its place. Source: Kafka Streams KStreamFilter, KTableFilter, KIP-914.
  */
 final class FilterNode extends Node {
   private static final long serialVersionUID = 1L;

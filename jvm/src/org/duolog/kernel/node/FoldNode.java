@@ -8,14 +8,15 @@ import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.PagedRows;
 
 /**
- * Aggregates by key: keeps an accumulator, hands on the table of its results.
+ * Aggregates by key: keeps an accumulator, and forwards the table of its results.
  *
  * <pre>
  *   stream   value        -> add           (null key or value: dropped)
  *   table    old -> subtract, then new -> add, as one update
  * </pre>
  *
- * <p>A version that is not the latest of its key is left out. Source: Kafka Streams KStreamAggregate, KTableAggregate.
+ * <p>Versions that are not the latest of their key are ignored. Source: Kafka Streams KStreamAggregate,
+ * KTableAggregate.
  */
 final class FoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -71,7 +72,7 @@ final class FoldNode extends AggregatingNode {
     }
   }
 
-  /** The accumulator after the change; null where there is none before and after. */
+  /** Returns the accumulator after the change; null if there is none before and after. */
   private UnsafeRow folded(UnsafeRow acc, Change change, boolean takesBack) {
     UnsafeRow current = acc;
     if (takesBack && current != null) {

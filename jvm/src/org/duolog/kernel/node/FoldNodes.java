@@ -35,7 +35,9 @@ record FoldNodes(
         of.subtract() == null ? null : binding.typed(owner, layout, of.subtract(), of.accTypes()));
   }
 
-  /** The order in which results leave when their windows close; null where they are told before. */
+  /**
+   * Returns the order in which results are emitted when their windows close; null if they are emitted with each update.
+   */
   WindowRows.Order order(String owner, Operator of, String keyBytes) {
     StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
     return keyBytes == null
@@ -102,12 +104,12 @@ record FoldNodes(
         binding.typed(owner, bounded(of), index, types));
   }
 
-  /** The span of time that a start lies in: windows of one span are found together. */
+  /** Returns an expression for the span that a start belongs to: windows of one span are found together. */
   static String span(SlidingWindows windows, String start) {
     return start + " DIV " + windows.spanMs();
   }
 
-  /** What the results of a window are computed from. */
+  /** Returns the columns from which the results of a window are computed. */
   private static StructType windowed(Operator of, List<String> accTypes) {
     StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
     return Binder.withTs(Binder.with(Binder.with(key, "v", of.valueTypes()), "a", accTypes));
@@ -120,7 +122,7 @@ record FoldNodes(
     return binding.typed(owner, bounded(of), columns, Closing.keyTypes(of));
   }
 
-  /** A key, and the bounds of a window. */
+  /** Returns a key and the bounds of a window. */
   private static StructType bounded(Operator of) {
     return Binder.withTs(Binder.with(Binding.key(of), "w", Closing.BOUNDS));
   }

@@ -10,12 +10,11 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Makes of each answer an upsert of the join's table, unless the row that asked is another one by now:
- * that one has asked for itself.
+ * Turns each response into an upsert of the join's table, unless it is stale: then a newer row has its own
+ * subscription.
  *
- * <p>Without a right row there is no result, or one of nulls in a left join. That it is still missing is worth a
- * word only where a stale answer has hidden that it went. Source: Kafka Streams
- * ResponseJoinProcessorSupplier.
+ * <p>Without a right row there is no result, or one with nulls in a left join. A repeated "missing" is forwarded only
+ * if a stale response may have hidden that the row was deleted. Source: Kafka Streams ResponseJoinProcessorSupplier.
  */
 final class ForeignJoinNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -17,9 +17,9 @@ import org.duolog.kernel.store.Newest;
 import org.duolog.kernel.task.Node;
 
 /**
- * Builds the nodes of foreign-key joins, with the stores that are theirs alone. How what travels between them
- * begins is known here and in {@link SubscriptionResponses}: a subscription's value with the key of the row that
- * asks, its number and the instruction.
+ * Builds the nodes of foreign-key joins, with the stores that only they use. This class and {@link
+ * SubscriptionResponses} know the first columns of the messages: the value of a subscription starts with the key of its
+ * row, its number and the instruction.
  */
 final class ForeignNodes {
   private static final List<String> DETAILS = List.of("BIGINT", "INT");
@@ -39,7 +39,7 @@ final class ForeignNodes {
     this.stores = stores;
   }
 
-  /** The store that an operator fills, for those that read it and may be built before. */
+  /** Creates the store of an operator for its readers, which may be built before the operator. */
   void declareStore(Operator of) {
     if (of instanceof ForeignOperators.Subscriptions kept) {
       int keys = kept.keyTypes().size() + kept.primaryColumns();
@@ -130,7 +130,7 @@ final class ForeignNodes {
     return types;
   }
 
-  /** Its expressions say v0… of the table's row; beside a subscription that was kept it is r0…. */
+  /** Its expressions use v0… for the table's row; together with a stored subscription it is r0…. */
   private Node foreignTable(String owner, ForeignOperators.ForeignTable of) {
     int foreign = of.keyTypes().size();
     List<String> keyTypes = new ArrayList<>(of.keyTypes());

@@ -9,10 +9,10 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Answers each change of a table to all rows of another that have subscribed to it.
+ * Sends each change of a table to all rows of another table that have subscribed to it.
  *
- * <p>They may be a million: they are gone through one by one, each when the answer to the one before
- * has left. Source: Kafka Streams ForeignTableJoinProcessorSupplier.
+ * <p>There may be a million of them. They are processed one by one, each after the response to the previous one has
+ * left. Source: Kafka Streams ForeignTableJoinProcessorSupplier.
  */
 final class ForeignTableNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -24,8 +24,8 @@ final class ForeignTableNode extends Node {
   private transient Operands stored;
 
   /**
-   * @param foreignKey the foreign key of a stored subscription's key: others may share its bucket
-   * @param answers of a stored key, its row, and the table's
+   * @param foreignKey computes the foreign key of a stored subscription's key: other keys may share its bucket
+   * @param answers creates the response from a stored key, its row, and the table's row
    */
   ForeignTableNode(
       BucketStore subscriptions, Program foreignKey, SubscriptionResponses answers, int storedKeyColumns) {

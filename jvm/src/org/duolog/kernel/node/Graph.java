@@ -32,11 +32,10 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.Store;
 
 /**
- * The nodes that can be reached from some roots, with their stores.
+ * The nodes that are reachable from some roots, with their stores.
  *
- * <p>Which nodes there are, and which stores, is said here; how they are built, in {@link
- * StatelessNodes}, {@link JoinNodes}, {@link StreamJoinNodes}, {@link ForeignNodes}, {@link
- * FoldNodes} and {@link SuppressNodes}.
+ * <p>This class determines the nodes and stores; {@link StatelessNodes}, {@link JoinNodes}, {@link StreamJoinNodes},
+ * {@link ForeignNodes}, {@link FoldNodes} and {@link SuppressNodes} build them.
  */
 public final class Graph {
   private final Map<Integer, Node> nodes = new HashMap<>();
@@ -80,7 +79,7 @@ public final class Graph {
     return new ArrayList<>(order);
   }
 
-  /** A lookup may be reached before the table that fills its store. */
+  /** A lookup may be reached before the table that writes its store. */
   private void declareStores(int id, Set<Integer> reached) {
     if (!reached.add(id)) {
       return;
@@ -123,14 +122,14 @@ public final class Graph {
     operator.children().forEach(child -> declareStores(child, reached));
   }
 
-  /** Rows that stay, or go when they were not updated for a time. */
+  /** Returns rows that are kept, or that expire if they are not updated for a time. */
   private StateRows rows(Operator of, String store, Long ttlMs) {
     return ttlMs == null
         ? StateRows.inOneMap()
         : new ExpiringRows(store, of.keyTypes().size(), grouping, ttlMs);
   }
 
-  /** Rows of windows that are found by the columns before them, and more that is BIGINT. */
+  /** Returns rows of windows with an index by the columns before the window and further BIGINT columns. */
   private WindowRows indexed(
       int id,
       Operator fold,
@@ -272,7 +271,7 @@ public final class Graph {
     return foreign.node(owner, of);
   }
 
-  /** A processor stands for its own store, and for those that no other one stands for. */
+  /** A processor registers its own store, and those that no other node has registered. */
   private Node processor(String owner, ProcessorOperators.Process of) {
     BucketStore own = new BucketStore(of.store(), 1, ProcessorStores.COLUMNS, grouping);
     List<Store> filled = new ArrayList<>(List.of(own));

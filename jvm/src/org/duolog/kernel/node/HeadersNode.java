@@ -11,10 +11,10 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Writes headers of records: takes some away and puts others behind what is left.
+ * Changes headers of records: removes some, and appends others.
  *
- * <p>A header that is written takes the place of all of its name. Of a null value the expressions see
- * null columns; a header may be null. Source: Kafka Streams {@code Record.withHeaders}.
+ * <p>A new header replaces all with its name. For a null value the expressions read null columns; a header may be null.
+ * Source: Kafka Streams {@code Record.withHeaders}.
  */
 final class HeadersNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -28,9 +28,9 @@ final class HeadersNode extends Node {
   private transient Operands operands;
 
   /**
-   * @param clears whether nothing that is there stays
-   * @param removed names whose headers do not stay
-   * @param written names of headers, in their order; {@code values} computes their bytes
+   * @param clears true if all existing headers are removed
+   * @param removed names of headers to remove
+   * @param written names of headers to append, in order; {@code values} computes their bytes
    */
   HeadersNode(
       boolean clears,

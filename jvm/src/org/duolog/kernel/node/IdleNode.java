@@ -4,8 +4,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.task.Node;
 
 /**
- * Tells an aggregate what time it is by the wall clock, and when the query began, or 0: the key of what comes here. An aggregate
- * that has seen no record for a time lets go of the windows that have ended meanwhile.
+ * Passes ticks to an aggregate: its input's key is the time by the wall clock, and the start time of the query or 0. An
+ * aggregate that has had no record for some time closes the windows that have ended meanwhile.
  */
 public final class IdleNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -1,13 +1,13 @@
 package org.duolog.kernel.node;
 
 /**
- * What a subscription asks of those who keep it. It travels as a number.
+ * The instruction in a subscription, sent as a number.
  *
  * <pre>
- *   DELETE               forget it, say nothing
- *   DELETE_AND_ANSWER    forget it, and answer that the row that asked is gone
- *   ANSWER               keep it, and answer
- *   ANSWER_IF_THERE      keep it, and answer; where there is no row, nobody may want to hear of it
+ *   DELETE               delete the subscription, do not respond
+ *   DELETE_AND_ANSWER    delete it, and respond that the subscribing row is gone
+ *   ANSWER               store it, and respond
+ *   ANSWER_IF_THERE      store it, and respond; if there is no row, a response may be unnecessary
  * </pre>
  *
  * <p>Source: Kafka Streams SubscriptionWrapper.Instruction.
@@ -28,7 +28,7 @@ enum Instruction {
     return this == ANSWER || this == ANSWER_IF_THERE;
   }
 
-  /** The answer, or null for none. */
+  /** Returns the outcome to respond with, or null for no response. */
   Outcome outcome(boolean there) {
     return switch (this) {
       case DELETE -> null;

@@ -8,7 +8,7 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Joins each change of a table with the other table's row of the same key, as it is now.
+ * Joins each change of a table with the other table's current row of the same key.
  *
  * <pre>
  *   needs            left table's changes     right table's
@@ -17,10 +17,10 @@ import org.duolog.kernel.task.NodeContext;
  *   outer            either                   either
  * </pre>
  *
- * <p>A join has two of these, one for each table, which feed the same children. Without a row that is
- * needed there is no result; a side that is missing otherwise reads as nulls. A deletion is handed on
- * where the other side is there, even if nothing was deleted. The result's timestamp is the later one of
- * both sides. A version that is not the latest of its key is left out, and counted as late. Source: Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin,
+ * <p>A join has two of these, one for each table, with the same children. Without a row that is needed there is no
+ * result; other missing sides are read as nulls. A deletion is forwarded if the other side exists, even if nothing was
+ * deleted. The result's timestamp is the later one of both sides. Versions that are not the latest of their key are
+ * ignored, and counted as late. Source: Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin,
  * KTableKTableRightJoin, KTableKTableOuterJoin.
  */
 final class JoinNode extends Node {
@@ -54,7 +54,7 @@ final class JoinNode extends Node {
     oldJoined.close();
   }
 
-  /** Where the other side may be missing, the old value tells whether there is anything to tell. */
+  /** If the other side may be missing, the old value determines whether there is a change to forward. */
   @Override
   public boolean needsOld() {
     return !joined.needsOther() || childNeedsOld();

@@ -16,7 +16,7 @@ import org.duolog.kernel.store.WaitingRecords;
 import org.duolog.kernel.task.JoinedRow;
 import org.duolog.kernel.task.Node;
 
-/** Builds the nodes that look into stores, which their tables fill. */
+/** Builds the nodes that look up rows in stores of tables. */
 record JoinNodes(
     Binding binding,
     Map<String, KeyValueStore> stores,
@@ -68,7 +68,7 @@ record JoinNodes(
         of.rightTypes().size());
   }
 
-  /** A table's row: as the store has it, then through the steps that compute it. */
+  /** Returns a getter of a table's rows: reads the store, then applies the steps that compute the row. */
   ValueGetter getter(
       String owner, String storeName, List<Operator> steps, List<String> rightTypes) {
     KeyValueStore store = stores.get(storeName);

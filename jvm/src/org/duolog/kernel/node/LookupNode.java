@@ -10,12 +10,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Joins each record of a stream with the table's row of the same key, or of one that is computed, as it
- * is now, or of a versioned table as it was at the record's time.
+ * Joins each record of a stream with the table's row of the same key, or of a computed key: the current row, or for a
+ * versioned table the row at the record's time.
  *
- * <p>A null value is dropped. Without a row (or a key) an inner join drops the record and a left
- * join reads nulls. The result carries the stream record's timestamp. Source: Kafka Streams
- * KStreamKTableJoinProcessor, KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
+ * <p>Records with null values are dropped. Without a row (or a key) an inner join drops the record and a left join
+ * reads nulls. The result has the stream record's timestamp. Source: Kafka Streams KStreamKTableJoinProcessor,
+ * KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
  */
 final class LookupNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -29,7 +29,7 @@ final class LookupNode extends Node {
   private final int rightColumns;
   private transient Operands operands;
 
-  /** @param keys computes the key that is looked up; null: it is the record's own */
+  /** @param keys computes the key to look up; null to use the record's own */
   LookupNode(
       ValueGetter table,
       Program keys,
@@ -82,7 +82,7 @@ final class LookupNode extends Node {
     }
   }
 
-  /** A key of nulls only is no key. */
+  /** A key of only nulls counts as null. */
   private UnsafeRow computedKey(Change change) {
     UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
     for (int i = 0; i < key.numFields(); i++) {

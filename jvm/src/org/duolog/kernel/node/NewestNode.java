@@ -6,7 +6,7 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
-/** Hears which rows of the left table are the newest. */
+/** Stores the announced number of the latest row of each key of the left table. */
 final class NewestNode extends Node {
   private static final long serialVersionUID = 1L;
 

@@ -1,13 +1,13 @@
 package org.duolog.kernel.node;
 
 /**
- * What an answer to a subscription says. It travels as a number.
+ * The outcome in a response to a subscription, sent as a number.
  *
  * <pre>
- *   GONE             the row that asked is gone, or has no foreign key any more
+ *   GONE             the subscribing row is gone, or has no foreign key any more
  *   MISSING          there is no row with its foreign key
- *   STILL_MISSING    the same, and there was none before, as far as who asked knew
- *   THERE            the row comes along
+ *   STILL_MISSING    the same, and there was none before, as far as the subscriber knew
+ *   THERE            the response includes the row
  * </pre>
  */
 enum Outcome {

@@ -9,7 +9,7 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Prints the first records that come; of a table its new rows, and null for deletions.
+ * Prints the first records; of a table the new rows, and null for deletions.
  *
  * <p>Source: Kafka Streams KStreamPrint.
  */
@@ -26,7 +26,7 @@ final class PrintNode extends Node {
   private transient Operands operands;
   private transient Prints prints;
 
-  /** @param limit of all tasks in this JVM together */
+  /** @param limit shared by all tasks in this JVM */
   PrintNode(
       String applicationId,
       String label,

@@ -24,10 +24,10 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Calls a processor of a user's, in Python, with each record and by time; what it forwards goes to its {@link
- * ProcessOutputNode}s, as the number of an output, and key and value as JSON.
+ * Calls a user's Python processor with each record and by time. What the processor forwards goes to its {@link
+ * ProcessOutputNode}s as the number of an output, with key and value as JSON.
  *
- * <p>In a micro-batch records wait until there are some, where nobody behind it sees that ({@link Deferred}).
+ * <p>In a micro-batch records are collected into batches if downstream nodes cannot notice that ({@link Deferred}).
  *
  * <p>Source: Kafka Streams ProcessorNode, StreamTask.maybePunctuateStreamTime.
  */
@@ -57,13 +57,13 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   private transient List<Waits> waiting;
   private transient Change empty;
 
-  /** An item that waits, and where its outputs belong. */
+  /** A waiting item, and the position of its outputs. */
   private record Waits(NodeContext.Place place, ProcessorWire.Item item) {}
 
   /**
-   * @param own what is kept of stream time and schedules
-   * @param seen the stores that the processor sees
-   * @param filled those that this node stands for
+   * @param own stores stream time and schedules
+   * @param seen the stores that the processor accesses
+   * @param filled those stores that this node registers
    */
   ProcessNode(
       PythonFunction function,
@@ -113,7 +113,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     }
   }
 
-  /** What follows belongs to this task. */
+  /** Selects the task of the following calls. */
   public void select(ProcessorTask of) {
     task = of;
     toldTime = -1;
@@ -134,7 +134,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
             data));
   }
 
-  /** The wall clock says a time. */
+  /** Processes a tick of the wall clock. */
   void tick(long nowMs) {
     begin();
     if (here.nextWallClock() <= nowMs) {
@@ -143,7 +143,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     want();
   }
 
-  /** Whether something is due by stream time, and was not told that it is. */
+  /** Returns true if a schedule by stream time is due and has not been called. */
   public boolean isDue() {
     long time = task.streamTime();
     if (time < 0) {
@@ -153,25 +153,25 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     return here.nextStreamTime() <= time && (toldTime < time || waiting.isEmpty());
   }
 
-  /** A record is done: calls what is due by stream time. */
+  /** Calls the schedules that are due by stream time, after a record is done. */
   public void punctuate() {
     toldTime = task.streamTime();
     take(ProcessorWire.Item.time(ProcessorWire.STREAM_TIME, toldTime, toldTime));
   }
 
-  /** When stream time is to be told next. */
+  /** Returns the stream time at which the next schedule is due. */
   public long nextStreamTime() {
     return here.nextStreamTime();
   }
 
-  /** Keeps it where no micro-batch ends. */
+  /** Stores the time at once if there is no end of a micro-batch. */
   public void settleAtOnce() {
     if (scope.realTime) {
       settle();
     }
   }
 
-  /** Keeps what the task has seen of time. */
+  /** Stores the time that the task has reached. */
   public void settle() {
     if (here.hasBegun()) {
       here.settle();
@@ -256,7 +256,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
       writer.write(OUTPUT, one.output());
       write(KEY, one.key());
       write(VALUE, one.value());
-      // What one causes may come back here, in another way: nobody reads the row any more by then.
+      // An output may return to this node; the row is not read any more by then.
       forward(out.set(null, writer.getRow(), null, one.ts(), 0, one.headers()));
     }
     for (String error : told.errors()) {

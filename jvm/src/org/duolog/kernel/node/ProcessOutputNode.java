@@ -8,7 +8,7 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
-/** Makes records of what a {@link ProcessNode} forwards to one of its outputs. */
+/** Turns what a {@link ProcessNode} forwards to one of its outputs into records. */
 final class ProcessOutputNode extends Node {
   private static final long serialVersionUID = 1L;
 

@@ -3,7 +3,7 @@ package org.duolog.kernel.node;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.task.Node;
 
-/** Tells a processor what time it is by the wall clock: the first of the key of what comes here. */
+/** Passes the time by the wall clock to a processor; it is the first column of its input's key. */
 public final class PunctuateNode extends Node {
   private static final long serialVersionUID = 1L;
 

@@ -18,12 +18,13 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Calls a function in Python with many records at once, and computes a new value with what it gives. A null value stays
- * null without a call; with {@code nulls} the function is called with nulls, and the node that reads the result restores
- * the null value ({@link Change#nullWithResults}).
+ * Calls a Python function with many records at once, and computes a new value from its results. A null value stays null
+ * without a call; with {@code nulls} the function is called with nulls, and the node that reads the result restores the
+ * null value ({@link Change#nullWithResults}).
  *
- * <p>In a micro-batch records wait until there are some, or no more ({@link Deferred}); in real time none waits, but for the
- * answers of look-ups where they are read ({@link PythonLookups}). Of a stream, and with nodes behind it that keep nothing.
+ * <p>In a micro-batch records are collected into batches ({@link Deferred}). In real time records do not wait, except
+ * for answers of look-ups at the ingress ({@link PythonLookups}). Only for streams, and only with stateless nodes
+ * downstream.
  */
 final class PythonNode extends Node implements Deferred.Holding {
   private static final long serialVersionUID = 1L;
@@ -39,17 +40,17 @@ final class PythonNode extends Node implements Deferred.Holding {
   private transient UnsafeRowWriter result;
   private transient List<Waiting> waiting;
 
-  /** In real time at the ingress; null elsewhere. */
+  /** Look-ups in real time at the ingress; null elsewhere. */
   private transient PythonLookups lookups;
 
-  /** A record that waits, with its arguments; null if the function is not called with it. */
+  /** A waiting record with its arguments; null if the function is not called for it. */
   private record Waiting(
       NodeContext.Place place, int size, Change change, byte[] arguments) {}
 
   /**
-   * @param arguments computes bytes of JSON
-   * @param values computes the new value, of the record and the result
-   * @param nulls whether the function is called with records without a value
+   * @param arguments computes JSON as bytes
+   * @param values computes the new value from the record and the result
+   * @param nulls true if the function is called for records without a value
    */
   PythonNode(
       PythonFunction function,
@@ -120,13 +121,13 @@ final class PythonNode extends Node implements Deferred.Holding {
     }
   }
 
-  /** Whether as many look-ups are under way as may be. */
+  /** Returns true if the limit of concurrent look-ups is reached. */
   @Override
   public boolean isFull() {
     return lookups != null && lookups.isFull();
   }
 
-  /** Whether the first that waits can go on. */
+  /** Returns true if the first waiting record can proceed. */
   @Override
   public boolean isAnswered() {
     return !waiting.isEmpty() && isAnswered(waiting.get(0));
@@ -136,7 +137,7 @@ final class PythonNode extends Node implements Deferred.Holding {
     return lookups == null || one.arguments == null || lookups.isAnswered();
   }
 
-  /** The first record, in their order, of which something waits here; none: the greatest number. */
+  /** Returns the number of the first record that waits here; the greatest number if none does. */
   @Override
   public int oldest() {
     int oldest = Integer.MAX_VALUE;
@@ -147,9 +148,9 @@ final class PythonNode extends Node implements Deferred.Holding {
   }
 
   /**
-   * Hands on those at the head that have their answers; with {@code waits}, at least one.
+   * Forwards those at the head that have their answers; if {@code waits} is true, at least one.
    *
-   * @return whether there was one
+   * @return true if one was forwarded
    */
   @Override
   public boolean advance(boolean waits) {
@@ -170,12 +171,12 @@ final class PythonNode extends Node implements Deferred.Holding {
     return count > 0;
   }
 
-  /** Calls the function with all that wait, and hands them on. */
+  /** Calls the function with all waiting records, and forwards them. */
   @Override
   public void flush() {
     if (lookups != null) {
       while (advance(true)) {
-        // Each waits for the next one.
+        // Waits for each answer.
       }
       return;
     }

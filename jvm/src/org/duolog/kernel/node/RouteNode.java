@@ -10,13 +10,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Sends records to the next sub-topology, under a new key or the one they have.
+ * Sends records to the next sub-topology, under a new key or their own.
  *
- * <p>Under a new key, a record without a value or with a null in its new key is dropped. Of a table,
- * the old value goes to its old key, then the new value to its new key; where both keys are equal,
- * one change carries both. A version that is not the latest of its key is left out. A record of a stream may be
- * sent to the task of another partition than that of its key. Source: Kafka Streams KTableRepartitionMap, KIP-904,
- * Repartitioned.
+ * <p>With a new key, a record without a value or with a null in its new key is dropped. Of a table, the old value is
+ * sent to its old key, then the new value to its new key; if both keys are equal, one change has both. Versions that
+ * are not the latest of their key are ignored. A record of a stream may be sent to the task of another partition than
+ * that of its key. Source: Kafka Streams KTableRepartitionMap, KIP-904, Repartitioned.
  */
 final class RouteNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -37,8 +36,8 @@ final class RouteNode extends Node {
   private transient Operands keyOperands;
 
   /**
-   * @param partition computes the partition of a record; null where the key chooses
-   * @param partitions how many there are at most
+   * @param partition computes the partition of a record; null if the key determines it
+   * @param partitions the maximum number of partitions
    */
   RouteNode(
       int edge,
@@ -121,7 +120,7 @@ final class RouteNode extends Node {
     }
   }
 
-  /** The key, or null where a part of it is null. */
+  /** Returns the key; null if a part of it is null. */
   private static UnsafeRow whole(UnsafeRow key) {
     return key == null || key.anyNull() ? null : key;
   }

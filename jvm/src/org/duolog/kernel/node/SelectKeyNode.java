@@ -8,7 +8,7 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Gives each record of a stream a new key; a key of nulls only is no key, unless they are kept.
+ * Gives each record of a stream a new key. A key of only nulls counts as null, unless nulls are kept.
  *
  * <p>Source: Kafka Streams KStreamMap as used by selectKey.
  */

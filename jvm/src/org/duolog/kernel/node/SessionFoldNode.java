@@ -15,16 +15,16 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Aggregates by key and session: a record joins the sessions that it touches into one.
+ * Aggregates by key and session: a record merges the sessions that it touches.
  *
  * <pre>
  *   sessions      [1 ── 4]        [11]            gap 5
- *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the one that they became
+ *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the merged session
  * </pre>
  *
- * <p>The key of a result ends with the session's start and end, and its timestamp is the end. A record
- * whose session would have closed is late, and counted; what has closed is not reopened. Null keys
- * and values are dropped. Source: Kafka Streams KStreamSessionWindowAggregate.
+ * <p>The key of a result ends with the session's start and end, and its timestamp is the end. A record whose session
+ * would have closed is late, and counted; closed sessions are not reopened. Null keys and values are dropped. Source:
+ * Kafka Streams KStreamSessionWindowAggregate.
  */
 final class SessionFoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -101,7 +101,7 @@ final class SessionFoldNode extends AggregatingNode {
         touched.forEach(
             session -> keep(entry(change, session), null, session.end(), change));
       }
-      // Looked up again: the store may have forgotten what it has read before.
+      // Looked up again: the store may have evicted what it has read before.
       keep(entry(change, joined), acc, joined.end(), change);
       touched.forEach(known.windows::remove);
       known.windows.add(joined);
@@ -113,7 +113,7 @@ final class SessionFoldNode extends AggregatingNode {
     lookAtClosed(change);
   }
 
-  /** The sessions that a record joins, in the order of time: of all that a key has only the next ones are looked at. */
+  /** Returns the sessions that a record merges, in the order of time; only its neighbours are examined. */
   private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {
     LinkedList<WindowIndex.Bounds> found = new LinkedList<>();
     long latest = Windows.end(ts, sessions.gapMs());
@@ -137,12 +137,12 @@ final class SessionFoldNode extends AggregatingNode {
     return new WindowIndex.Bounds(start, end);
   }
 
-  /** What the touched sessions have accumulated, and then the record. */
+  /** Merges the accumulators of the touched sessions, and adds the record. */
   private UnsafeRow accumulated(List<WindowIndex.Bounds> touched, Change change) {
     UnsafeRow acc = initial(change);
     for (WindowIndex.Bounds session : touched) {
       UnsafeRow other = entry(change, session).row;
-      // A copy: the next result is written where this one is read.
+      // A copy, because the next result reuses the memory.
       acc = merge.apply(mergeOperands.of(change.key, acc, other, change.ts)).copy();
     }
     return added(acc, change);

@@ -14,9 +14,8 @@ import org.duolog.kernel.task.Operands;
 /**
  * Serializes records for a sink topic; a null value is a tombstone.
  *
- * <p>A record may choose its topic and its partition; where it chooses null, it goes to the sink's
- * topic and to the partition of its key. Source: Kafka Streams TopicNameExtractor, StreamPartitioner.
- * Threads: one at a time.
+ * <p>A record may choose its topic and its partition; null stands for the sink's topic and the partition of its key.
+ * Source: Kafka Streams TopicNameExtractor, StreamPartitioner. Threads: one at a time.
  */
 final class SinkNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -31,9 +30,7 @@ final class SinkNode extends Node {
   private final int valueColumns;
   private transient Operands operands;
 
-  /**
-   * @param target computes topic and partition; null where no record has its own
-   */
+  /** @param target computes topic and partition; null if records do not choose */
   SinkNode(
       int sink,
       Program keyBytes,
@@ -65,9 +62,9 @@ final class SinkNode extends Node {
     return false;
   }
 
-  /** The partition that was chosen; whether there is one that large, the producer knows. */
+  /** Returns the chosen partition. The producer checks that it exists. */
   private static int partition(UnsafeRow aim) {
-    // Of 64 bits, as it may have: cut to 32 it would be the number of another partition.
+    // A BIGINT: truncated to 32 bits it would be the number of another partition.
     long chosen = aim.getLong(PARTITION);
     if (chosen < 0 || chosen > Integer.MAX_VALUE) {
       throw new RecordException(new IllegalArgumentException("the partition is " + chosen));

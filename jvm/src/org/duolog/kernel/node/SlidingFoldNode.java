@@ -16,21 +16,21 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the
- * one that begins right behind it if that is not empty.
+ * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the one that starts
+ * right after it if that is not empty.
  *
  * <pre>
  *   difference 10, records at 20 and 25
  *   [10 ──── 20]                 ends with the first
- *        [15 ──── 25]            ends with the second, and holds both
- *              [21 ──── 31]      begins behind the first
+ *        [15 ──── 25]            ends with the second, and contains both
+ *              [21 ──── 31]      starts after the first
  * </pre>
  *
- * <p>A record is added to the windows that hold it, the latest first; then come the ones that it makes,
- * of what others hold already. What would begin before 1970 is one window from there on. A record is late
- * where a window has closed, and counted. A record for which a window has no value changes none. Null
- * keys and values are dropped. Results are told with each update, or once, when the record that moves time
- * on is done. Source: Kafka Streams KStreamSlidingWindowAggregate.
+ * <p>A record is added to the windows that contain it, the latest first; then new windows are created, with the records
+ * of existing ones. Windows that would start before 1970 are one window that starts there. A record is late if a window
+ * has closed, and counted. If a record cannot be added to one window, it changes none. Null keys and values are
+ * dropped. Results are emitted with each update, or once, after the record that advances time. Source: Kafka Streams
+ * KStreamSlidingWindowAggregate.
  */
 final class SlidingFoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -46,7 +46,7 @@ final class SlidingFoldNode extends AggregatingNode {
 
   /**
    * @param windowedKey computes a key with its window from key and bounds
-   * @param indexKey computes from the same what a window is found by
+   * @param indexKey computes the key of the index from the same columns
    */
   SlidingFoldNode(
       KeyValueStore store,
@@ -65,7 +65,7 @@ final class SlidingFoldNode extends AggregatingNode {
     this.indexKey = own(indexKey);
   }
 
-  /** What becomes of a window with the record. */
+  /** The new state of a window. */
   private record Updated(
       KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts, boolean isNew) {}
 
@@ -110,7 +110,7 @@ final class SlidingFoldNode extends AggregatingNode {
     lookAtClosed(change);
   }
 
-  /** Finds what changes where all windows of a record begin in 1970 or later. */
+  /** Collects the changed windows if all windows of a record start in 1970 or later. */
   private void find(Change change) {
     long ts = change.ts;
     TreeSet<Long> starts = starts(change, ts - 2 * windows.differenceMs());
@@ -133,7 +133,7 @@ final class SlidingFoldNode extends AggregatingNode {
         endsHere = true;
         previous = window.ts;
       } else {
-        return; // A record of this time has made all that there is to make.
+        return; // A record with this timestamp has already created all windows.
       }
     }
     if (previous >= 0 && windows.end(previous + 1) >= ts) {
@@ -147,7 +147,7 @@ final class SlidingFoldNode extends AggregatingNode {
     copyBehind(change, right, starts);
   }
 
-  /** Finds what changes where a window that ends with the record would begin before 1970. */
+  /** Collects the changed windows if a window that ends with the record would start before 1970. */
   private void findEarly(Change change) {
     long ts = change.ts;
     TreeSet<Long> starts = starts(change, 0);
@@ -167,7 +167,7 @@ final class SlidingFoldNode extends AggregatingNode {
     add(change, first, 0, first.row, first.row == null ? ts : first.ts);
   }
 
-  /** The starts of the key's windows from here on to the one right behind the record. */
+  /** Returns the starts of the key's windows, from here up to the one right after the record. */
   private TreeSet<Long> starts(Change change, long from) {
     TreeSet<Long> found = new TreeSet<>();
     long first = Math.max(0, from);
@@ -182,7 +182,7 @@ final class SlidingFoldNode extends AggregatingNode {
     return new TreeSet<>(found.subSet(first, true, last, true));
   }
 
-  /** Adds the record to a window that may be there; where it has closed the record is late. */
+  /** Adds the record to a window that may exist; if the window has closed, the record is late. */
   private void add(
       Change change, KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts) {
     if (rows.isClosed(windows.end(start))) {
@@ -192,7 +192,7 @@ final class SlidingFoldNode extends AggregatingNode {
     updates.add(updated(entry, start, added(acc, change), Math.max(ts, change.ts)));
   }
 
-  /** The window that begins behind the record before this one, if there was none. */
+  /** Creates the window that starts after the previous record, if it does not exist. */
   private void addBehind(Change change, long previous, TreeSet<Long> starts) {
     long start = previous + 1;
     if (!starts.contains(start)) {
@@ -200,7 +200,7 @@ final class SlidingFoldNode extends AggregatingNode {
     }
   }
 
-  /** The window that begins behind this record, if there was none: it holds what comes later. */
+  /** Creates the window that starts after this record, with the later records, if it does not exist. */
   private void copyBehind(Change change, KeyValueStore.Entry right, TreeSet<Long> starts) {
     long start = change.ts + 1;
     if (right != null && right.ts > change.ts && !starts.contains(start)) {
@@ -209,7 +209,7 @@ final class SlidingFoldNode extends AggregatingNode {
   }
 
   private Updated updated(KeyValueStore.Entry entry, long start, UnsafeRow acc, long ts) {
-    // A copy: the next accumulator is computed where this one is.
+    // A copy, because the next accumulator reuses the memory.
     UnsafeRow kept = acc.copy();
     ensureResults(entry.key, kept, ts);
     return new Updated(entry, start, kept, ts, entry.row == null);
@@ -221,7 +221,7 @@ final class SlidingFoldNode extends AggregatingNode {
       known.windows.add(new WindowIndex.Bounds(updated.start, windows.end(updated.start)));
       rows.index().changed(known);
     }
-    // Looked up anew: meanwhile the store may have forgotten what it had read.
+    // Looked up again: the store may have evicted what it has read before.
     keep(store.lookup(updated.entry.key), updated.acc, updated.ts, change);
   }
 

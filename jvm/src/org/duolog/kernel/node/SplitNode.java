@@ -8,8 +8,8 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Hands each record to the branch of the first predicate that holds; the branch behind the last is
- * for all others. Of a null value the predicates see null columns.
+ * Forwards each record to the branch of the first predicate that holds; the last branch is for all others. For a null
+ * value the predicates read null columns.
  *
  * <p>Source: Kafka Streams KStreamBranch.
  */

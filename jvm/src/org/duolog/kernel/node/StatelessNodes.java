@@ -15,7 +15,7 @@ import org.duolog.kernel.spec.RouteOperator;
 import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.task.Node;
 
-/** Builds the nodes that keep nothing. */
+/** Builds the stateless nodes. */
 record StatelessNodes(Binding binding) {
   Node filter(String owner, Operator.Filter of) {
     Program predicate = binding.bind(owner, Binding.input(of), List.of(of.predicate()));
@@ -119,7 +119,7 @@ record StatelessNodes(Binding binding) {
         of.valueTypes().size());
   }
 
-  /** What chooses a record's own topic and partition; null where nothing does. */
+  /** Returns the expressions that choose a record's topic and partition; null if there are none. */
   private Program target(String owner, Operator.Sink of) {
     if (of.topic() == null && of.partition() == null) {
       return null;

@@ -15,21 +15,22 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Joins each record of a stream with those of another that came before it and are near enough in time.
+ * Joins each record of a stream with earlier records of another stream that are close in time.
  *
  * <pre>
- *   record at t   1  those whose windows have closed are told alone, of both sides
- *                 2  joined with the others' records from t - before to t + after whose windows are open, which wait no longer
- *                 3  without any: told alone if its window has closed, else it waits
- *                 4  kept for the others' records to come; counted as late if it is too late for that, or for 2
+ *   record at t   1  records of both sides whose windows have closed are emitted unmatched
+ *                 2  joined with the other side's records from t - before to t + after whose windows are open; these match
+ *                 3  without any: emitted unmatched if its window has closed; otherwise buffered
+ *                 4  stored for later records of the other side; counted as late if it is too late for that, or for 2
  * </pre>
  *
- * <p>A join has two of these, which feed the same children and look into each other's stores. A result's
- * timestamp is the later one of both records. What is told alone depends on the kind of the join; eagerly
- * nothing waits. A null value is dropped; a null key has no partner. Of a stream joined with itself the left
- * side keeps records, and the right one finds each among those that it looks at. A result that has no value
- * costs itself alone. A window has closed when the time of both sides is beyond its end and the grace period: a record
- * is told alone then, and joined with nothing later, so that none is told alone and then joined. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962 for null keys.
+ * <p>A join has two of these, with the same children, which read each other's stores. A result's timestamp is the later
+ * one of both records. The kind of join determines what is emitted unmatched; in eager mode nothing is buffered. Null
+ * values are dropped; a null key has no partner. If a stream is joined with itself, only the left side stores records,
+ * and the right side finds each record among them. A result that cannot be computed does not affect others. A window
+ * has closed when the time of both sides is beyond its end and the grace period: then a record is emitted unmatched,
+ * and not joined any more, so no record is both. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962
+ * for null keys.
  */
 final class StreamJoinNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -43,14 +44,14 @@ final class StreamJoinNode extends Node {
   private transient Operands keyOperands;
 
   /**
-   * Where both sides' records are. Null is what this side does not fill, and where nothing waits.
+   * The stores of both sides. Null for a store that this side does not write, or if nothing is buffered.
    *
    * @param other the records of the other side
    */
   record Stores(JoinRows own, JoinRows other, Unmatched unmatched, Unmatched otherUnmatched)
       implements java.io.Serializable {}
 
-  /** @param keyBytes computes the bytes by which keys that wait are in order */
+  /** @param keyBytes computes the bytes by which buffered keys are ordered */
   StreamJoinNode(JoinOperators.StreamJoin of, Stores stores, Program values, Program keyBytes) {
     this.of = of;
     this.stores = stores;
@@ -139,34 +140,34 @@ final class StreamJoinNode extends Node {
     }
   }
 
-  /** Whether others that it could have been joined with have closed. */
+  /** Returns true if records that it could have joined have closed. */
   private boolean isLate(long ts) {
     return closes() && ts - of.beforeMs() < otherOpenSince();
   }
 
-  /** Whether records of the other side are joined with nothing once they have closed. */
+  /** Returns true if closed records of the other side are not joined any more. */
   private boolean closes() {
     return stores.otherUnmatched != null && !of.again();
   }
 
-  /** How long one whose window has passed waits; Kafka Streams' is told at once. */
+  /** Returns how long a record is buffered after its window has passed; Kafka Streams emits it at once. */
   private long waitsMs() {
     return of.again() ? 0 : of.graceMs();
   }
 
-  /** The window of a record of the other side that came before this time has closed. */
+  /** Returns the time before which the windows of the other side's records have closed. */
   private long otherOpenSince() {
     return clock.time() - of.beforeMs() - of.graceMs();
   }
 
-  /** A time and so much more, which may be less; at most the greatest there is. */
+  /** Adds a duration, which may be negative, to a time without overflow. */
   private static long later(long ts, long ms) {
     return ms > 0 && ts > Long.MAX_VALUE - ms ? Long.MAX_VALUE : ts + ms;
   }
 
-  /** Tells all whose windows have closed, by time; of one time the right side's go first. */
+  /** Emits all records whose windows have closed, by time; at equal times those of the right side first. */
   private void tellClosed(Change change) {
-    // A window is open from the side of a record on; the other side sees it reversed.
+    // The window as seen from the record; for the other side it is reversed.
     long own = clock.time() - of.afterMs() - of.graceMs();
     long other = otherOpenSince();
     while (true) {

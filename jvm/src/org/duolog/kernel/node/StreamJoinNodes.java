@@ -12,7 +12,7 @@ import org.duolog.kernel.store.JoinRows;
 import org.duolog.kernel.store.Unmatched;
 import org.duolog.kernel.task.Node;
 
-/** Builds the sides of joins of streams, and the stores that they look into of each other. */
+/** Builds the sides of stream-stream joins, and the stores that they share. */
 final class StreamJoinNodes {
   private final Binding binding;
   private final Grouping grouping;

@@ -8,8 +8,8 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Sends for each change of a numbered table what the keepers of another one must know of it: a
- * subscription under the row's foreign key, with the row, its number and an instruction.
+ * Sends a subscription for each change of a numbered table to the tasks of the other table: under the row's foreign
+ * key, with the row, its number and an instruction.
  *
  * <pre>
  *   foreign key      inner join                          left join
@@ -21,7 +21,7 @@ import org.duolog.kernel.task.Operands;
  *   none as before   nothing                             null: ANSWER
  * </pre>
  *
- * <p>A key with a null in it is none. Source: Kafka Streams SubscriptionSendProcessorSupplier.
+ * <p>A key that contains a null counts as null. Source: Kafka Streams SubscriptionSendProcessorSupplier.
  */
 final class SubscribeNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -37,7 +37,7 @@ final class SubscribeNode extends Node {
   private transient Operands sent;
   private transient UnsafeRow details;
 
-  /** @param values of a row, with a0 = its number and a1 = the instruction */
+  /** @param values computes the value from a row, with a0 = its number and a1 = the instruction */
   SubscribeNode(
       boolean left, Program foreignKey, Program values, int keyColumns, int valueColumns) {
     this.left = left;
@@ -105,7 +105,7 @@ final class SubscribeNode extends Node {
     forward(out.set(to, value, null, change));
   }
 
-  /** The foreign key of a row, or null where there is none. */
+  /** Returns the foreign key of a row; null if it has none. */
   private UnsafeRow whole(Program program, UnsafeRow key, UnsafeRow row) {
     if (row == null) {
       return null;

@@ -7,9 +7,9 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Makes answers to subscriptions.
+ * Creates responses to subscriptions.
  *
- * <pre>  key of the row that asked  ->  its number, the {@link Outcome}, its columns, the right row's
+ * <pre>  key of the subscribing row  ->  its number, the {@link Outcome}, its columns, the right row's
  * </pre>
  *
  * <p>Threads: one at a time between open and close.
@@ -26,7 +26,7 @@ final class SubscriptionResponses implements Serializable {
   private final int rightColumns;
   private transient Operands operands;
 
-  /** @param values of a subscription and a row; what they say of the outcome is overwritten */
+  /** @param values computes the response from a subscription and a row; its outcome is overwritten */
   SubscriptionResponses(Program keys, Program values, int keyColumns, int valueColumns, int rightColumns) {
     this.keys = keys;
     this.values = values;
@@ -46,7 +46,7 @@ final class SubscriptionResponses implements Serializable {
     values.close();
   }
 
-  /** Fills an answer to a subscription, with the row that it has asked for or without. */
+  /** Fills a response to a subscription, with or without the requested row. */
   Change fill(
       Change answer,
       UnsafeRow key,

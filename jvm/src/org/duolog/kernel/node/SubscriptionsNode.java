@@ -12,13 +12,13 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Keeps who has subscribed to the rows of a table, and answers at once with the row as it is now.
+ * Stores subscriptions to the rows of a table, and responds at once with the current row.
  *
- * <pre>  bucket = hash of the foreign key,  foreign key and the asking row's key  ->  that row
+ * <pre>  bucket = hash of the foreign key,  foreign key and the subscribing row's key  ->  that row
  * </pre>
  *
- * <p>A subscription's value is that row's key, its number, the {@link Instruction}, and its columns; it is kept
- * without the instruction. Without a foreign key nothing is kept. An answer has the later timestamp of the
+ * <p>A subscription's value is the key of its row, its number, the {@link Instruction}, and its columns; it is stored
+ * without the instruction. Without a foreign key nothing is stored. A response has the later timestamp of the
  * subscription and the row. Source: Kafka Streams SubscriptionReceiveProcessorSupplier,
  * SubscriptionJoinProcessorSupplier.
  */
@@ -56,7 +56,7 @@ final class SubscriptionsNode extends Node {
     this.instructionAt = instructionAt;
   }
 
-  /** Where subscriptions to a row are kept; those to others may be there too. */
+  /** Returns the bucket with the subscriptions to a row; others may share it. */
   static long bucket(UnsafeRow foreignKey) {
     return XXH64.hashUnsafeBytes(
             foreignKey.getBaseObject(),

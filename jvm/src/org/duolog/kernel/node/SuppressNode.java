@@ -17,19 +17,19 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Holds changes of a table back: until a window closes, or for a time since the first one of a key.
+ * Suppresses changes of a table: until a window closes, or for a time after the first change of a key.
  *
  * <pre>
- *   changes of a key   a ► b     b ► c     c ► d          for 10 minutes, from the first one on
- *   handed on                                   a ► d
+ *   changes of a key   a ► b     b ► c     c ► d          for 10 minutes after the first one
+ *   forwarded                                   a ► d
  * </pre>
  *
- * <p>Of each key the last change waits, in the place of the first one, with the row that was told last. What
- * leaves first is what waits for longest, then the least key. Until a window closes nobody has heard of
- * its row, so that a deletion is not told. Beyond its limits rows leave early, or the query ends.
+ * <p>For each key the last change waits, at the position of the first one, with the row that was emitted last. The
+ * change that has waited longest leaves first, then the least key. Until a window closes its row has not been emitted,
+ * so a deletion is not forwarded. Beyond its limits rows leave early, or the query fails.
  *
- * <p>Source: Kafka Streams KTableSuppressProcessor; it hands on the row before the last change as the old one,
- * which nobody was told, and keeps no stream time over a restart.
+ * <p>Source: Kafka Streams KTableSuppressProcessor, which differs in two ways: as old value it forwards the row before
+ * the last change, which was never emitted, and it does not keep stream time over a restart.
  */
 final class SuppressNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -43,9 +43,9 @@ final class SuppressNode extends Node {
   private transient SuppressedChange held;
 
   /**
-   * How much may wait in a task; null where there is no bound.
+   * How much may wait in a task; null for no limit.
    *
-   * @param shutDown whether the query ends beyond, rather than letting go early
+   * @param shutDown true if the query fails beyond the limits, instead of emitting early
    */
   record Limits(Long maxRecords, Long maxBytes, boolean shutDown) implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -63,7 +63,7 @@ final class SuppressNode extends Node {
     }
   }
 
-  /** @param timed finds rows that wait for a time; null where the time is the end of their window */
+  /** @param timed finds rows that wait for a time; null if they wait for the end of their window */
   SuppressNode(
       KeyValueStore store, WindowRows rows, Timed timed, Limits limits, int valueColumns) {
     this.store = store;
@@ -94,7 +94,7 @@ final class SuppressNode extends Node {
     }
   }
 
-  /** It must know what was told last. */
+  /** It needs the row that was emitted last. */
   @Override
   public boolean needsOld() {
     return true;
@@ -148,14 +148,14 @@ final class SuppressNode extends Node {
     return limits.areExceeded(rows.held(), rows.heldBytes());
   }
 
-  /** Also without limits, as a later start may have some. */
+  /** Counts even without limits, as a later start may have some. */
   private void count(UnsafeRow key, UnsafeRow row, int sign) {
     if (row != null) {
       rows.count(sign, (long) sign * (key.getSizeInBytes() + row.getSizeInBytes()));
     }
   }
 
-  /** The table as those behind have been told of it. */
+  /** Returns the table as downstream nodes have received it. */
   static ValueGetter getter(
       ValueGetter table, KeyValueStore store, Timed timed, int valueColumns) {
     return new ValueGetter() {
@@ -195,7 +195,7 @@ final class SuppressNode extends Node {
     };
   }
 
-  /** The keys of rows that wait for a time: the record's, and when the first change came, twice. */
+  /** The keys of rows that wait for a time: the record's key, and twice the time of the first change. */
   static final class Timed implements Serializable {
     private static final long serialVersionUID = 1L;
 
@@ -222,7 +222,7 @@ final class SuppressNode extends Node {
       timedKey.close();
     }
 
-    /** The key of what waits, which is from now on known. */
+    /** Returns the key of a waiting row, and registers it. */
     private UnsafeRow key(UnsafeRow key, long ts) {
       WindowIndex.Entry known = rows.index().of(key);
       if (known.windows.isEmpty()) {
@@ -232,7 +232,7 @@ final class SuppressNode extends Node {
       return timed(key, known);
     }
 
-    /** The key of what waits, or null. */
+    /** Returns the key of a waiting row, or null. */
     private UnsafeRow known(UnsafeRow key) {
       WindowIndex.Entry known = rows.index().of(key);
       return known.windows.isEmpty() ? null : timed(key, known);

@@ -14,13 +14,13 @@ import org.duolog.kernel.store.ValueGetter;
 import org.duolog.kernel.store.window.WindowRows;
 import org.duolog.kernel.task.Node;
 
-/** Builds the nodes that hold changes back, and what looks through them. */
+/** Builds the nodes that suppress changes, and the getters that read through them. */
 record SuppressNodes(
     Binding binding,
     FoldNodes folds,
     Map<String, KeyValueStore> stores,
     Map<String, WindowRows> windows) {
-  /** Where the rows are that wait: by the end of their window, or by a time that is put behind their key. */
+  /** Returns the rows that wait: by the end of their window, or by a time that is appended to their key. */
   WindowRows rows(String owner, Operator.Suppress of, Grouping grouping) {
     Closing closing = new Suppressed(of.delayMs(), of.bucketMs());
     WindowRows.Order order =
@@ -42,7 +42,7 @@ record SuppressNodes(
             order);
   }
 
-  /** A key, and since when it waits. */
+  /** Returns a key, and the time since when it waits. */
   private static StructType timedKey(Operator of) {
     return Binder.withTs(Binder.with(new StructType(), "k", Closing.keyTypes(of)));
   }

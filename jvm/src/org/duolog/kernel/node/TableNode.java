@@ -7,10 +7,10 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.Store;
 
 /**
- * Makes a table of a stream of upserts: keeps the latest value by key, hands on old and new.
+ * Turns a stream of upserts into a table: keeps the latest value by key, and forwards old and new values.
  *
- * <p>A null key is ignored; a null value deletes, and is handed on even if nothing was there.
- * Source: Kafka Streams KTableSource.
+ * <p>Null keys are ignored. A null value deletes, and is forwarded even if nothing was deleted. Source: Kafka Streams
+ * KTableSource.
  */
 final class TableNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -9,8 +9,7 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Gives each record of a stream another timestamp; one that is null or negative is none, and the
- * record fails.
+ * Gives each record of a stream another timestamp; if it is null or negative, the record fails.
  *
  * <p>Source: Kafka Streams {@code Record.withTimestamp}.
  */

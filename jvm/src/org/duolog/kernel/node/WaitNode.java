@@ -10,13 +10,12 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Lets each record of a stream wait until stream time is beyond it by the grace period: by then the
- * table that it is joined with has the rows of its time, even where they came late.
+ * Delays each record of a stream until stream time has passed it by the grace period: by then the joined table has the
+ * rows of its time, even late ones.
  *
- * <p>Stream time is that of the records that have waited here. A record that comes later than the grace
- * period goes on at once, and so does one without a key, for which no row can come. One without a value
- * ends here, as it would at the join. Source: Kafka Streams KStreamKTableJoinProcessor with a
- * buffer, KIP-923.
+ * <p>Stream time is that of the records that have waited here. A record that is late by more than the grace period is
+ * forwarded at once, and so is one without a key, for which no row can arrive. A record without a value is dropped, as
+ * it would be at the join. Source: Kafka Streams KStreamKTableJoinProcessor with a buffer, KIP-923.
  */
 final class WaitNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -11,13 +11,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Aggregates by key and window of time: the key of its results ends with the window's start and end.
+ * Aggregates by key and time window: the key of its results ends with the window's start and end.
  *
- * <p>A record is added to each of its windows that is open, the earliest first. Where a window has
- * closed, the record is late: it is left out there, and counted. Null keys and values are dropped. Results
- * are told with each update, or once, when the record that moves time on is done. Where that record jumps, results may be lost, for
- * who wants what ksqlDB does.
- * Source: Kafka Streams KStreamWindowAggregate.
+ * <p>A record is added to each of its open windows, the earliest first. If a window has closed, the record is late for
+ * it, and counted. Null keys and values are dropped. Results are emitted with each update, or once, after the record
+ * that advances time. If time jumps far ahead, results may be lost, to reproduce ksqlDB. Source: Kafka Streams
+ * KStreamWindowAggregate.
  */
 final class WindowFoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -31,7 +30,8 @@ final class WindowFoldNode extends AggregatingNode {
   private transient Operands keyOperands;
 
   /**
-   * @param lostMs a result is lost whose window begins by more than this before the last one; null: none is
+   * @param lostMs the result of a window is lost if it starts by more than this before the last one; null if none is
+   *     lost
    * @param windowedKey computes a key with its window from key and bounds
    */
   WindowFoldNode(
@@ -79,7 +79,7 @@ final class WindowFoldNode extends AggregatingNode {
     rows.observe(change.ts);
     long before = Long.MIN_VALUE;
     long start = windows.firstStart(change.ts);
-    // A start that overflows, or is the same again, was the last one.
+    // A start that overflows, or does not change, was the last one.
     for (; before < start && start <= change.ts; start = windows.nextStart(start)) {
       before = start;
       long end = windows.end(start);

@@ -19,10 +19,12 @@ import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * Writes to changelogs what their stores begin with: the entries of {@link InitialState} that no changelog has yet.
+ * Writes the initial entries of stores to their changelogs: the entries of {@link InitialState} that no changelog has
+ * yet.
  *
- * <p>They are of no epoch, in front of those of their generation, and count as soon as one of these does. Where a start ends
- * before its first commit the next one writes them again, in a generation of its own. So they need no transaction.
+ * <p>They do not belong to an epoch, precede those of their generation, and count as soon as one of these does. If a
+ * start ends before its first commit, the next start writes them again, in its own generation. So they need no
+ * transaction.
  *
  * <p>Threads: the driver's.
  */
@@ -30,11 +32,11 @@ public final class InitialChangelog {
   private InitialChangelog() {}
 
   /**
-   * Returns when all are acknowledged.
+   * Writes the entries; returns when all are acknowledged.
    *
-   * @param keptJson as {@code Kernel.apply} gets it
+   * @param keptJson as passed to {@code Kernel.apply}
    * @param stores which of them, by their names in the spec
-   * @param settings of the producers
+   * @param settings settings of the producers
    */
   public static void write(
       SparkSession spark,
@@ -67,7 +69,7 @@ public final class InitialChangelog {
     }
   }
 
-  /** Has what an application writes fail, wherever it is. Any thread. */
+  /** Makes an application's pending writes fail, wherever they are. Any thread. */
   public static void cancel(SparkSession spark, String applicationId) {
     spark.sparkContext().cancelJobsWithTag(jobTag(applicationId));
   }

@@ -19,15 +19,14 @@ import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * What stores of a fresh checkpoint begin with: entries that other checkpoints have, as a commit has left
- * them there.
+ * The initial content of stores in a fresh checkpoint: entries of other checkpoints, as of a commit.
  *
  * <pre>  (old sub-topology, task), key -> value      becomes      (new sub-topology, task), key -> value
  * </pre>
  *
- * <p>Where there are to be as many tasks, these stay tasks, and buckets of time stay buckets; where there are to be others, each
- * entry goes to the task of its key ({@link StateRepartitioner}). The sub-topology and the level of a store may be others than
- * before, and so may its name. Bytes are not looked at: that two stores have one layout is known before.
+ * <p>If the number of tasks is unchanged, tasks and time buckets are kept; otherwise each entry moves to the task of
+ * its key ({@link StateRepartitioner}). The sub-topology, the level and the name of a store may change. Bytes are not
+ * checked: the engine has compared the layouts before.
  *
  * <p>Threads: the driver's.
  */
@@ -40,19 +39,20 @@ public final class InitialState {
   private final SparkSession spark;
 
   /**
-   * A store that is kept.
+   * A store to be copied.
    *
-   * @param checkpoint where it is: Spark's directory
-   * @param operator of Spark, that has it there
+   * @param checkpoint Spark's directory of its checkpoint
+   * @param operator number of the Spark operator that has it there
    * @param commit the micro-batch or epoch
    * @param store its name there
    * @param becomes its name here
-   * @param subtopology that has it here
-   * @param keyTypes of its keys, where the number of tasks is another one here; else empty
-   * @param keys of a processor's store: over its key as JSON, {@code k0}, the columns of the record key; else empty
-   * @param keyBytes over such a key, {@code k0…}: what chooses its task, BINARY
-   * @param form what lies there beside rows by key: an {@link StateRepartitioner.Form}
-   * @param tasksBefore how many tasks it has there
+   * @param subtopology the sub-topology that has it here
+   * @param keyTypes types of its keys if the number of tasks changes; else empty
+   * @param keys for a processor's store: compute the columns of the record key from its key as JSON, {@code k0}; else
+   *     empty
+   * @param keyBytes computes the bytes, BINARY, that determine the task of a key, {@code k0…}
+   * @param form what the store has in addition to rows by key: a {@link StateRepartitioner.Form}
+   * @param tasksBefore the number of tasks there
    */
   record Kept(
       String checkpoint,
@@ -90,12 +90,12 @@ public final class InitialState {
     return json == null ? List.of() : Spec.parse(json, KeptStores.class).stores();
   }
 
-  /** The entries of all stores of some sub-topologies; null where these begin empty. */
+  /** Returns the entries of all stores of some sub-topologies; null if these start empty. */
   public Dataset<InitialEntry> of(Set<Integer> subtopologies) {
     return read(stores.stream().filter(kept -> subtopologies.contains(kept.subtopology())));
   }
 
-  /** The entries of all stores; null where there are none. */
+  /** Returns the entries of all stores; null if there are none. */
   Dataset<InitialEntry> all() {
     return read(stores.stream());
   }
@@ -135,7 +135,7 @@ public final class InitialState {
       long number = row.getLong(0);
       int task = (int) (Grouping.owner(number) % grouping.tasks());
       long owner = grouping.of(subtopology, task);
-      // What is above a bucket's own bits is cut off there.
+      // Bits above those of a bucket are cut off here.
       long becomes = number < 0 ? grouping.bucket(owner, number) : owner;
       return new InitialEntry(owner, becomes, store, row.getAs(1), row.getAs(2));
     }

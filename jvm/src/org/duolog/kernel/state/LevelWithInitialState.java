@@ -10,10 +10,10 @@ import org.duolog.kernel.topology.Level;
 import scala.collection.Iterator;
 
 /**
- * A {@link Level} whose stores begin with entries of another checkpoint: Spark hands them over in the first
- * micro-batch, before any record, and they are committed with it.
+ * A {@link Level} whose stores start with entries of another checkpoint. Spark passes these in the first micro-batch,
+ * before any record, and commits them with it.
  *
- * <p>Spark's checkpoint does not tell it from a level without: later starts have none. Threads: as there.
+ * <p>Spark's checkpoint does not distinguish it from a plain level, which later starts use. Threads: as there.
  */
 public final class LevelWithInitialState
     extends StatefulProcessorWithInitialState<Long, Envelope, Envelope, InitialEntry> {

@@ -27,13 +27,13 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * The record key in the key of a processor's row, for another number of tasks.
+ * Finds the record key in the key of a processor's row, for a new number of tasks.
  *
  * <pre>  ["ann",3]   as Python has written it    ->   {"c0":"ann","c1":3}    ->   the columns that are the record key's
  * </pre>
  *
- * <p>What a user's code has chosen as a key may be anything: so each row is looked at, whether it lies in the task that the
- * record key in it has. Threads: one at a time between open and close.
+ * <p>User code may choose any key, so each row is checked: is it in the task of the record key that it contains?
+ * Threads: one at a time between open and close.
  */
 public final class ProcessorKeys implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -62,7 +62,7 @@ public final class ProcessorKeys implements Serializable {
     columns.close();
   }
 
-  /** The record key; valid until the next call. */
+  /** Returns the record key; valid until the next call. */
   UnsafeRow of(byte[] entryKey) {
     writer.reset();
     writer.zeroOutNullBytes();
@@ -70,14 +70,14 @@ public final class ProcessorKeys implements Serializable {
     return columns.apply(operands.of(writer.getRow(), null, null, 0));
   }
 
-  /** The key as its processor has it. */
+  /** Returns the key as its processor has written it. */
   static byte[] written(byte[] entryKey) {
     UnsafeRow row = new UnsafeRow(ProcessorStores.COLUMNS);
     row.pointTo(entryKey, entryKey.length);
     return row.getBinary(0);
   }
 
-  /** The elements of an array of JSON as the fields of an object; their own text is not changed. */
+  /** Renders the elements of a JSON array as the fields of an object; their own text is unchanged. */
   static byte[] named(byte[] array) {
     ByteArrayOutputStream named = new ByteArrayOutputStream(array.length + 16);
     int column = 0;
@@ -107,10 +107,10 @@ public final class ProcessorKeys implements Serializable {
   }
 
   /**
-   * Rows of processors that are not in the task of the record key that is in theirs: of each store the first one, as its name
-   * and the key in JSON; null where there is none.
+   * Finds rows of processors that are not in the task of the record key that they contain: the first one of each store,
+   * as the store's name and the key in JSON; null if there is none.
    *
-   * @param keptJson as {@code Kernel.apply} gets it
+   * @param keptJson as passed to {@code Kernel.apply}
    */
   public static List<String> misplaced(SparkSession spark, String specJson, String keptJson) {
     Spec spec = Spec.parse(specJson);

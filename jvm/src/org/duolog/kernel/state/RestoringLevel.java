@@ -26,11 +26,11 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Takes a {@link Level}'s place while its stores are restored: each task that is called puts the entries of its
- * changelogs into the same states, so that Spark's checkpoint is one of the level.
+ * Replaces a {@link Level} while its stores are restored: each task puts the entries of its changelogs into the same
+ * states, so that Spark's checkpoint is one of the level.
  *
- * <p>An entry that was not committed is left out. It may stand in the way of the one that counts, once its topic is
- * compacted: so what counts is written behind it, or that nothing does.
+ * <p>Uncommitted entries are skipped. Once the topic is compacted, such an entry could replace the one that counts;
+ * therefore the entry that counts is written again after it, or a removal if there is none.
  *
  * <p>Threads: one at a time.
  */
@@ -48,9 +48,9 @@ public final class RestoringLevel extends StatefulProcessor<Long, Envelope, Enve
   public record Log(String topic, int sink) implements Serializable {}
 
   /**
-   * @param stores by sub-topology, those of this level
-   * @param logs of all stores, by their names
-   * @param generation of what is written
+   * @param stores the stores of this level, by sub-topology
+   * @param logs the logs of all stores, by name
+   * @param generation the generation of new entries
    */
   public RestoringLevel(
       Map<Integer, List<String>> stores,
@@ -92,7 +92,7 @@ public final class RestoringLevel extends StatefulProcessor<Long, Envelope, Enve
     }
     Map<String, Set<Uncommitted>> uncommitted = new HashMap<>();
     try {
-      // Of a key the last entry counts.
+      // The last entry of a key counts.
       reader.read(
           partitions,
           (entry, isCommitted) -> {
@@ -113,7 +113,7 @@ public final class RestoringLevel extends StatefulProcessor<Long, Envelope, Enve
     }
   }
 
-  /** What counts of entries that were not committed last. */
+  /** Returns entries that must be written again, as an uncommitted entry follows them. */
   private List<Envelope> mended(
       List<String> names, Map<String, Set<Uncommitted>> uncommitted, long group) {
     List<Envelope> mended = new ArrayList<>();
@@ -135,7 +135,7 @@ public final class RestoringLevel extends StatefulProcessor<Long, Envelope, Enve
 
   private record Uncommitted(long number, Bytes key) {}
 
-  /** Bytes that are equal where their contents are. */
+  /** Bytes that are compared by content. */
   private record Bytes(byte[] bytes) {
     @Override
     public boolean equals(Object other) {

@@ -26,13 +26,16 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
- * The entries of a store for another number of tasks: each that is of a record key goes to the task that its key has
- * now; what is a task's own is made of those of the tasks before ({@link TaskStateMigration}).
+ * Distributes the entries of a store to a new number of tasks: entries of a record key move to the task of their key;
+ * entries of tasks themselves are merged from those of the earlier tasks ({@link TaskStateMigration}).
  *
- * <p>Where the record key of an entry is, its {@link Form} says. Threads: the driver's.
+ * <p>The {@link Form} of a store determines where an entry has its record key. Threads: the driver's.
  */
 final class StateRepartitioner {
-  /** What lies in a store's map beside plain rows by key; {@code engine/repartition.py} says which store has which. */
+  /**
+   * What a store's map contains in addition to plain rows by key; {@code engine/repartition.py} knows the form of each
+   * store.
+   */
   enum Form {
     /** Rows by key ({@code KeyValueStore}), and their pages ({@code PagedRows}). */
     ROWS,
@@ -40,9 +43,9 @@ final class StateRepartitioner {
     EXPIRING,
     /** {@code VersionRows}. */
     VERSIONS,
-    /** {@code WindowRows}, and what is found by {@code WindowIndex}. */
+    /** {@code WindowRows}, and the entries of {@code WindowIndex}. */
     WINDOWS,
-    /** The same, where rows leave when their windows close, and stay behind their results ({@code EmittedPosition}). */
+    /** The same, with rows that are emitted when their windows close, and stay after that ({@code EmittedPosition}). */
     CLOSING,
     /** {@code JoinRows}. */
     LISTS,
@@ -54,9 +57,12 @@ final class StateRepartitioner {
     SUBSCRIPTIONS,
     /** {@code Counter}. */
     NUMBERS,
-    /** A store that processors see ({@code ProcessorStores}), whose keys have the record key ({@link ProcessorKeys}). */
+    /**
+     * A store that processors access ({@code ProcessorStores}), whose keys contain the record key ({@link
+     * ProcessorKeys}).
+     */
     PROCESSOR,
-    /** Stream time and schedules of a processor ({@code ProcessorTask}); its last turn is left behind. */
+    /** Stream time and schedules of a processor ({@code ProcessorTask}); its last turn is dropped. */
     SCHEDULES;
 
     boolean hasTasksOwn() {
@@ -67,7 +73,7 @@ final class StateRepartitioner {
       return this == PROCESSOR || this == SCHEDULES;
     }
 
-    /** Which entries are a task's own, in SQL. */
+    /** Returns an SQL condition for the entries of tasks themselves. */
     String own() {
       return isOfProcessor() ? OF_PROCESSOR : OF_TASK;
     }
@@ -77,10 +83,10 @@ final class StateRepartitioner {
     }
   }
 
-  /** An entry with a key of one byte is a task's own; a record key has eight at least. */
+  /** An entry with a key of one byte belongs to a task itself; a record key has at least eight bytes. */
   private static final String OF_TASK = "number >= 0 AND length(entry_key) = 1";
 
-  /** What processors keep of a task is in its first bucket, and nothing else is. */
+  /** Entries that processors keep per task are in its first bucket, where no others are. */
   private static final String OF_PROCESSOR =
       "number < 0 AND (number & " + Grouping.placeOfBucket(-1) + ") = 0";
 
@@ -91,7 +97,7 @@ final class StateRepartitioner {
 
   private StateRepartitioner() {}
 
-  /** What the stores keep of tasks, by their names: in one job, however many they are. */
+  /** Reads the entries of tasks themselves from all stores, by name, in one job. */
   static Map<String, TaskStateMigration> tasksOwn(
       Map<InitialState.Kept, Dataset<Row>> stores, Grouping grouping) {
     Map<String, TaskStateMigration> found = new HashMap<>();
@@ -134,12 +140,12 @@ final class StateRepartitioner {
     return made.isEmpty() ? moved : moved.union(spark.createDataset(made, InitialState.ENTRY));
   }
 
-  /** The record key that an entry is of, as bytes of a row that begins with its columns. */
+  /** Returns the record key of an entry, as bytes of a row that starts with its columns. */
   static byte[] recordKey(Form form, boolean inBucket, byte[] key, byte[] value) {
     if (!inBucket) {
       return switch (key.length % Long.BYTES) {
         case 0 -> key;
-        case 1 -> Arrays.copyOf(key, key.length - 1); // Since when it is deleted.
+        case 1 -> Arrays.copyOf(key, key.length - 1); // The time of a deletion.
         case PAGE % Long.BYTES -> Arrays.copyOf(key, key.length - PAGE);
         default -> throw new IllegalStateException("a key of " + key.length + " bytes is no row's");
       };
@@ -160,12 +166,12 @@ final class StateRepartitioner {
     return row;
   }
 
-  /** The number of a record that waits: those of several tasks come together, each behind the last of its own. */
+  /** Returns the new number of a waiting record: records of several tasks are interleaved without collisions. */
   static long numberOf(long number, int tasksBefore, int taskBefore) {
     return number * tasksBefore + taskBefore;
   }
 
-  /** Whether an entry lies in the task, of so many, that its record key's bytes choose; a null key chooses none. */
+  /** Returns true if an entry is in the task that the bytes of its record key determine; true for a null key. */
   static boolean isInItsTask(long number, byte[] keyBytes, int tasks) {
     return keyBytes != null
         && Grouping.owner(number) % tasks == Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
@@ -214,7 +220,7 @@ final class StateRepartitioner {
       }
     }
 
-    /** The bytes that choose the task of an entry. */
+    /** Returns the bytes that determine the task of an entry. */
     byte[] keyBytes(long number, byte[] key, byte[] value) {
       UnsafeRow of =
           ofProcessor == null
@@ -223,7 +229,7 @@ final class StateRepartitioner {
       return keyBytes.bytes(operands.of(of, null, null, 0));
     }
 
-    /** Whether an entry of these bytes lies where the tasks before have had it. */
+    /** Returns true if an entry with these bytes was in the correct task before. */
     boolean isInItsTask(long number, byte[] bytes) {
       return StateRepartitioner.isInItsTask(number, bytes, tasksBefore);
     }
@@ -255,7 +261,7 @@ final class StateRepartitioner {
         throw new IllegalStateException("store " + store + " has rows whose keys are not those of records");
       }
       long owner = grouping.of(subtopology, grouping.taskOfKey(bytes, Long.MAX_VALUE));
-      // What is above a bucket's own bits is cut off there.
+      // Bits above those of a bucket are cut off here.
       long becomes = number < 0 ? grouping.bucket(owner, number) : owner;
       if (form == Form.WAITING) {
         UnsafeRow place = row(key.clone(), 2);
@@ -267,7 +273,7 @@ final class StateRepartitioner {
     }
   }
 
-  /** How many rows each task has in buckets, and of how many bytes: one entry for each, and no row of a store. */
+  /** Counts rows and bytes of each task in buckets: one entry for each task, without the rows. */
   private static final class Count implements MapPartitionsFunction<InitialEntry, InitialEntry> {
     private static final long serialVersionUID = 1L;
 

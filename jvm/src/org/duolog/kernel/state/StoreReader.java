@@ -39,9 +39,9 @@ import org.duolog.kernel.task.Operands;
  * <pre>  number that Spark keeps an entry under, key bytes, value bytes  ->  key, row, timestamp; or nothing
  * </pre>
  *
- * <p>What else lies in a store's map is told apart by its length (a key is a whole number of eights)
- * and by its number (that of a task, or of a bucket). Rows that have gone are left out, wherever they
- * still are: so the stream times of the tasks are read first.
+ * <p>Other entries in a store's map are recognized by the length of their key (the length of a row's key is a multiple
+ * of eight) and by their number (that of a task, or of a bucket). Expired rows are skipped even if they are still
+ * stored, so the stream times of the tasks are read first.
  *
  * <p>Threads: one at a time between open and close.
  */
@@ -71,11 +71,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   private transient Operands shown;
 
   /**
-   * Which store is read, and what is made of its rows.
+   * The store to read, and the expressions over its rows.
    *
-   * @param values over key, {@code v0…} as they are kept, and {@code ts}
-   * @param keyText over the key and these values, as is {@code valueText}: JSON as BINARY
-   * @param condition over the same; null: all rows
+   * @param values computed from key, {@code v0…} as stored, and {@code ts}
+   * @param keyText computed from the key and these values, as is {@code valueText}: JSON as BINARY
+   * @param condition computed from the same columns; null for all rows
    */
   public record Look(
       String store,
@@ -93,18 +93,18 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   /**
    * A row of a store; key and value are JSON.
    *
-   * @param task whose it is, as {@link Grouping#owner} counts them
+   * @param task its task, as {@link Grouping#owner} counts them
    */
   public record Found(byte[] key, byte[] value, long ts, int task) {}
 
   /**
-   * How an operator keeps its rows.
+   * How an operator stores its rows.
    *
-   * @param closing of rows that go with their windows; else null
-   * @param onClose the bytes of a key that order results, where none of these rows goes with the record that it was told
-   *     with; else null
-   * @param ttlMs of rows that go when they were not updated for so long; else null
-   * @param heldBack whether they are changes that wait
+   * @param closing for rows that expire with their windows; else null
+   * @param onClose the bytes of a key that order results, if rows do not expire with the record that emits them; else
+   *     null
+   * @param ttlMs for rows that expire if they are not updated for so long; else null
+   * @param heldBack true if they are suppressed changes
    */
   private record Layout(
       List<String> keyTypes,
@@ -156,7 +156,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       return closing != null || ttlMs != null;
     }
 
-    /** When rows have gone, of what a task keeps of its time. */
+    /** Returns when rows have expired, given the stored time of a task. */
     Gone gone(ByteBuffer time) {
       long streamTime = time.getLong();
       long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
@@ -171,9 +171,10 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * When rows of a task have gone: by the end of their windows, or by stream time.
+   * When rows of a task have expired: by the end of their windows, or by stream time.
    *
-   * @param told and not before they were told, but for what tasks before have told ({@link MigratedEmittedPosition})
+   * @param told rows after this position have not been emitted, so they have not expired, except for those that earlier
+   *     tasks have emitted ({@link MigratedEmittedPosition})
    */
   private record Gone(long over, long told) implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -213,7 +214,9 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     return of instanceof ProcessorOperators.Process process && process.stores().contains(store);
   }
 
-  /** The store that a table's operator fills; null of others, whose stores have no rows of a table. */
+  /**
+   * Returns the store that a table's operator writes; null for other operators, whose stores have no rows of a table.
+   */
   private static String storeOf(Operator of) {
     return of instanceof Operator.Table table
         ? table.store()
@@ -229,11 +232,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * The rows of a store in a checkpoint, as a commit has left them: key and value as JSON, ts, and the number of the task.
+   * Returns the rows of a store in a checkpoint as of a commit: key and value as JSON, ts, and the number of the task.
    *
    * @param operator the level that has the store
    * @param commit the number of the micro-batch or epoch
-   * @param store its name there: another one than in the spec, where an upgrade has not committed anything yet
+   * @param store its name there, which differs from that in the spec until an upgrade has committed
    */
   public static Dataset<Row> read(
       SparkSession spark,
@@ -255,7 +258,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     return entries.mapPartitions(reader, Encoders.row(RESULT));
   }
 
-  /** All entries of a store, as they are: the number that Spark keeps one under, its key and its value. */
+  /** Returns all entries of a store unchanged: the number under which Spark keeps each, its key and its value. */
   static Dataset<Row> entries(
       SparkSession spark, String checkpoint, int operator, long commit, String store) {
     Dataset<Row> state =
@@ -272,13 +275,13 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         inside(state, "user_map_value") + " AS entry_value");
   }
 
-  /** The one field of a column of the state: Spark names it after what the level was grouped by, or by itself. */
+  /** Returns the only field of a column of the state: its name depends on what the level was grouped by. */
   private static String inside(Dataset<Row> state, String column) {
     StructType type = (StructType) state.schema().apply(column).dataType();
     return column + ".`" + type.fieldNames()[0] + "`";
   }
 
-  /** Takes an entry that may tell of a task's time; to be called with all of them before the rows are read. */
+  /** Takes note of an entry with a task's time; to be called with all entries before rows are read. */
   public void sees(long number, byte[] key, byte[] value) {
     if (!layout.isOfTime() || number < 0 || key.length != 1) {
       return;
@@ -312,7 +315,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     toldBefore.clear();
   }
 
-  /** The row that an entry is; null where it is none, where it has gone, and where it is not asked for. */
+  /** Returns the row of an entry; null if it is not a row, has expired, or is not wanted. */
   public Found row(long number, byte[] keyBytes, byte[] valueBytes) {
     if (keyBytes.length % Long.BYTES != 0 || layout.inBuckets != number < 0) {
       return null;
@@ -325,7 +328,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       return null;
     }
     UnsafeRow value = kept(valueBytes);
-    // A row without a value counts as deleted, as it does for lookups.
+    // A row that cannot be computed counts as deleted, as in lookups.
     UnsafeRow row = value == null ? null : values.applyToOld(kept.of(key, value, null, ts));
     return row == null ? null : found(shown.of(key, row, null, ts), ts, (int) task);
   }

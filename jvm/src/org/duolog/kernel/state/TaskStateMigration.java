@@ -14,20 +14,20 @@ import org.duolog.kernel.store.window.MigratedEmittedPosition;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
- * What stores keep of a task and not of a key, for another number of tasks: each task gets it from those before whose
- * keys it may have.
+ * Converts the state that stores keep per task for a new number of tasks: each task merges that of the earlier tasks
+ * with which it may share keys.
  *
  * <pre>
  *   2 -> 4    task 3 from 1             a key's task is its hash modulo the number of tasks,
  *   4 -> 2    task 1 from 1 and 3       so only those that are equal modulo the greatest common
  *   2 -> 3    each from 0 and 1         divisor share keys
  *
- *   0  stream time, the last number   the greatest     nothing that was let go of comes back, no number comes twice
+ *   0  stream time, the last number   the greatest     nothing that has expired returns, no number is used twice
  *   1  buckets that may have rows     all of them
- *   2  how many rows wait             counted anew     of records that wait the next number: behind all of them
- *   3  {@code IdleTime}               none is idle where one is not; the last end of a window
- *   0  {@link EmittedPosition}, behind the time     that of the task that has told least, and
- *   4  {@link MigratedEmittedPosition}                what others had told beyond it: so each row is told once
+ *   2  number of waiting rows         counted again    for waiting records the next number: after all of them
+ *   3  {@code IdleTime}               idle only if all are; the last end of a window
+ *   0  {@link EmittedPosition}, after the time      that of the task that has emitted least, and
+ *   4  {@link MigratedEmittedPosition}                what others had emitted beyond it: so each row is emitted once
  * </pre>
  *
  * <p>Threads: one at a time.
@@ -55,7 +55,7 @@ final class TaskStateMigration {
   void add(long number, byte[] key, byte[] value) {
     byte part = key[0];
     if (form == StateRepartitioner.Form.SCHEDULES && !ProcessorTask.isSchedules(key)) {
-      return; // The last turn: without it the processors are made anew, as in a new process.
+      return; // The last turn: without it the processors are created again, as in a new process.
     }
     if (form.isOfProcessor()) {
       ownKey = key;
@@ -65,7 +65,7 @@ final class TaskStateMigration {
     parts.computeIfAbsent(part, unused -> new TreeMap<>()).put(task, value);
   }
 
-  /** Whether rows are to be counted. */
+  /** Returns true if rows must be counted. */
   boolean counts() {
     return form == StateRepartitioner.Form.WINDOWS && parts.containsKey(COUNTS);
   }
@@ -103,7 +103,7 @@ final class TaskStateMigration {
         : new InitialEntry(owner, owner, kept.becomes(), new byte[] {part}, value);
   }
 
-  /** Of the tasks before whose keys a task may have now. */
+  /** Returns the state of the earlier tasks with which a task may share keys. */
   private Map<Integer, byte[]> of(int task, Map<Integer, byte[]> before) {
     int shared = gcd(kept.tasksBefore(), grouping.tasks());
     Map<Integer, byte[]> found = new TreeMap<>(before);
@@ -131,7 +131,7 @@ final class TaskStateMigration {
     };
   }
 
-  /** Stream time, and how far all of them have told. */
+  /** Returns stream time, and the position that all of them have reached. */
   private static byte[] closing(Collection<byte[]> times) {
     long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
     EmittedPosition least = EmittedPosition.least(times.stream().map(TaskStateMigration::told).toList());
@@ -140,12 +140,12 @@ final class TaskStateMigration {
     return together.array();
   }
 
-  /** How far a task has told, behind its stream time. */
+  /** Returns the position that a task has reached, which follows its stream time. */
   private static EmittedPosition told(byte[] time) {
     return new EmittedPosition(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
   }
 
-  /** What some of the tasks before have told beyond the least of them. */
+  /** Returns what some of the earlier tasks have emitted beyond the least position. */
   private MigratedEmittedPosition toldBefore(int task) {
     Map<Integer, EmittedPosition> told = new TreeMap<>();
     of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, told(time)));
@@ -167,7 +167,7 @@ final class TaskStateMigration {
     return greatest;
   }
 
-  /** One behind the other: who reads them puts them in order, whatever their {@code TaskTime.Form}. */
+  /** Concatenated: the reader sorts them, whatever their {@code TaskTime.Form}. */
   private byte[] buckets(Collection<byte[]> before) {
     int head = form == StateRepartitioner.Form.EXPIRING ? Long.BYTES : 0;
     int size = before.stream().mapToInt(each -> each.length - head).sum();
@@ -202,7 +202,7 @@ final class TaskStateMigration {
       latest = Math.max(latest, known);
       end = Math.max(end, read.getLong());
     }
-    // Below zero no time is meant: a record has come since the last tick, or none is known.
+    // A negative value is not a time: there was a record since the last tick, or no tick is known.
     return longs(since < 0 ? since : latest, end);
   }
 
