@@ -17,8 +17,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The SQL functions over {@link ValueSets} and {@link Sketches}. The last argument of most is the type of the values, as the
- * text {@code 'c TYPE'}; nulls reach the functions.
+ * SQL functions over {@link ValueSets} and {@link Sketches}. The last argument of most is the type of the values, as
+ * the text {@code 'c TYPE'}; nulls are passed to the functions.
  */
 public final class AggregateFunctions {
   private static final DataType BYTES = DataTypes.BinaryType;
@@ -64,7 +64,7 @@ public final class AggregateFunctions {
     typed(registry, name, ValueSets.class, ValueSets::new, method, result);
   }
 
-  /** A method of an object that knows the type of the values. */
+  /** Registers a method of an object that knows the type of the values. */
   private static void typed(
       FunctionRegistry registry,
       String name,

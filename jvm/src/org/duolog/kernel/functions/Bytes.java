@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of bytes that Spark's SQL lacks, or counts otherwise; called by the code that Spark
- * generates. The first byte is at 1; arguments are not null where nothing else is said.
+ * Functions of bytes that Spark's SQL lacks, or defines differently; called from code that Spark generates. Positions
+ * start at 1; arguments are not null unless stated otherwise.
  */
 public final class Bytes {
   private static final int UUID_LENGTH = 16;
@@ -24,7 +24,7 @@ public final class Bytes {
     return Arrays.copyOfRange(bytes, from, Texts.end(bytes.length, from, length));
   }
 
-  /** As long as is asked, with the padding before it; null if that is empty. */
+  /** Pads to a length on the left; null if the padding is empty. */
   public static byte[] padLeft(byte[] bytes, int length, byte[] padding) {
     return padded(bytes, length, padding, Math.max(length - bytes.length, 0));
   }
@@ -48,7 +48,7 @@ public final class Bytes {
     return padded;
   }
 
-  /** The parts between separators, empty ones too; an empty separator parts all bytes. */
+  /** Splits at a separator, keeping empty parts; an empty separator splits into single bytes. */
   public static ArrayData parts(byte[] bytes, byte[] separator) {
     List<byte[]> parts = new ArrayList<>();
     int start = 0;
@@ -67,7 +67,7 @@ public final class Bytes {
     return new GenericArrayData(parts.toArray());
   }
 
-  /** All that are not null, with the separator between two. */
+  /** Joins all parts that are not null, with a separator between them. */
   public static byte[] join(byte[] separator, ArrayData parts) {
     List<byte[]> joined = new ArrayList<>();
     int length = 0;
@@ -114,7 +114,7 @@ public final class Bytes {
     return ByteBuffer.wrap(bytes).order(found);
   }
 
-  /** Sixteen bytes as a UUID is written; null if there are more or fewer. */
+  /** Formats sixteen bytes as a UUID; null for another length. */
   public static UTF8String uuid(byte[] bytes) {
     if (bytes.length != UUID_LENGTH) {
       return null;

@@ -5,10 +5,10 @@ import java.math.RoundingMode;
 import org.apache.spark.sql.types.Decimal;
 
 /**
- * Sums of DECIMALs in which nothing is lost: Spark's own is null where the result is too wide, and
- * gives up digits behind the point beyond 38.
+ * Adds DECIMALs without loss: Spark's own addition is null if the result is too wide, and drops decimal places beyond
+ * 38 digits.
  *
- * <p>Called by the code that Spark generates.
+ * <p>Called from code that Spark generates.
  */
 public final class DecimalSums {
   private DecimalSums() {}

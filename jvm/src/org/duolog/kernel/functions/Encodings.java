@@ -9,13 +9,13 @@ import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Bytes as texts, and back: {@code hex}, {@code utf8}, {@code ascii} and {@code base64}; called by
- * the code that Spark generates. What ASCII cannot say is a question mark, or U+FFFD.
+ * Converts bytes to texts and back: {@code hex}, {@code utf8}, {@code ascii} and {@code base64}; called from code that
+ * Spark generates. Characters outside of ASCII become a question mark, or U+FFFD.
  */
 public final class Encodings {
   private Encodings() {}
 
-  /** The text that stands for the same bytes in another encoding; hexadecimal in lower case. */
+  /** Converts a text to that of the same bytes in another encoding; hexadecimal digits are in lower case. */
   public static UTF8String encode(UTF8String text, UTF8String from, UTF8String to) {
     String value = text.toString();
     boolean hex = name(from).equals("hex");
@@ -27,7 +27,7 @@ public final class Encodings {
     return decode(text.toString(), encoding);
   }
 
-  /** Hexadecimal in upper case. */
+  /** Converts bytes to a text; hexadecimal digits are in upper case. */
   public static UTF8String fromBytes(byte[] bytes, UTF8String encoding) {
     String text = encode(bytes, encoding);
     boolean hex = name(encoding).equals("hex");
@@ -54,7 +54,7 @@ public final class Encodings {
     };
   }
 
-  /** What stands in {@code 0x…} and {@code X'…'}, or all of it. */
+  /** Returns the digits within {@code 0x…} or {@code X'…'}, or the whole text. */
   private static String digits(String text) {
     if (text.startsWith("0x")) {
       return (text.length() % 2 == 0 ? "" : "0") + text.substring(2);

@@ -3,23 +3,23 @@ package org.duolog.kernel.functions;
 import java.util.Arrays;
 
 /**
- * The entries of a node of a {@link Multiset}, one after the other: a value, and a number.
+ * Iterates over the entries of a node of a {@link Multiset}: a value, and a number.
  *
  * <p>Threads: not shared.
  */
 final class Entries {
-  private static final int CHILDREN_MIN = 4; // Of a node that is parted.
+  private static final int CHILDREN_MIN = 4; // The minimum for a node to be split.
 
   private final byte[] node;
   private int valueFrom;
   private int valueTo;
 
-  /** Where the entry begins and ends; behind the last one both are the node's end. */
+  /** Start and end of the current entry; after the last one both are the end of the node. */
   int start;
 
   int end;
 
-  /** How often the value is there, or which page is meant. */
+  /** The count of a value, or the number of a page. */
   long number;
 
   private Entries(byte[] node, int from) {
@@ -27,12 +27,12 @@ final class Entries {
     this.end = from;
   }
 
-  /** Before the first entry. */
+  /** Starts before the first entry. */
   static Entries of(byte[] node) {
     return new Entries(node, 1);
   }
 
-  /** At the entry that begins there. */
+  /** Starts at the entry at this offset. */
   static Entries from(byte[] node, int start) {
     Entries found = new Entries(node, start);
     found.next();
@@ -47,8 +47,8 @@ final class Entries {
   }
 
   /**
-   * Where the second half of a node begins; 0 where it has too few entries for two. The bytes of a leaf are
-   * halved, the children of another one: where bounds are long, it must not part into ones of one child.
+   * Returns the offset of the second half of a node; 0 if it has too few entries to be split. A leaf is split by bytes,
+   * an inner node by children: with long bounds it could otherwise be split into nodes with one child.
    */
   static int middle(byte[] node, boolean leaf) {
     int entries = 0;
@@ -84,7 +84,7 @@ final class Entries {
     return start < node.length;
   }
 
-  /** Goes on to the first entry that is not below a value, and tells whether it is that value. */
+  /** Advances to the first entry that is not below a value; returns true if it has that value. */
   boolean seek(byte[] value) {
     while (next()) {
       int order = compareTo(value);

@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A way from the whole of a JSON value to a part of it.
+ * A path from the root of a JSON value to a part of it.
  *
  * <pre>  $.orders[0].id      $["key with a ."]      $
  * </pre>
@@ -45,7 +45,7 @@ final class JsonPath {
     return (quoted != null ? quoted : matcher.group("single")).replaceAll("\\\\(.)", "$1");
   }
 
-  /** What stands there, or null. Elements are counted from 0. */
+  /** Returns the node at the path, or null. Elements are counted from 0. */
   JsonNode in(JsonNode whole) {
     JsonNode found = whole;
     for (String step : steps) {

@@ -16,10 +16,10 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of texts that hold JSON; called by the code that Spark generates.
+ * Functions of JSON texts; called from code that Spark generates.
  *
- * <p>Numbers keep their digits. What stands behind a value is passed over. Arguments are not null
- * where nothing else is said. Source: ksqlDB's documentation of its functions.
+ * <p>Numbers keep their digits. Text after a value is ignored. Arguments are not null unless stated otherwise. Source:
+ * ksqlDB's documentation of its functions.
  */
 public final class JsonTexts {
   private static final JsonMapper MAPPER =
@@ -31,7 +31,7 @@ public final class JsonTexts {
 
   private JsonTexts() {}
 
-  /** A text's characters, of all else its JSON; null where there is nothing. */
+  /** Returns the characters of a text, the JSON of other values; null if there is no value at the path. */
   public static UTF8String extract(UTF8String json, UTF8String path) {
     JsonNode found = PATHS.of(path.toString()).in(parsed(json));
     if (found == null || found.isMissingNode()) {
@@ -40,7 +40,7 @@ public final class JsonTexts {
     return UTF8String.fromString(found.isTextual() ? found.textValue() : found.toString());
   }
 
-  /** Null is no JSON. */
+  /** Returns false for null. */
   public static boolean isJson(UTF8String text) {
     JsonNode found = text == null ? null : parsedOrNull(text);
     return found != null && !found.isMissingNode();
@@ -51,7 +51,7 @@ public final class JsonTexts {
     return found.isArray() ? (Integer) found.size() : null;
   }
 
-  /** Whether an array has this value, given as JSON; whole numbers are not those with a point. */
+  /** Returns true if an array contains this value, given as JSON; integers differ from numbers with a decimal point. */
   public static boolean arrayContains(UTF8String json, UTF8String value) {
     JsonNode found = parsed(json);
     JsonNode wanted = parsed(value);
@@ -75,8 +75,8 @@ public final class JsonTexts {
   }
 
   /**
-   * Objects become one with the last value of each name; else arrays are put one behind the other,
-   * and what is none counts as an array of its own. Null where a text is null, or no JSON.
+   * Merges objects, with the last value of each name; otherwise concatenates arrays, and treats other values as arrays
+   * with one element. Null if a text is null, or is not JSON.
    */
   public static UTF8String concat(ArrayData texts) {
     List<JsonNode> nodes = new ArrayList<>();
@@ -112,7 +112,7 @@ public final class JsonTexts {
     return chained;
   }
 
-  /** The JSON of each element of an array. */
+  /** Returns the JSON of each element of an array. */
   public static ArrayData items(UTF8String json) {
     JsonNode found = parsed(json);
     if (found.isMissingNode()) {
@@ -126,13 +126,13 @@ public final class JsonTexts {
     return new GenericArrayData(items.toArray());
   }
 
-  /** The names of an object's fields; null if there is none. */
+  /** Returns the names of an object's fields; null if it is not an object. */
   public static ArrayData keys(UTF8String json) {
     JsonNode found = parsedOrNull(json);
     return found != null && found.isObject() ? names(found) : null;
   }
 
-  /** The fields of an object by name, texts as they are and all else as JSON; null if there is none. */
+  /** Returns the fields of an object by name, texts unchanged and other values as JSON; null if it is not an object. */
   public static MapData records(UTF8String json) {
     JsonNode found = parsedOrNull(json);
     if (found == null || !found.isObject()) {

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The largest value that one call of a function may make. Without a limit, one record with a large argument would take
- * the memory of the JVM, and with it all queries. A call that would make more fails, so it is null.
+ * Limits the size of the value that one function call may create. Without a limit, one record with a large argument
+ * could exhaust the memory of the JVM, and end all queries. A call beyond the limit fails, so its result is null.
  *
  * <p>{@code duolog.plan.sql.limits} has the same limits.
  */

@@ -5,8 +5,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 
 /**
- * What was made from texts lately: patterns, paths. Most come from the statement, and few from
- * records; beyond a bound all are forgotten. Threads: any.
+ * Caches values that were created from texts: patterns and paths. Most texts come from the statement, and few from
+ * records; beyond a limit the cache is cleared. Threads: any.
  */
 final class LruCache<V> {
   private static final int MAX = 1000;

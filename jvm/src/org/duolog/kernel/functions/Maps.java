@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Maps of one type, made of keys and values that Spark's SQL would refuse; called by the code that
- * Spark generates. Threads: none of its own.
+ * Creates maps of one type from keys and values that Spark's SQL would refuse; called from code that Spark generates.
+ * Threads: not shared.
  */
 public final class Maps implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -26,10 +26,9 @@ public final class Maps implements Serializable {
   }
 
   /**
-   * The keys with the values at their places, as many as there are of both; of a key's values the
-   * last.
+   * Pairs keys and values by index, up to the shorter length; the last value of a key counts.
    *
-   * <p>A text that is null is the key "null", as JSON has it; another key that is null is left out.
+   * <p>A null text becomes the key "null", as in JSON; other null keys are dropped.
    */
   public MapData of(ArrayData keys, ArrayData values) {
     Object[] keyed = keys.toObjectArray(type.keyType());
@@ -44,7 +43,7 @@ public final class Maps implements Serializable {
     return data(found);
   }
 
-  /** The keys with the values at their places; it fails where one is null, or a key there twice. */
+  /** Pairs keys and values by index; fails if a key is null or duplicated. */
   public MapData distinct(ArrayData keys, ArrayData values) {
     Object[] keyed = keys.toObjectArray(type.keyType());
     Object[] valued = values.toObjectArray(type.valueType());

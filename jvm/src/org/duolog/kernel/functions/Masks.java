@@ -3,22 +3,23 @@ package org.duolog.kernel.functions;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Texts whose characters are hidden behind others; called by the code that Spark generates.
+ * Masks characters of texts; called from code that Spark generates.
  *
- * <pre>  Ab-1, all of it         Xx-n
- *  Ab-1, LEFT 1            Xb-1      KEEP_LEFT 1     Ax-n
- *  Ab-1, RIGHT 1           Ab-n      KEEP_RIGHT 1    Xx-1
+ * <pre>
+ *   Ab-1, all of it         Xx-n
+ *   Ab-1, LEFT 1            Xb-1      KEEP_LEFT 1     Ax-n
+ *   Ab-1, RIGHT 1           Ab-n      KEEP_RIGHT 1    Xx-1
  * </pre>
  *
- * <p>A character is one of Java's, a unit of UTF-16.
+ * <p>A character is a Java char, a unit of UTF-16.
  */
 public final class Masks {
   private Masks() {}
 
   /**
-   * Hides characters by their kind: each mask is one character, or null for what stays as it is.
+   * Masks characters by kind: each mask is one character, or null to keep the original.
    *
-   * @param which LEFT and RIGHT hide so many, KEEP_LEFT and KEEP_RIGHT all but so many
+   * @param which LEFT and RIGHT mask so many characters, KEEP_LEFT and KEEP_RIGHT all but so many
    */
   public static UTF8String mask(
       UTF8String text,

@@ -5,21 +5,20 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Values with how often each is there, in their order: a B-tree whose root is an accumulator.
+ * Values and their counts in order: a B-tree whose root is an accumulator.
  *
  * <pre>
- *   root    slot, number of values, of different ones, of the next page  ++  node
+ *   root    slot, number of values, of distinct values, of the next page  ++  node
  *   node    0, then  value, count    for each value, ascending           (a leaf)
  *           1, then  bound, page     for each child: its values are not below the bound
  * </pre>
  *
- * <p>Numbers are {@link Varints}; a value stands behind its length. Without pages, or in slot 0, the root is one leaf
- * whatever its size. With {@link Pages} it stays below 2 KiB and pages below 4 KiB: to add to
- * a million values rewrites three of these, and not a megabyte. A page left empty goes; one that
- * is nearly so joins its neighbour.
+ * <p>Numbers are {@link Varints}; a value follows its length. Without pages, or in slot 0, the root is one leaf of any
+ * size. With {@link Pages} the root stays below 2 KiB and pages below 4 KiB: adding to a million values rewrites three
+ * of these instead of a megabyte. An empty page is removed; one that is nearly empty is merged with its neighbour.
  *
- * <p>The bytes are part of the checkpoint. No multiset is null. Threads: not shared. Source: R. Bayer and E. McCreight,
- * "Organization and Maintenance of Large Ordered Indexes" (1972).
+ * <p>The bytes are part of the checkpoint format. A multiset is never null. Threads: not shared. Source: R. Bayer and
+ * E. McCreight, "Organization and Maintenance of Large Ordered Indexes" (1972).
  */
 final class Multiset {
   private static final int ROOT_BYTES_MAX = 2 << 10;
@@ -36,7 +35,7 @@ final class Multiset {
   private long nextPage;
   private byte[] node;
 
-  /** Takes what it finds; false ends the visit. */
+  /** Receives values; returns false to stop. */
   interface Visitor {
     boolean visit(byte[] value, long count);
   }
@@ -56,12 +55,12 @@ final class Multiset {
     pages = slot == 0 ? null : Pages.atHand();
   }
 
-  /** What a root holds; null holds nothing. */
+  /** Returns the multiset of a root; null is the empty multiset. */
   static Multiset of(byte[] root) {
     return new Multiset(root, 0);
   }
 
-  /** The same, whose pages are in this slot; 0 has none. */
+  /** The same with pages in this slot; 0 for no pages. */
   static Multiset of(byte[] root, int slot) {
     return new Multiset(root, slot);
   }
@@ -74,7 +73,7 @@ final class Multiset {
     return distinct;
   }
 
-  /** The root; null of nothing. */
+  /** Returns the root; null if the multiset is empty. */
   byte[] bytes() {
     if (total == 0) {
       return null;
@@ -93,7 +92,7 @@ final class Multiset {
     return this;
   }
 
-  /** Takes a value back once; nothing happens where it is not there. */
+  /** Removes a value once; has no effect if it is not there. */
   Multiset subtract(byte[] value) {
     change(value, -1);
     return this;
@@ -107,7 +106,7 @@ final class Multiset {
     if (node.length > ROOT_BYTES_MAX && Entries.middle(node, node[0] == LEAF) > 0) {
       node = concat(new byte[] {INNER}, children(new byte[0], node, ROOT_BYTES_MAX));
     }
-    // A root with one child is that child, if it has room.
+    // A root with one child is replaced by that child, if it fits.
     while (node[0] == INNER) {
       Entries all = Entries.of(node);
       if (!all.next()) {
@@ -121,7 +120,7 @@ final class Multiset {
     }
   }
 
-  /** The node with a value added or taken back; itself where nothing is to be taken back. */
+  /** Returns the node after adding or removing a value; the same node if there is nothing to remove. */
   private byte[] changed(byte[] node, byte[] value, long by) {
     return node[0] == LEAF ? changedLeaf(node, value, by) : changedInner(node, value, by);
   }
@@ -167,7 +166,7 @@ final class Multiset {
     return splice(inner, at.start, end, entries);
   }
 
-  /** Two nodes as one; {@code bound} is the second one's, below which its first child may have values. */
+  /** Merges two nodes; {@code bound} is that of the second one, below which its first child may have values. */
   private static byte[] joined(byte[] node, byte[] next, byte[] bound) {
     Entries first = Entries.of(next);
     first.next();
@@ -177,7 +176,7 @@ final class Multiset {
         : concat(node, rest);
   }
 
-  /** The entries of a node that becomes a page, or two where it is too large. */
+  /** Returns the entries of a node that becomes a page, or two pages if it is too large. */
   private byte[] children(byte[] bound, byte[] node, int bytesMax) {
     int middle = node.length > bytesMax ? Entries.middle(node, node[0] == LEAF) : 0;
     if (middle == 0) {
@@ -201,7 +200,7 @@ final class Multiset {
     return pages.page(slot, number);
   }
 
-  /** Visits values from the least on, or from the greatest on. */
+  /** Visits values in ascending or descending order. */
   void visit(boolean greatestFirst, Visitor visitor) {
     visit(node, greatestFirst, visitor);
   }
@@ -237,7 +236,7 @@ final class Multiset {
     return goOn;
   }
 
-  /** Whether even the least value is not below this one. Of a multiset that is one leaf. */
+  /** Returns true if no value is below this one. Only for a multiset with one leaf. */
   boolean isNotBelow(byte[] value) {
     Entries all = Entries.of(node);
     return all.next() && all.compareTo(value) >= 0;
@@ -247,7 +246,7 @@ final class Multiset {
     return Entries.of(node).seek(value);
   }
 
-  /** Leaves out the least values, so that no more than {@code max} are left. Of one leaf. */
+  /** Drops the least values, so that no more than {@code max} are left. Only for one leaf. */
   Multiset trim(long max, boolean byDistinct) {
     Entries all = Entries.of(node);
     int from = 1;
@@ -267,7 +266,7 @@ final class Multiset {
     return this;
   }
 
-  /** Adds all values of another one, but for new ones beyond {@code distinctMax}. Both are one leaf. */
+  /** Adds all values of another multiset, except for new values beyond {@code distinctMax}. Both must have one leaf. */
   Multiset addAll(Multiset other, long distinctMax) {
     Varints.Writer out = new Varints.Writer(node.length + other.node.length);
     out.raw(EMPTY, 0, EMPTY.length);

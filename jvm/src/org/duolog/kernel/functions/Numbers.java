@@ -11,13 +11,13 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of numbers that Spark's SQL lacks or computes otherwise; called by the code that Spark
- * generates. What has no result fails the call.
+ * Functions of numbers that Spark's SQL lacks or defines differently; called from code that Spark generates. A call
+ * without a result fails.
  *
  * <p>Source: ksqlDB's documentation of ROUND, TRUNC and GEO_DISTANCE.
  */
 public final class Numbers {
-  /** No DOUBLE and no DECIMAL has a digit farther from the point. */
+  /** Larger than the number of decimal places of any DOUBLE or DECIMAL. */
   private static final int PLACES_MAX = 1100;
 
   private static final BigInteger FAR = BigInteger.valueOf(Integer.MAX_VALUE);
@@ -29,27 +29,27 @@ public final class Numbers {
 
   private Numbers() {}
 
-  /** To the nearest; of two that are equally near to the greater one. */
+  /** Rounds to the nearest number; halves are rounded up. */
   public static double round(double value, int places) {
     return rounded(BigDecimal.valueOf(value), places).doubleValue();
   }
 
-  /** As {@link #round}, as a DECIMAL of this size. */
+  /** The same as {@link #round}, for a DECIMAL of this size. */
   public static Decimal roundDecimal(Decimal value, int places, int precision, int scale) {
     return fit(rounded(value.toJavaBigDecimal(), places), precision, scale);
   }
 
-  /** Without the digits behind these places. */
+  /** Drops the digits after these places. */
   public static double truncate(double value, int places) {
     return at(BigDecimal.valueOf(value), places, RoundingMode.DOWN).doubleValue();
   }
 
-  /** As {@link #truncate}, as a DECIMAL of this size. */
+  /** The same as {@link #truncate}, for a DECIMAL of this size. */
   public static Decimal truncateDecimal(Decimal value, int places, int precision, int scale) {
     return fit(at(value.toJavaBigDecimal(), places, RoundingMode.DOWN), precision, scale);
   }
 
-  /** The elements from the first to the last in steps, which lead there. */
+  /** Returns the numbers from the first to the last; the step must have the right sign. */
   public static ArrayData series(long first, long last, long step) {
     BigInteger way = BigInteger.valueOf(last).subtract(BigInteger.valueOf(first));
     BigInteger steps = way.divide(BigInteger.valueOf(step));
@@ -61,17 +61,17 @@ public final class Numbers {
     return UnsafeArrayData.fromPrimitiveArray(series);
   }
 
-  /** A DECIMAL with all digits of its scale, and never an exponent. */
+  /** Renders a DECIMAL with all digits of its scale, without an exponent. */
   public static UTF8String text(Decimal value) {
     return UTF8String.fromString(value.toJavaBigDecimal().toPlainString());
   }
 
-  /** The logarithm to a base; NaN to a base of 0 or 1, which has none. */
+  /** Returns a logarithm; NaN for base 0 or 1. */
   public static double log(double base, double value) {
     return base == 0 || base == 1 ? Double.NaN : Math.log(value) / Math.log(base);
   }
 
-  /** How far it is between two places on the globe, along its surface. */
+  /** Returns the distance between two places along the surface of the earth. */
   public static double distance(
       double latitude1, double longitude1, double latitude2, double longitude2, UTF8String unit) {
     String name = unit.toString().toLowerCase(Locale.ROOT);
@@ -101,7 +101,7 @@ public final class Numbers {
     return at(value, places, mode);
   }
 
-  /** A place beyond all digits changes nothing, or leaves 0, and needs no digits of its own. */
+  /** A place beyond all digits leaves the number unchanged, or 0, and must not create digits. */
   private static BigDecimal at(BigDecimal value, int places, RoundingMode mode) {
     return value.setScale(Math.max(-PLACES_MAX, Math.min(PLACES_MAX, places)), mode);
   }

@@ -31,20 +31,20 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Values of one type as bytes that are ordered as the values are, and equal where these are equal. A MAP has no order of
- * its own: its entries are put into that of their bytes.
+ * Encodes values of one type as bytes with the same order and equality. A MAP has no order; its entries are sorted by
+ * their bytes.
  *
  * <pre>
- *   whole number, date, time   big-endian, the sign bit turned
- *   DOUBLE                     the same of its bits, all of them turned below zero; NaN last, no -0.0
- *   DECIMAL                    the same of its digits, in 16 bytes
- *   STRING, BYTES              as they are; inside another value 0 as 0 255, and 0 0 at the end
+ *   whole number, date, time   big-endian, with inverted sign bit
+ *   DOUBLE                     the same for its bits, all inverted if negative; NaN last, no -0.0
+ *   DECIMAL                    the same for its digits, in 16 bytes
+ *   STRING, BYTES              unchanged; within another value 0 as 0 255, and 0 0 at the end
  *   ARRAY                      for each element 1 (null), or 2 and its bytes; then 0
  *   STRUCT                     for each field the same, without an end
  *   MAP                        for each entry 2, key and value the same, ascending; then 0
  * </pre>
  *
- * <p>They are part of the checkpoint. Threads: any.
+ * <p>Part of the checkpoint format. Threads: any.
  */
 final class OrderedBytes implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -63,7 +63,7 @@ final class OrderedBytes implements Serializable {
     return type;
   }
 
-  /** The bytes of a row's only column, or null. */
+  /** Returns the bytes of a row's only column, or null. */
   byte[] encode(InternalRow row) {
     if (row == null || row.isNullAt(0)) {
       return null;
@@ -96,7 +96,7 @@ final class OrderedBytes implements Serializable {
     } else if (value instanceof Long number) {
       writeLong(out, number);
     } else if (value instanceof Double number) {
-      // 0.0 is added to lose the sign of -0.0.
+      // Adding 0.0 removes the sign of -0.0.
       long bits = Double.doubleToLongBits(number + 0.0);
       writeLong(out, bits < 0 ? ~bits ^ Long.MIN_VALUE : bits);
     } else if (value instanceof Decimal number) {

@@ -3,23 +3,23 @@ package org.duolog.kernel.functions;
 import java.util.function.Supplier;
 
 /**
- * Where a {@link Multiset} that has outgrown its row keeps the rest: by slot and number.
+ * Stores the pages of a {@link Multiset} that has outgrown its row, by slot and number.
  *
- * <p>A step of an aggregate is an expression, which knows no store. So whoever computes it says around
- * it where its pages are. An expression may be computed twice over: pages are never changed, but
- * written under a new number, and what was dropped is there until the step is kept.
+ * <p>A step of an aggregate is an expression without access to a store, so the caller provides the pages around it. An
+ * expression may be evaluated twice: pages are never changed, but written under a new number, and dropped pages remain
+ * until the step is kept.
  *
  * <p>Threads: each has its own.
  */
 public interface Pages {
   ThreadLocal<Pages> AT_HAND = new ThreadLocal<>();
 
-  /** The pages of the step that is computed; null where it has none, and a multiset stays whole. */
+  /** Returns the pages of the current step; null if it has none, and multisets stay in one leaf. */
   static Pages atHand() {
     return AT_HAND.get();
   }
 
-  /** Computes a step that has these pages. */
+  /** Evaluates a step with these pages. */
   static <T> T within(Pages pages, Supplier<T> step) {
     AT_HAND.set(pages);
     try {

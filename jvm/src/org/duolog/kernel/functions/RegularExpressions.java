@@ -9,10 +9,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Functions of Java's regular expressions; called by the code that Spark generates. Arguments are
- * not null.
- */
+/** Functions of Java's regular expressions; called from code that Spark generates. Arguments are not null. */
 public final class RegularExpressions {
   private static final int ALL = -1;
   private static final int PATTERN_LENGTH_MAX = 10_000;
@@ -20,7 +17,7 @@ public final class RegularExpressions {
 
   private RegularExpressions() {}
 
-  /** The group in what is found first, 0 is all of it; null if nothing is, or there is no such. */
+  /** Returns a group of the first match, 0 for the whole match; null if there is no match or no such group. */
   public static UTF8String extract(UTF8String pattern, UTF8String text, int group) {
     return over(
         pattern,
@@ -31,7 +28,7 @@ public final class RegularExpressions {
                 : null);
   }
 
-  /** The group in all that is found; null if there is no such group. */
+  /** Returns a group of all matches; null if there is no such group. */
   public static ArrayData extractAll(UTF8String pattern, UTF8String text, int group) {
     return over(
         pattern,
@@ -48,7 +45,7 @@ public final class RegularExpressions {
         });
   }
 
-  /** {@code $1} stands for the first group of what is replaced. */
+  /** Replaces all matches; {@code $1} stands for the first group. */
   public static UTF8String replace(UTF8String text, UTF8String pattern, UTF8String by) {
     return over(
         pattern,
@@ -65,7 +62,7 @@ public final class RegularExpressions {
         });
   }
 
-  /** The parts between what is found, empty ones too; an empty pattern parts all characters. */
+  /** Splits at matches, keeping empty parts; an empty pattern splits into characters. */
   public static ArrayData split(UTF8String text, UTF8String pattern) {
     if (pattern.numBytes() == 0) {
       return Texts.characters(text);
@@ -92,7 +89,7 @@ public final class RegularExpressions {
     return Pattern.compile(pattern);
   }
 
-  /** Java's expressions descend once for each character that a group repeats over. */
+  /** Java's matcher recurses once for each character that a repeated group matches. */
   private static <T> T over(UTF8String pattern, UTF8String text, Function<Matcher, T> search) {
     try {
       return search.apply(PATTERNS.of(pattern.toString()).matcher(text.toString()));

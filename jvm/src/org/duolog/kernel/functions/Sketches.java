@@ -9,16 +9,16 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The steps of aggregates that keep a sketch: how many different values there are, nearly (a HyperLogLog sketch
- * of Apache DataSketches), and the values at a rank, nearly (a histogram whose buckets grow by a factor).
+ * The steps of aggregates that keep a sketch: an approximate count of distinct values (a HyperLogLog sketch of Apache
+ * DataSketches), and approximate quantiles (a histogram with exponential buckets).
  *
  * <pre>
  *   bucket of x > 0    40000 + ceil(ln x / ln 1.02…)     each value in it is within 1 % of the bucket's
- *             x < 0    the same of -x, less than zero     ±Infinity, NaN: beyond all others
+ *             x < 0    the same of -x, negated            ±Infinity, NaN: beyond all others
  * </pre>
  *
- * <p>The buckets are kept in a {@link Multiset}, so that a value can be taken back. Called by the code that Spark generates. Source:
- * C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and fully-mergeable quantile sketch" (VLDB 2019).
+ * <p>The buckets are kept in a {@link Multiset}, so that values can be removed. Called from code that Spark generates.
+ * Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and fully-mergeable quantile sketch" (VLDB 2019).
  */
 public final class Sketches implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -40,7 +40,7 @@ public final class Sketches implements Serializable {
     values = new OrderedBytes(type);
   }
 
-  /** With a value more; null is passed over. */
+  /** Adds a value; nulls are ignored. */
   public byte[] add(byte[] sketch, InternalRow row) {
     byte[] value = values.encode(row);
     if (value == null) {
@@ -50,7 +50,7 @@ public final class Sketches implements Serializable {
         sketch == null
             ? new HllSketch(LOG_REGISTERS, TgtHllType.HLL_4)
             : HllSketch.heapify(sketch);
-    // An empty value is none to a sketch.
+    // A sketch ignores empty values, so a byte is added.
     byte[] marked = new byte[value.length + 1];
     System.arraycopy(value, 0, marked, 1, value.length);
     kept.update(marked);
@@ -71,7 +71,7 @@ public final class Sketches implements Serializable {
     return sketch == null ? 0 : Math.round(HllSketch.heapify(sketch).getEstimate());
   }
 
-  /** The bucket of a value. */
+  /** Returns the bucket of a value. */
   public static int bucket(double value) {
     if (Double.isNaN(value)) {
       return Integer.MAX_VALUE;
@@ -85,7 +85,7 @@ public final class Sketches implements Serializable {
     return value < 0 ? -bucket : bucket;
   }
 
-  /** The value that stands for a bucket. */
+  /** Returns the value that represents a bucket. */
   static double middle(int bucket) {
     if (bucket == Integer.MAX_VALUE) {
       return Double.NaN;
@@ -101,7 +101,7 @@ public final class Sketches implements Serializable {
     return bucket < 0 ? -found : found;
   }
 
-  /** The value at a fraction of the ranks of all; null of nothing. */
+  /** Returns the value at a fraction of all ranks; null if there are no values. */
   public static Double quantile(byte[] buckets, double fraction) {
     Multiset kept = Multiset.of(buckets);
     long[] left = {(long) Math.floor(fraction * (kept.total() - 1)) + 1};

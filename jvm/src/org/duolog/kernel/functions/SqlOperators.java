@@ -14,17 +14,17 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Operators that differ from Spark's: a DOUBLE divided by zero is infinite or NaN, NaN compares as in Java, and a
- * function that fails is null in its place, with the rest of the record unchanged.
+ * function that fails returns null without affecting the rest of the record.
  *
- * <p>Called by the code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's
- * documentation of errors in expressions.
+ * <p>Called from code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's documentation of
+ * errors in expressions.
  */
 public final class SqlOperators {
-  /** Of DOUBLEs, as Java's operators compare them; to Spark, NaN equals itself and is the greatest. */
+  /** Comparisons of DOUBLEs as in Java; in Spark, NaN equals itself and is the greatest value. */
   private static final List<String> COMPARISONS =
       List.of("equal", "unequal", "apart", "less", "lessOrEqual", "greater", "greaterOrEqual");
 
-  /** Comparisons of one DOUBLE with several, each of which is computed once. */
+  /** Comparisons of one DOUBLE with several values, each of which is evaluated once. */
   private static final List<String> AMONG = List.of("among", "between");
 
   private SqlOperators() {}
@@ -91,7 +91,7 @@ public final class SqlOperators {
     return unknown ? null : false;
   }
 
-  /** SQL's {@code BETWEEN}, of a lower and an upper bound: null if one is null and the other holds. */
+  /** SQL's {@code BETWEEN}, with a lower and an upper bound: null if one is null and the other holds. */
   public static Boolean between(double value, ArrayData bounds) {
     boolean above = bounds.isNullAt(0) || value >= bounds.getDouble(0);
     boolean below = bounds.isNullAt(1) || value <= bounds.getDouble(1);
@@ -101,7 +101,7 @@ public final class SqlOperators {
     return bounds.isNullAt(0) || bounds.isNullAt(1) ? null : true;
   }
 
-  /** Spark's own makes 0.0 of -0.0 first. */
+  /** Spark's own turns -0.0 into 0.0 first. */
   public static double atan2(double y, double x) {
     return Math.atan2(y, x);
   }

@@ -16,9 +16,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The functions of {@link Texts}, {@link Bytes}, {@link Masks}, {@link Encodings}, {@link
- * RegularExpressions}, {@link Urls}, {@link JsonTexts} and {@link ToJson}, by the names that
- * {@code duolog.engine.sql_functions} calls them by.
+ * Registers the functions of {@link Texts}, {@link Bytes}, {@link Masks}, {@link Encodings}, {@link
+ * RegularExpressions}, {@link Urls}, {@link JsonTexts} and {@link ToJson}, under the names that {@code
+ * duolog.engine.sql_functions} uses.
  */
 public final class TextFunctions {
   private static final DataType TEXT = DataTypes.StringType;
@@ -60,7 +60,7 @@ public final class TextFunctions {
     strict("from_bytes", Encodings.class, "fromBytes", TEXT, BYTES, TEXT);
     lenient("position", Texts.class, "position", INT, TEXT, TEXT, INT, INT);
     lenient("mask", Masks.class, "mask", TEXT, TEXT, TEXT, INT, TEXT, TEXT, TEXT, TEXT);
-    // Another one for each record and each place, so it is not computed ahead, nor shared.
+    // Different for each record and each occurrence, so it is neither evaluated ahead nor shared.
     registry.createOrReplaceTempFunction(
         "duolog_uuid",
         arguments -> call(Texts.class, "uuid", TEXT, arguments, seq(), true, false),
@@ -128,7 +128,7 @@ public final class TextFunctions {
         true);
   }
 
-  /** Null where an argument is. */
+  /** The result is null if an argument is. */
   private void strict(String name, Class<?> in, String method, DataType gives, DataType... takes) {
     registry.createOrReplaceTempFunction(
         "duolog_" + name,
@@ -136,7 +136,7 @@ public final class TextFunctions {
         "scala_udf");
   }
 
-  /** Null texts reach the method. */
+  /** Null texts are passed to the method. */
   private void lenient(String name, Class<?> in, String method, DataType gives, DataType... takes) {
     registry.createOrReplaceTempFunction(
         "duolog_" + name,

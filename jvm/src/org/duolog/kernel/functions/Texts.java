@@ -13,11 +13,10 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of texts that Spark's SQL lacks, or counts otherwise; called by the code that Spark
- * generates.
+ * Functions of texts that Spark's SQL lacks, or defines differently; called from code that Spark generates.
  *
- * <p>A character is one of Java's, a unit of UTF-16, and the first one is at 1. Arguments are not
- * null where nothing else is said. Source: ksqlDB's documentation of its functions.
+ * <p>A character is a Java char, a unit of UTF-16, and positions start at 1. Arguments are not null unless stated
+ * otherwise. Source: ksqlDB's documentation of its functions.
  */
 public final class Texts {
   private static final int ALL = -1;
@@ -25,17 +24,17 @@ public final class Texts {
 
   private Texts() {}
 
-  /** The parts between separators, empty ones too; an empty separator parts nothing. */
+  /** Splits at a separator, keeping empty parts; an empty separator does not split. */
   public static ArrayData split(UTF8String text, UTF8String separator) {
     return new GenericArrayData((Object[]) text.splitSQL(separator, ALL));
   }
 
-  /** The parts between separators, empty ones too; an empty separator parts all characters. */
+  /** Splits at a separator, keeping empty parts; an empty separator splits into characters. */
   public static ArrayData parts(UTF8String text, UTF8String separator) {
     return separator.numBytes() > 0 ? split(text, separator) : characters(text);
   }
 
-  /** Each character by itself, those of two units whole; of an empty text the text. */
+  /** Splits into characters, keeping surrogate pairs together; an empty text is its own part. */
   static ArrayData characters(UTF8String text) {
     if (text.numBytes() == 0) {
       return new GenericArrayData(new Object[] {text});
@@ -44,7 +43,7 @@ public final class Texts {
         text.toString().codePoints().mapToObj(Texts::ofCodePoint).toArray());
   }
 
-  /** The entries of a text by key, the last one of a key; what is no entry is left out. */
+  /** Parses the entries of a text by key, with the last value of a key; ignores parts that are not entries. */
   public static MapData entries(UTF8String text, UTF8String between, UTF8String inside) {
     if (between.numBytes() == 0 || inside.numBytes() == 0) {
       return null;
@@ -72,14 +71,14 @@ public final class Texts {
     return length;
   }
 
-  /** From a position on, or from one counted from the end if it is negative. */
+  /** Returns the part from a position; a negative position counts from the end. */
   public static UTF8String substring(UTF8String text, int position, int length) {
     String value = text.toString();
     int from = start(value.length(), position);
     return UTF8String.fromString(value.substring(from, end(value.length(), from, length)));
   }
 
-  /** Where a part of what is {@code size} long begins, counted from 0. */
+  /** Returns the zero-based start of a part in a text of length {@code size}. */
   static int start(int size, int position) {
     return position < 0 ? Math.max(size + position, 0) : Math.max(Math.min(position - 1, size), 0);
   }
@@ -88,7 +87,7 @@ public final class Texts {
     return (int) Math.max(Math.min((long) start + length, size), start);
   }
 
-  /** As long as is asked, with the padding before it; null if that is empty. */
+  /** Pads to a length on the left; null if the padding is empty. */
   public static UTF8String padLeft(UTF8String text, int length, UTF8String padding) {
     if (length < 0 || padding.numBytes() == 0) {
       return null;
@@ -116,8 +115,8 @@ public final class Texts {
   }
 
   /**
-   * Where the nth occurrence of a part begins, 0 if it does not. It is looked for from a position on,
-   * or backwards from one that is counted from the end. Null texts have and are no parts.
+   * Returns the position of the nth occurrence of a part; 0 if there is none. Searches from a position on, or backwards
+   * from a negative one, which counts from the end. Null texts contain nothing and are not contained.
    */
   public static int position(UTF8String text, UTF8String part, int from, int occurrence) {
     if (text == null || part == null || from == 0 || occurrence < 1) {
@@ -138,7 +137,7 @@ public final class Texts {
     return at + 1;
   }
 
-  /** An empty part is found before and behind each character. */
+  /** Replaces a part; an empty part matches before and after each character. */
   public static UTF8String replace(UTF8String text, UTF8String part, UTF8String by) {
     String value = text.toString();
     String wanted = part.toString();
@@ -161,7 +160,7 @@ public final class Texts {
     Limits.ensureLength(value.length() + count * (other.length() - wanted.length()));
   }
 
-  /** The elements with the delimiter between two; one that is null is written {@code null}. */
+  /** Joins elements with a delimiter; a null element becomes {@code null}. */
   public static UTF8String joined(ArrayData elements, UTF8String delimiter) {
     StringJoiner joined = new StringJoiner(delimiter.toString());
     for (int i = 0; i < elements.numElements(); i++) {
@@ -173,12 +172,12 @@ public final class Texts {
     return UTF8String.fromString(joined.toString());
   }
 
-  /** Without the blanks and control characters at both ends. */
+  /** Removes blanks and control characters at both ends. */
   public static UTF8String trim(UTF8String text) {
     return UTF8String.fromString(text.toString().trim());
   }
 
-  /** Words between white space, each with its first letter in upper case and the others in lower. */
+  /** Capitalizes words between white space; other letters become lower case. */
   public static UTF8String capitalized(UTF8String text) {
     StringBuilder capitalized = new StringBuilder();
     boolean starts = true;
@@ -189,14 +188,14 @@ public final class Texts {
     return UTF8String.fromString(capitalized.toString());
   }
 
-  /** The character of a code point, or null. */
+  /** Returns the character of a code point, or null. */
   public static UTF8String ofCodePoint(int code) {
     return Character.isValidCodePoint(code)
         ? UTF8String.fromString(Character.toString(code))
         : null;
   }
 
-  /** What escapes as Java's stand for, or null. */
+  /** Decodes Java's escape sequences, or returns null. */
   public static UTF8String ofEscapes(UTF8String text) {
     String escapes = text.toString();
     if (!ESCAPES.matcher(escapes).matches()) {

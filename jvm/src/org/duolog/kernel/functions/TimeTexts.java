@@ -22,15 +22,13 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Dates, times of a day and timestamps as texts in the patterns of {@link DateTimeFormatter}, and
- * read from them.
+ * Formats and parses dates, times of day and timestamps with patterns of {@link DateTimeFormatter}.
  *
- * <p>A pattern, a zone or a text that is wrong fails the call. When read, upper and lower case are
- * the same, and what the pattern lacks is that of 1970-01-01 00:00:00.
+ * <p>An invalid pattern, zone or text makes the call fail. Parsing ignores case, and takes missing fields from
+ * 1970-01-01 00:00:00.
  *
- * <p>Called by the code that Spark generates, which has days since 1970, milliseconds of a day and
- * microseconds since 1970. Threads: any. Source: ksqlDB's documentation of
- * FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
+ * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and microseconds since
+ * 1970. Threads: any. Source: ksqlDB's documentation of FORMAT_TIMESTAMP, PARSE_TIMESTAMP and the like.
  */
 public final class TimeTexts {
   private static final LruCache<DateTimeFormatter> WRITERS =
@@ -66,8 +64,8 @@ public final class TimeTexts {
   }
 
   /**
-   * As {@link SimpleDateFormat} reads it: a day beyond the last one is one of the next month, and text after the date is
-   * ignored. A time of a day fails the call.
+   * Parses a date as {@link SimpleDateFormat} does: a day beyond the last one is in the next month, and text after the
+   * date is ignored. A pattern with a time of day makes the call fail.
    */
   public static int toDate(UTF8String text, UTF8String pattern) {
     SimpleDateFormat format = (SimpleDateFormat) DATE_READERS.of(pattern.toString()).clone();
@@ -79,7 +77,7 @@ public final class TimeTexts {
     return (int) Math.floorDiv(found.getTime(), DAY_MS);
   }
 
-  /** The pattern must say the whole date, and case counts. */
+  /** Parses a date; the pattern must contain the whole date, and case matters. */
   public static int toWholeDate(UTF8String text, UTF8String pattern) {
     return (int) LocalDate.parse(text.toString(), writer(pattern)).toEpochDay();
   }
@@ -88,7 +86,7 @@ public final class TimeTexts {
     return (int) TimeUnit.NANOSECONDS.toMillis(time(parsed(text, pattern)).toNanoOfDay());
   }
 
-  /** In milliseconds since 1970; the zone is that of the text, else the one given. */
+  /** Parses a timestamp, in milliseconds since 1970; the zone is that of the text, or else the given one. */
   public static long toMillis(UTF8String text, UTF8String pattern, UTF8String zone) {
     TemporalAccessor found = parsed(text, pattern);
     ZoneId said = found.query(TemporalQueries.zone());
@@ -97,8 +95,8 @@ public final class TimeTexts {
   }
 
   /**
-   * What the clock in zone `to` shows when that in zone `from` shows this timestamp; both stand for
-   * what a clock in UTC shows.
+   * Returns what the clock in zone `to` shows when the clock in zone `from` shows this timestamp; both are represented
+   * as UTC.
    */
   public static long convert(long micros, UTF8String from, UTF8String to) {
     Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
@@ -158,7 +156,7 @@ public final class TimeTexts {
     return WRITERS.of(pattern.toString());
   }
 
-  /** Its calendar is Gregorian at all times, as that of LocalDate. */
+  /** Its calendar is always Gregorian, as that of LocalDate. */
   private static SimpleDateFormat dateReader(String pattern) {
     SimpleDateFormat format = new SimpleDateFormat(pattern, Locale.US);
     GregorianCalendar calendar = new GregorianCalendar(TimeZone.getTimeZone("UTC"), Locale.US);

@@ -9,10 +9,10 @@ import org.duolog.kernel.functions.format.JsonValue;
 import org.duolog.kernel.functions.format.KsqlJson;
 
 /**
- * Dates, times of a day and timestamps, moved by a number of units that are named: DAY, DAYS, …
+ * Adds a number of named units (DAY, DAYS, …) to dates, times of day and timestamps.
  *
- * <p>Called by the code that Spark generates, which has days since 1970, milliseconds of a day and
- * microseconds since 1970. Source: ksqlDB's documentation of DATEADD, TIMEADD and TIMESTAMPADD.
+ * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and microseconds since
+ * 1970. Source: ksqlDB's documentation of DATEADD, TIMEADD and TIMESTAMPADD.
  */
 public final class TimeUnits {
   private static final long MICROS = 1000;
@@ -20,7 +20,7 @@ public final class TimeUnits {
 
   private TimeUnits() {}
 
-  /** Whole days only: what is left of a day is cut off, towards 1970. */
+  /** Adds whole days; a fraction of a day is truncated towards 1970. */
   public static int addToDate(UTF8String unit, int count, int days) {
     ChronoUnit named = unit(unit);
     if (named.isTimeBased() || named == ChronoUnit.DAYS) {
@@ -29,7 +29,7 @@ public final class TimeUnits {
     return (int) LocalDate.ofEpochDay(days).plus(count, named).toEpochDay();
   }
 
-  /** Beyond midnight it begins anew. Units longer than a day change nothing. */
+  /** Wraps around at midnight. Units longer than a day have no effect. */
   public static int addToTime(UTF8String unit, int count, int millis) {
     ChronoUnit named = unit(unit);
     long added = named.isTimeBased() ? millis(named, count) : 0;
@@ -46,7 +46,7 @@ public final class TimeUnits {
     return day.toEpochDay() * dayMicros + Math.floorMod(micros, dayMicros);
   }
 
-  /** Of the years 1 to 9999, as the serdes read dates; any other fails. */
+  /** Accepts the years 1 to 9999, as the serdes do for dates; other dates fail. */
   public static int nearDate(int days) {
     if (days < KsqlJson.DAYS_MIN || days > KsqlJson.DAYS_MAX) {
       throw new IllegalArgumentException("a date is not of the years 1 to 9999: day " + days);
@@ -54,7 +54,7 @@ public final class TimeUnits {
     return days;
   }
 
-  /** Of the years 1 to 9999, as the serdes read timestamps; any other fails. */
+  /** Accepts the years 1 to 9999, as the serdes do for timestamps; other timestamps fail. */
   public static long nearTimestamp(long micros) {
     long millis = Math.floorDiv(micros, MICROS);
     if (millis < JsonValue.TIMESTAMP_MS_MIN || millis > JsonValue.TIMESTAMP_MS_MAX) {

@@ -33,14 +33,15 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The JSON of any value, for people: without blanks, nulls written.
+ * Renders any value as JSON for people: without blanks, with nulls.
  *
- * <pre>  BYTES      "IQ=="                            DATE   "1972-09-27"
- *  TIMESTAMP  "1971-11-28T23:46:40.000", UTC    TIME   "13:05", "13:05:07.250"
+ * <pre>
+ *   BYTES      "IQ=="                            DATE   "1972-09-27"
+ *   TIMESTAMP  "1971-11-28T23:46:40.000", UTC    TIME   "13:05", "13:05:07.250"
  * </pre>
  *
- * <p>A TIME is a number of milliseconds in the row, so the type of the value says where one stands.
- * Threads: any. Called by the code that Spark generates. Source: ksqlDB's TO_JSON_STRING.
+ * <p>In a row a TIME is a number of milliseconds, so the type of the value determines which numbers are TIMEs. Threads:
+ * any. Called from code that Spark generates. Source: ksqlDB's TO_JSON_STRING.
  */
 public final class ToJson implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -56,7 +57,7 @@ public final class ToJson implements Serializable {
     this.type = type;
   }
 
-  /** The JSON of the only field of a row. */
+  /** Renders the only field of a row. */
   public UTF8String write(InternalRow row) {
     StringWriter text = new StringWriter();
     try (JsonGenerator out = FACTORY.createGenerator(text)) {
@@ -67,7 +68,7 @@ public final class ToJson implements Serializable {
     return UTF8String.fromString(text.toString());
   }
 
-  /** The type by which a row hands out a value. */
+  /** Returns the type of a value in a row. */
   private static DataType inRow(DataType type) {
     return type instanceof TimeType ? DataTypes.IntegerType : type;
   }

@@ -8,13 +8,13 @@ import java.net.URLEncoder;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Parts of URLs; called by the code that Spark generates. What a URL does not have is null, and what
- * is none fails. Arguments are not null.
+ * Functions of URLs; called from code that Spark generates. A missing part is null; a text that is not a URL makes the
+ * call fail. Arguments are not null.
  */
 public final class Urls {
   private Urls() {}
 
-  /** As in a form: a blank becomes a plus. */
+  /** Encodes as in a form: a blank becomes a plus. */
   public static UTF8String encode(UTF8String text) {
     return UTF8String.fromString(URLEncoder.encode(text.toString(), UTF_8));
   }
@@ -48,7 +48,7 @@ public final class Urls {
     return UTF8String.fromString(uri(url).getFragment());
   }
 
-  /** The value of a parameter of the query, both decoded; null where it has none. */
+  /** Returns the value of a query parameter, decoding both; null if there is none. */
   public static UTF8String parameter(UTF8String url, UTF8String name) {
     String query = uri(url).getRawQuery();
     if (query == null) {
@@ -63,7 +63,7 @@ public final class Urls {
     return null;
   }
 
-  /** Percent signs and their digits; a plus is a plus. */
+  /** Decodes percent escapes; a plus is not changed. */
   private static String decoded(String part) {
     return URI.create("?" + part).getQuery();
   }

@@ -17,8 +17,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and {@link TimeUnits}, by the
- * names that {@code duolog.engine.sql_functions} calls them by. They are null where an argument is.
+ * Registers the functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and {@link TimeUnits}, under the names
+ * that {@code duolog.engine.sql_functions} uses. The result is null if an argument is.
  */
 public final class ValueFunctions {
   private static final DataType TEXT = DataTypes.StringType;
@@ -93,7 +93,7 @@ public final class ValueFunctions {
     add(name, arguments -> call(in, method, gives, arguments, List.of(takes), true));
   }
 
-  /** Another value for each record and each place, so it is not computed ahead, nor shared. */
+  /** Different for each record and each occurrence, so it is neither evaluated ahead nor shared. */
   private void registerOther(String name, Class<?> in, String method, DataType gives) {
     add(name, arguments -> call(in, method, gives, arguments, List.of(), false));
   }

@@ -12,9 +12,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The steps of aggregates that keep values of one type in a {@link Multiset}. Nulls are passed over.
+ * The steps of aggregates that keep values of one type in a {@link Multiset}. Nulls are ignored.
  *
- * <p>Called by the code that Spark generates, with a value as the only column of a row.
+ * <p>Called from code that Spark generates, with a value as the only column of a row.
  */
 public final class ValueSets implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -25,19 +25,19 @@ public final class ValueSets implements Serializable {
     values = new OrderedBytes(type);
   }
 
-  /** With a value more; what is too large for a row goes to pages of this slot, if there is one. */
+  /** Adds a value; what does not fit into a row goes to pages of this slot, if there is one. */
   public byte[] add(byte[] root, InternalRow row, int slot) {
     byte[] value = values.encode(row);
     return value == null ? root : Multiset.of(root, slot).add(value).bytes();
   }
 
-  /** With a value less; itself where it is not there. */
+  /** Removes a value; returns the same root if it is not there. */
   public byte[] subtract(byte[] root, InternalRow row) {
     byte[] value = values.encode(row);
     return value == null || root == null ? root : Multiset.of(root).subtract(value).bytes();
   }
 
-  /** With a value more, but for a new one beyond {@code limit}. */
+  /** Adds a value, unless it is new and there are {@code limit} distinct values. */
   public byte[] addWithin(byte[] root, InternalRow row, int limit) {
     byte[] value = values.encode(row);
     if (value == null) {
@@ -48,7 +48,7 @@ public final class ValueSets implements Serializable {
     return isFull ? root : kept.add(value).bytes();
   }
 
-  /** With a value more, of which the {@code k} greatest are kept. */
+  /** Adds a value, and keeps the {@code k} greatest. */
   public byte[] addTop(byte[] root, InternalRow row, int k, boolean distinct) {
     byte[] value = values.encode(row);
     if (value == null) {
@@ -62,7 +62,7 @@ public final class ValueSets implements Serializable {
     return kept.add(value).trim(k, distinct).bytes();
   }
 
-  /** What two hold together, but for new values of the second one beyond {@code limit}. */
+  /** Merges two multisets, without new values of the second one beyond {@code limit}. */
   public static byte[] merge(byte[] root, byte[] other, int limit) {
     if (other == null) {
       return root;
@@ -70,18 +70,18 @@ public final class ValueSets implements Serializable {
     return root == null ? other : Multiset.of(root).addAll(Multiset.of(other), limit).bytes();
   }
 
-  /** The {@code k} greatest values of what two hold together. */
+  /** Returns the {@code k} greatest values of two multisets. */
   public static byte[] mergeTop(byte[] root, byte[] other, int k, boolean distinct) {
     byte[] both = merge(root, other, Integer.MAX_VALUE);
     return both == null ? null : Multiset.of(both).trim(k, distinct).bytes();
   }
 
-  /** How many different values there are. */
+  /** Returns the number of distinct values. */
   public static long distinct(byte[] root) {
     return Multiset.of(root).distinct();
   }
 
-  /** The first {@code k} values from the least on, or from the greatest on. */
+  /** Returns the first {@code k} values in ascending or descending order. */
   public ArrayData first(byte[] root, int k, boolean greatestFirst, boolean distinct) {
     List<Object> found = new ArrayList<>();
     Multiset.of(root)
@@ -97,7 +97,7 @@ public final class ValueSets implements Serializable {
     return new GenericArrayData(found.toArray());
   }
 
-  /** How often each of the {@code limit} least values is there. */
+  /** Returns the counts of the {@code limit} least values. */
   public MapData counts(byte[] root, int limit) {
     List<Object> found = new ArrayList<>();
     List<Object> counts = new ArrayList<>();
@@ -112,7 +112,7 @@ public final class ValueSets implements Serializable {
     return map(found, counts);
   }
 
-  /** Of values that are pairs: for each of the {@code limit} least keys the greatest value. */
+  /** For values that are pairs: returns the greatest value of each of the {@code limit} least keys. */
   public MapData pairs(byte[] root, int limit) {
     StructType type = (StructType) values.type();
     List<Object> keys = new ArrayList<>();

@@ -3,8 +3,8 @@ package org.duolog.kernel.functions;
 import java.util.Arrays;
 
 /**
- * Whole numbers from 0 on in as few bytes as they need: seven bits in each, the low ones first, and a bit
- * that says that more follow.
+ * Non-negative integers in as few bytes as necessary: seven bits in each, the low ones first, and a bit that is set if
+ * more bytes follow.
  *
  * <p>Threads: not shared. Source: Protocol Buffers' unsigned varints, as in Kafka's record format.
  */
@@ -38,7 +38,7 @@ final class Varints {
     at += length;
   }
 
-  /** Grows as it is written. */
+  /** A buffer that grows. */
   static final class Writer {
     private byte[] bytes;
     private int size;
@@ -58,7 +58,7 @@ final class Varints {
       return this;
     }
 
-    /** Bytes behind their length. */
+    /** Writes bytes after their length. */
     Writer value(byte[] value, int from, int length) {
       return number(length).raw(value, from, length);
     }

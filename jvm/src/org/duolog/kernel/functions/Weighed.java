@@ -19,10 +19,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An element that a function of elements makes: {@code duolog_weighed(element, place)}. It fails once all elements from
- * place 0 on are together larger than one call may make ({@link Limits}).
+ * An element of an array that a function creates: {@code duolog_weighed(element, place)}. It fails once all elements
+ * since index 0 together exceed the size that one call may create ({@link Limits}).
  *
- * <p>Thread rule: stateful, so each projection has a copy of its own.
+ * <p>Threads: stateful, so each projection has its own copy.
  */
 public final class Weighed extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;

@@ -21,11 +21,11 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Format DELIMITED: columns as texts between delimiters, those that need it in quotes; what cannot be read is null.
+ * Format DELIMITED: columns as texts between delimiters, quoted if necessary; a line that cannot be read is null.
  *
- * <p>A column without a text is null. Threads: one at a time. Called by the code that Spark generates.
- * {@code duolog.serde.delimited} reads and writes the same bytes in Python. Source: ksqlDB, and for quotes RFC 4180
- * and the rules of the library that it writes with (Commons CSV).
+ * <p>A column without text is null. Threads: one at a time. Called from code that Spark generates. {@code
+ * duolog.serde.delimited} reads and writes the same bytes in Python. Source: ksqlDB, and for quotes RFC 4180 and the
+ * rules of the library that it writes with (Commons CSV).
  */
 public final class Delimited implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -41,7 +41,7 @@ public final class Delimited implements Serializable {
     this.delimiter = delimiter.charAt(0);
   }
 
-  /** The columns of one line, or null. */
+  /** Reads the columns of one line; null if it is invalid. */
   public InternalRow read(byte[] bytes) {
     UTF8String text = UTF8String.fromBytes(bytes);
     if (!text.isFullAscii() && !text.isValid()) {
@@ -58,7 +58,7 @@ public final class Delimited implements Serializable {
         values[i] = texts.get(i).isEmpty() ? null : value(texts.get(i), types[i]);
       }
     } catch (IllegalArgumentException e) {
-      return null; // NumberFormatException is one, too.
+      return null; // Includes NumberFormatException.
     }
     return new GenericInternalRow(values);
   }
@@ -85,7 +85,7 @@ public final class Delimited implements Serializable {
     return types;
   }
 
-  /** The texts of the first line that has some; null where there is none, or quotes do not end. */
+  /** Returns the texts of the first line that has any; null if there is none, or a quote is not closed. */
   private List<String> texts(String line) {
     int at = 0;
     while (at < line.length() && isEnd(line.charAt(at))) {
@@ -119,7 +119,7 @@ public final class Delimited implements Serializable {
     return at;
   }
 
-  /** Where the text in quotes and the space behind it end, which is a delimiter or the line's end; else -1. */
+  /** Returns the end of a quoted text and the blanks after it, which is a delimiter or the end of the line; else -1. */
   private int quoted(String line, int from, StringBuilder text) {
     int at = from;
     while (at < line.length()) {
@@ -166,7 +166,7 @@ public final class Delimited implements Serializable {
       return "true".equalsIgnoreCase(text);
     } else if (type instanceof BinaryType) {
       if (text.length() % 4 != 0) {
-        throw new IllegalArgumentException(text); // Java's decoder takes text that is not padded too.
+        throw new IllegalArgumentException(text); // Java's decoder accepts text without padding too.
       }
       return Base64.getDecoder().decode(text);
     } else if (type instanceof DateType) {
@@ -209,7 +209,10 @@ public final class Delimited implements Serializable {
     }
   }
 
-  /** The first text of a line stands in quotes unless it begins with a letter or a digit of ASCII. */
+  /**
+   * Returns true for the first text of a line, unless it starts with an ASCII letter or digit, and for texts with
+   * special characters.
+   */
   private boolean needsQuotes(String text, boolean isFirst) {
     if (text.isEmpty()) {
       return isFirst;

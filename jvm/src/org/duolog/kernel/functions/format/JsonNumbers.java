@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 
 /**
- * Numbers in JSON, each read at a cost that its text bounds: {@code 1e10000000} has nine characters
+ * Parses numbers in JSON at a cost that is bounded by the length of the text: {@code 1e10000000} has nine characters
  * and ten million digits.
  */
 final class JsonNumbers {
@@ -31,7 +31,7 @@ final class JsonNumbers {
     throw JsonValue.other(parser);
   }
 
-  /** Also {@code NaN}, {@code Infinity} and {@code -Infinity}, with quotes or without. */
+  /** Also parses {@code NaN}, {@code Infinity} and {@code -Infinity}, with or without quotes. */
   static Object real(JsonParser parser) throws IOException {
     String text = parser.currentToken().isScalarValue() ? parser.getText() : "";
     switch (text) {
@@ -49,7 +49,7 @@ final class JsonNumbers {
     }
   }
 
-  /** A number, or a text that holds one; rounded half up to the type's scale. */
+  /** Parses a number, or a text with a number; rounds half up to the type's scale. */
   static Object decimal(JsonParser parser, DecimalType type) throws IOException {
     JsonToken token = parser.currentToken();
     String text = token.isNumeric() || token == JsonToken.VALUE_STRING ? parser.getText() : "";
@@ -63,7 +63,7 @@ final class JsonNumbers {
       throw JsonValue.other(parser);
     }
     int whole = type.precision() - type.scale();
-    // The place of the first digit, counted from the point. Everything below is about few digits.
+    // The position of the first digit relative to the decimal point. The following code only handles few digits.
     long magnitude = (long) number.precision() - number.scale();
     if (Math.abs((long) number.scale()) > EXPONENT_MAX
         || (number.signum() != 0 && magnitude > whole)) {

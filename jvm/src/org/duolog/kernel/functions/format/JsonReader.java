@@ -20,11 +20,11 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Reads a JSON object, or one bare value, from the bytes of a record; what cannot be read is null.
  *
- * <p>Text behind an object is passed over; a bare value and a null stand alone. Depth and the length
- * of a number are bounded, so that no record costs more than its bytes. The rules are those of
- * {@code duolog.serde.json}, which reads the same bytes in Python.
+ * <p>Text after an object is ignored; a bare value or null must be the only content. Depth and the length of numbers
+ * are limited, so that the cost of a record is bounded by its size. The rules are those of {@code duolog.serde.json},
+ * which reads the same bytes in Python.
  *
- * <p>Threads: one at a time. Called by the code that Spark generates.
+ * <p>Threads: one at a time. Called from code that Spark generates.
  */
 public final class JsonReader implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -33,12 +33,13 @@ public final class JsonReader implements Serializable {
   static final JsonFactory FACTORY =
       JsonFactory.builder()
           .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
-          // Jackson would take bytes with NULs among them for UTF-16.
+          // Jackson would take bytes that contain NULs for UTF-16.
           .disable(JsonFactory.Feature.CHARSET_DETECTION)
-          // The keys of a MAP may be any: they are not kept, nor do they fail for their hashes.
+          // The keys of a MAP are arbitrary: they must be neither cached, nor rejected because of hash collisions.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
-          // Jackson's own is one for each thread, and Spark's tasks have so many that a look-up is dear.
+          // Jackson's default has one pool for each thread, and Spark's tasks have so many threads that a look-up is
+          // expensive.
           .recyclerPool(JsonRecyclerPools.newConcurrentDequePool())
           .streamReadConstraints(
               StreamReadConstraints.builder()
@@ -59,13 +60,13 @@ public final class JsonReader implements Serializable {
     this(schema, false);
   }
 
-  /** @param asKsql by the rules of {@link KsqlJson} */
+  /** @param asKsql true to use the rules of {@link KsqlJson} */
   public JsonReader(StructType schema, boolean asKsql) {
     this.schema = schema;
     this.asKsql = asKsql;
   }
 
-  /** The object's fields, or null. */
+  /** Returns the object's fields, or null. */
   public InternalRow read(byte[] bytes) {
     if (object == null) {
       object = asKsql ? KsqlJson.object(schema) : JsonValue.object(schema);
@@ -79,7 +80,7 @@ public final class JsonReader implements Serializable {
     return (InternalRow) records.read(bytes, afterMark(bytes), object);
   }
 
-  /** A bare value as the only field of a row, or null. */
+  /** Returns a bare value as the only field of a row, or null. */
   public InternalRow readAlone(byte[] bytes) {
     if (alone == null) {
       DataType type = schema.fields()[0].dataType();
@@ -89,7 +90,7 @@ public final class JsonReader implements Serializable {
     return value == null ? null : new GenericInternalRow(new Object[] {value});
   }
 
-  /** Whether the bytes are JSON's null, with white space around it or without. */
+  /** Returns true if the bytes are JSON's null, with or without white space around it. */
   public static boolean isNull(byte[] bytes) {
     int at = afterSpace(bytes, afterMark(bytes));
     for (byte expected : NULL) {
@@ -138,11 +139,11 @@ public final class JsonReader implements Serializable {
   }
 
   /**
-   * Objects of many records through one parser, which costs as much to make as to use: to it they are one
-   * text, which goes on when it asks for the next object.
+   * Feeds the objects of many records to one parser, because creating a parser costs as much as using it. The parser
+   * sees one text, which continues when it requests the next object.
    */
   private static final class Records extends InputStream {
-    /** The parser keeps the names that it has seen. */
+    /** The parser caches all names that it has seen. */
     private static final int OBJECTS_MAX = 1_000;
 
     private JsonParser parser;
@@ -150,7 +151,7 @@ public final class JsonReader implements Serializable {
     private byte[] bytes;
     private int at;
 
-    /** The first value of the text; null where it is none or JSON's null. */
+    /** Returns the first value of the text; null if it is invalid or JSON's null. */
     Object read(byte[] text, int start, JsonValue reader) {
       bytes = text;
       at = start;
@@ -185,7 +186,7 @@ public final class JsonReader implements Serializable {
       }
     }
 
-    /** Nobody knows where it stands. */
+    /** Discards the parser, whose position is unknown. */
     private void forget() {
       JsonParser last = parser;
       parser = null;

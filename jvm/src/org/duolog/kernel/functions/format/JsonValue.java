@@ -37,16 +37,16 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Reads the value that a JSON parser stands at as a value of one type.
+ * Reads the current value of a JSON parser as a value of one type.
  *
- * <p>The parser stands at the value's first token before, and at its last one after. What is of
- * another type is an IOException. Threads: one at a time.
+ * <p>The parser is at the value's first token before, and at its last token after. A value of another type is an
+ * IOException. Threads: one at a time.
  */
 @FunctionalInterface
 public interface JsonValue {
   Object read(JsonParser parser) throws IOException;
 
-  /** A number of more digits is none: its cost grows faster than its length. */
+  /** Longer numbers are rejected: the cost grows faster than the length. */
   int NUMBER_LENGTH_MAX = 1000;
 
   int INTEGER_LENGTH_MAX = 20;
@@ -58,7 +58,7 @@ public interface JsonValue {
               + "([T ]([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?"
               + "(Z|[+-]((0\\d|1[0-7]):[0-5]\\d|18:00))?)?");
 
-  /** Reads values that are not null. */
+  /** Returns a reader for values that are not null. */
   static JsonValue of(DataType type) {
     if (type instanceof StructType struct) {
       return object(struct);
@@ -89,8 +89,8 @@ public interface JsonValue {
   }
 
   /**
-   * Fields in any order; a missing one is null, an unknown one is passed over. Most records have
-   * them in the order of the schema: that place is tried before names are looked up.
+   * Reads fields in any order; missing ones are null, unknown ones are ignored. Most records have the order of the
+   * schema, so that position is tried before names are looked up.
    */
   static JsonValue object(StructType struct) {
     StructField[] fields = struct.fields();
@@ -132,7 +132,7 @@ public interface JsonValue {
     };
   }
 
-  /** Of a key that comes twice the last value counts. */
+  /** The last value of a duplicate key counts. */
   static JsonValue map(JsonValue value) {
     return parser -> {
       expect(parser, JsonToken.START_OBJECT);
@@ -152,7 +152,7 @@ public interface JsonValue {
     return parser.currentToken() == JsonToken.VALUE_NULL ? null : reader.read(parser);
   }
 
-  /** Any value's text: of a number as it is written, of an object without white space. */
+  /** Returns any value's text: a number as it is written, an object without white space. */
   static UTF8String text(JsonParser parser) throws IOException {
     if (parser.currentToken().isScalarValue()) {
       return UTF8String.fromString(parser.getText());
@@ -184,7 +184,7 @@ public interface JsonValue {
     expect(parser, JsonToken.VALUE_STRING);
     String text = parser.getText();
     try {
-      // Java's decoder takes text that is not padded too.
+      // Java's decoder accepts text without padding too.
       if (text.length() % 4 == 0) {
         return Base64.getDecoder().decode(text);
       }
@@ -199,7 +199,7 @@ public interface JsonValue {
     String text = parser.getText();
     try {
       LocalDate date = LocalDate.parse(text);
-      // Also +12345-01-01 is ISO 8601; years are those that Python has.
+      // +12345-01-01 is valid ISO 8601 too; only years that Python supports are accepted.
       if (text.length() == 10 && date.getYear() > 0) {
         return (int) date.toEpochDay();
       }
@@ -209,7 +209,7 @@ public interface JsonValue {
     throw other(parser);
   }
 
-  /** ISO 8601, in UTC where it names no zone; a number is milliseconds, as Kafka counts. */
+  /** Parses ISO 8601, in UTC if there is no zone; a number is in milliseconds, as in Kafka. */
   private static Object timestamp(JsonParser parser) throws IOException {
     if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT) {
       return JsonNumbers.integer(parser, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX) * 1000;
@@ -237,7 +237,7 @@ public interface JsonValue {
     }
   }
 
-  /** The value is of another type. */
+  /** Creates the exception for a value of another type. */
   static IOException other(JsonParser parser) {
     return new JsonParseException(parser, "unexpected " + parser.currentToken());
   }

@@ -24,13 +24,13 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Reads the value that a JSON parser stands at by ksqlDB's rules, where they are others than Duolog's.
+ * Reads the current value of a JSON parser by ksqlDB's rules, which differ from Duolog's:
  *
  * <pre>
- *  fields      by their name, else by their name in upper case: of several the first
- *  numbers     texts that hold one are numbers too; a whole number loses what is behind its point
- *  DECIMAL     as it is: one that would be rounded is an error
- *  TIMESTAMP, TIME, DATE     milliseconds and days, as numbers
+ *   fields      by their name, else by their name in upper case: the first of several counts
+ *   numbers     texts with a number are numbers too; an integer drops decimal places
+ *   DECIMAL     exactly: one that would be rounded is an error
+ *   TIMESTAMP, TIME, DATE     milliseconds and days, as numbers
  * </pre>
  *
  * <p>The rules are those of {@code duolog.serde.ksql_json}, which reads the same bytes in Python.
@@ -44,7 +44,7 @@ public final class KsqlJson {
 
   private KsqlJson() {}
 
-  /** Reads values that are not null. */
+  /** Returns a reader for values that are not null. */
   static JsonValue of(DataType type) {
     if (type instanceof StructType struct) {
       return object(struct);
@@ -102,7 +102,7 @@ public final class KsqlJson {
     };
   }
 
-  /** The columns that names of fields mean. Threads: any. */
+  /** Maps names of fields to columns. Threads: any. */
   private static final class Names {
     private final String[] columns;
     private final Map<String, Integer> exact = new HashMap<>();
@@ -125,7 +125,7 @@ public final class KsqlJson {
       }
     }
 
-    /** The column of a field, {@link #UNKNOWN} where there is none. */
+    /** Returns the column of a field, or {@link #UNKNOWN}. */
     int place(String name) {
       Integer place = exact.get(name);
       if (place == null) {
@@ -140,12 +140,15 @@ public final class KsqlJson {
       return place;
     }
 
-    /** A field `foo` is the column of that name, and FOO too while there is no such field. */
+    /** A field `foo` is the column of that name, and also FOO if there is no such field. */
     int otherPlace(int place) {
       return place == UNKNOWN ? UNKNOWN : others[place];
     }
 
-    /** Whether a field counts for a column which may have one already: the last one does, but for the column's own name. */
+    /**
+     * Returns true if a field sets a column that may be set already: the last field does, unless an earlier one has the
+     * column's own name.
+     */
     boolean counts(int place, String name, String before) {
       return columns[place].equals(name) || !columns[place].equals(before);
     }
@@ -155,7 +158,7 @@ public final class KsqlJson {
     Object of(String text);
   }
 
-  /** A number, or a text that holds one. */
+  /** Reads a number, or a text with a number. */
   private static JsonValue number(Conversion conversion) {
     return parser -> {
       JsonToken token = parser.currentToken();
@@ -185,7 +188,7 @@ public final class KsqlJson {
     throw JsonValue.other(parser);
   }
 
-  /** Without quotes NaN is no JSON, though the parser takes it. */
+  /** NaN without quotes is not JSON, although the parser accepts it. */
   private static Object real(JsonParser parser) throws IOException {
     JsonToken token = parser.currentToken();
     if (token.isNumeric() && !Character.isDigit(parser.getText().charAt(parser.getTextLength() - 1))) {
@@ -194,7 +197,7 @@ public final class KsqlJson {
     return QUOTED_OR_NUMBER.read(parser);
   }
 
-  /** Any value's text: of a number as Java writes it, of an array's items between ", ", of an object its JSON. */
+  /** Returns any value's text: a number as Java renders it, an array's items joined with ", ", an object as JSON. */
   private static String text(JsonParser parser) throws IOException {
     switch (parser.currentToken()) {
       case START_OBJECT:

@@ -25,10 +25,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * Writes a row as JSON, or its only column alone, byte for byte as ksqlDB does: nulls written, DECIMAL in all its
- * digits, BYTES in base64, TIMESTAMP in milliseconds, DATE in days.
+ * Writes a row as JSON, or its only column without an object, byte for byte as ksqlDB does: with nulls, DECIMAL with
+ * all digits, BYTES in base64, TIMESTAMP in milliseconds, DATE in days.
  *
- * <p>Threads: one at a time. Called by the code that Spark generates. {@code duolog.serde.ksql_json} writes the same.
+ * <p>Threads: one at a time. Called from code that Spark generates. {@code duolog.serde.ksql_json} writes the same.
  */
 public final class KsqlJsonWriter implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -41,12 +41,12 @@ public final class KsqlJsonWriter implements Serializable {
     this.schema = schema;
   }
 
-  /** The bytes of all columns, as an object. */
+  /** Returns all columns as an object. */
   public byte[] write(InternalRow row) {
     return bytes(out -> fields(row, schema.fields(), columns(), out));
   }
 
-  /** The bytes of the only column; none where it is null. */
+  /** Returns the only column; null if it is null. */
   public byte[] writeAlone(InternalRow row) {
     return row.isNullAt(0) ? null : bytes(out -> columns()[0].write(row, 0, out));
   }
@@ -72,7 +72,7 @@ public final class KsqlJsonWriter implements Serializable {
     void write(JsonGenerator out) throws IOException;
   }
 
-  /** Writes what stands at a place of a row or of an array, and is not null. */
+  /** Writes a value of a row or an array that is not null. */
   private interface Item {
     void write(SpecializedGetters values, int at, JsonGenerator out) throws IOException;
   }

@@ -8,13 +8,13 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 
 /**
- * Numbers as ksqlDB reads them from texts, each at a cost that its text bounds.
+ * Parses numbers in texts as ksqlDB does, at a cost that is bounded by the length of the text.
  *
- * <p>What is no number, or too large, is a NumberFormatException. Source: ksqlDB, for a DECIMAL that is never rounded
- * and a whole number whose digits behind the point are cut.
+ * <p>Other texts, and numbers out of range, cause a NumberFormatException. Source: ksqlDB, where a DECIMAL is never
+ * rounded and an integer drops decimal places.
  */
 final class TextNumbers {
-  /** A number of more digits is none: its cost grows faster than its length. */
+  /** Longer numbers are rejected: the cost grows faster than the length. */
   private static final int LENGTH_MAX = 1000;
 
   private static final int EXPONENT_MAX = 1_000_000_000;
@@ -25,7 +25,7 @@ final class TextNumbers {
 
   private TextNumbers() {}
 
-  /** A whole number as a text holds it: digits only. */
+  /** Parses an integer: digits only. */
   static long integer(String text, long min, long max) {
     if (text.length() > LENGTH_MAX || !INTEGER.matcher(text).matches()) {
       throw new NumberFormatException(text);
@@ -33,7 +33,7 @@ final class TextNumbers {
     return within(new BigInteger(text.startsWith("+") ? text.substring(1) : text), min, max);
   }
 
-  /** Any number without the digits behind its point. */
+  /** Parses any number and drops its decimal places. */
   static long truncated(String text, long min, long max) {
     BigDecimal number = number(text);
     long magnitude = magnitude(number);
@@ -46,7 +46,7 @@ final class TextNumbers {
     return within(number.toBigInteger(), min, max);
   }
 
-  /** Blanks around it do not count, as to {@link Double#parseDouble}. */
+  /** Blanks around it are ignored, as in {@link Double#parseDouble}. */
   static double real(String text) {
     String trimmed = text.length() > LENGTH_MAX ? text : text.trim();
     switch (trimmed) {
@@ -62,7 +62,7 @@ final class TextNumbers {
     }
   }
 
-  /** A number that fits the type as it is: nothing is rounded away. */
+  /** Parses a number that fits the type exactly, without rounding. */
   static Decimal decimal(String text, DecimalType type) {
     BigDecimal number = number(text);
     boolean isZero = number.signum() == 0;
@@ -79,7 +79,7 @@ final class TextNumbers {
     }
   }
 
-  /** The text of any number in JSON, as Java writes a BigDecimal. */
+  /** Renders the text of any JSON number as Java renders a BigDecimal. */
   static String rendered(String text) {
     return number(text).toString();
   }
@@ -93,7 +93,7 @@ final class TextNumbers {
     return number;
   }
 
-  /** The place of the first digit, counted from the point. */
+  /** Returns the position of the first digit relative to the decimal point. */
   private static long magnitude(BigDecimal number) {
     return (long) number.precision() - number.scale();
   }
