@@ -27,7 +27,7 @@ public final class JsonTexts {
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
           .build();
-  private static final LruCache<JsonPath> PATHS = new LruCache<>(JsonPath::new);
+  private static final BoundedCache<JsonPath> PATHS = new BoundedCache<>(JsonPath::new);
 
   private JsonTexts() {}
 

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class RegularExpressions {
   private static final int ALL = -1;
   private static final int PATTERN_LENGTH_MAX = 10_000;
-  private static final LruCache<Pattern> PATTERNS = new LruCache<>(RegularExpressions::compiled);
+  private static final BoundedCache<Pattern> PATTERNS = new BoundedCache<>(RegularExpressions::compiled);
 
   private RegularExpressions() {}
 

@@ -31,18 +31,18 @@ import org.apache.spark.unsafe.types.UTF8String;
  * 1970. Threads: any. Source: ksqlDB's documentation of FORMAT_TIMESTAMP, PARSE_TIMESTAMP and the like.
  */
 public final class TimeTexts {
-  private static final LruCache<DateTimeFormatter> WRITERS =
-      new LruCache<>(pattern -> DateTimeFormatter.ofPattern(pattern, Locale.US));
-  private static final LruCache<DateTimeFormatter> READERS =
-      new LruCache<>(
+  private static final BoundedCache<DateTimeFormatter> WRITERS =
+      new BoundedCache<>(pattern -> DateTimeFormatter.ofPattern(pattern, Locale.US));
+  private static final BoundedCache<DateTimeFormatter> READERS =
+      new BoundedCache<>(
           pattern ->
               new DateTimeFormatterBuilder()
                   .parseCaseInsensitive()
                   .appendPattern(pattern)
                   .toFormatter(Locale.US));
 
-  private static final LruCache<SimpleDateFormat> DATE_READERS =
-      new LruCache<>(TimeTexts::dateReader);
+  private static final BoundedCache<SimpleDateFormat> DATE_READERS =
+      new BoundedCache<>(TimeTexts::dateReader);
   private static final long DAY_MS = TimeUnit.DAYS.toMillis(1);
 
   private TimeTexts() {}

@@ -8,13 +8,13 @@ import java.util.function.Function;
  * Caches values that were created from texts: patterns and paths. Most texts come from the statement, and few from
  * records; beyond a limit the cache is cleared. Threads: any.
  */
-final class LruCache<V> {
+final class BoundedCache<V> {
   private static final int MAX = 1000;
 
   private final Map<String, V> made = new ConcurrentHashMap<>();
   private final Function<String, V> make;
 
-  LruCache(Function<String, V> make) {
+  BoundedCache(Function<String, V> make) {
     this.make = make;
   }
 
