@@ -84,7 +84,7 @@ _HINTS: Final = (
     ("RecordFailedException: cannot read", _GO_ON.format("deserialization")),
     ("RecordFailedException: cannot process", _GO_ON.format("processing")),
     ("RecordFailedException: cannot write", _GO_ON.format("production")),
-    ("StoreFullException: cannot hold back", _FULL_HINT),
+    ("StoreFullException: cannot buffer", _FULL_HINT),
     ("TakenOverException", _TAKEN_OVER_HINT),
     ("CommitsLostException", _COMMITS_LOST_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),

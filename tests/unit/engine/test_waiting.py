@@ -69,12 +69,12 @@ def test_where_too_many_wait_it_is_said_what_to_do() -> None:
         "app",
         [
             Cause("StreamingQueryException", "failed", "STREAM_FAILED"),
-            Cause("StoreFullException", "cannot hold back more at suppress-2: 3 records wait", ""),
+            Cause("StoreFullException", "cannot buffer more at suppress-2: 3 records wait", ""),
         ],
     )
 
     assert error.message == (
-        'application "app" failed: cannot hold back more at suppress-2: 3 records wait'
+        'application "app" failed: cannot buffer more at suppress-2: 3 records wait'
     )
     assert "max_records" in error.hint
     assert not error.may_pass

@@ -102,5 +102,5 @@ def test_or_the_query_ends_and_says_what_is_full(spark: SparkSession, *, real_ti
         driver.batch([user("c", 1, 0)])
 
     said = str(caught.value.java_exception)
-    assert "cannot hold back more at suppress-2: 3 records" in said
+    assert "cannot buffer more at suppress-2: 3 records" in said
     assert "2 records may" in said

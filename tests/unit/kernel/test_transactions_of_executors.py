@@ -224,7 +224,9 @@ def test_an_executor_of_a_driver_that_was_replaced_writes_nothing_more(app: App)
                 match=r"newer producer|ProducerFenced|InvalidProducerEpoch|ExecutionException",
             ):
                 app.write(old, "a", 1, "1-late")
-            with pytest.raises(KernelFailed, match="EpochBrokenException: its driver has begun anew"):
+            with pytest.raises(
+                KernelFailed, match="EpochBrokenException: its driver has started again"
+            ):
                 app.write(old, "b", 1, "1-b")
             with pytest.raises(KernelFailed):
                 old.commits(app.spark_dir, 1)
@@ -245,7 +247,9 @@ def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothi
         waiting.wait_until(lambda: armed.is_reached, "nobody came by", 30)
         with app.started() as new:
             armed.go()
-            with pytest.raises(KernelFailed, match="EpochBrokenException: its driver has begun anew"):
+            with pytest.raises(
+                KernelFailed, match="EpochBrokenException: its driver has started again"
+            ):
                 late.result(30)
             app.write(new, "a", 1, "1-new")
             new.commits(app.spark_dir, 1)

@@ -219,7 +219,7 @@ public final class Driver {
 
   private Output output(Envelope record) {
     if (!record.isForSink()) {
-      throw new IllegalStateException("no level took the records of edge " + record.edge());
+      throw new IllegalStateException("no level has processed the records of edge " + record.edge());
     }
     ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks, Sink.chosenPartition(record));
     return new Output(

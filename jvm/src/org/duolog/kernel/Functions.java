@@ -142,7 +142,7 @@ final class Functions {
   /** duolog_from_json(BINARY, 'name TYPE, …') */
   private static Expression fromJson(Seq<Expression> arguments, String method) {
     if (arguments.size() != 2 || !(arguments.apply(1) instanceof Literal schema)) {
-      throw new IllegalArgumentException("JSON is read from bytes, by the text of a schema");
+      throw new IllegalArgumentException("expected bytes and the text of a schema");
     }
     StructType type = StructType.fromDDL(schema.value().toString());
     Expression reader =

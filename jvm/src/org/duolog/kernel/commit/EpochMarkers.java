@@ -82,7 +82,7 @@ final class EpochMarkers {
       }
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      throw new IOException("stopped while topic \"" + topic + "\" was created", stopped);
+      throw new IOException("interrupted while creating topic \"" + topic + "\" was created", stopped);
     }
   }
 
@@ -163,7 +163,7 @@ final class EpochMarkers {
     try {
       return MAPPER.readValue(value, Map.class);
     } catch (JsonProcessingException foreign) {
-      throw new IOException("topic \"" + topic + "\" holds a record that is no marker", foreign);
+      throw new IOException("topic \"" + topic + "\" has a record that is not a marker", foreign);
     }
   }
 }

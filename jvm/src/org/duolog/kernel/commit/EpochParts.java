@@ -115,7 +115,7 @@ final class EpochParts {
    */
   synchronized void decide(List<Part> parts) {
     if (isClosed) {
-      throw new EpochBrokenException("its transactions were broken off, as the query stops", null);
+      throw new EpochBrokenException("its transactions were aborted, because the query stops", null);
     }
     parts.forEach(part -> decided.add(part.id()));
   }

@@ -140,7 +140,7 @@ public final class ExecutorTransactions implements EpochWriter {
     }
     if (epoch > number) {
       throw new EpochBrokenException(
-          String.format("epoch %d begins in executor's transaction %s behind epoch %d", number, id, epoch), null);
+          String.format("epoch %d starts in executor's transaction %s after epoch %d", number, id, epoch), null);
     }
     try {
       if (!initialized) {
@@ -187,7 +187,7 @@ public final class ExecutorTransactions implements EpochWriter {
   }
 
   private EpochBrokenException begunAnew() {
-    return new EpochBrokenException("its driver has begun anew, and executor's transaction " + id + " is over", null);
+    return new EpochBrokenException("its driver has started again, and executor's transaction " + id + " is over", null);
   }
 
   @Override
@@ -195,7 +195,7 @@ public final class ExecutorTransactions implements EpochWriter {
     return Transactions.isFenced(failed)
         ? new EpochBrokenException(
             String.format(
-                "transaction %s was ended: by a driver that has begun anew, or by the broker, as it took longer than "
+                "transaction %s was ended: by a driver that has started again, or by the broker because it took longer than "
                     + "transaction.timeout.ms=%s",
                 id, timeoutMs),
             failed)

@@ -123,7 +123,7 @@ final class PendingSyncs {
       throw new IOException(failed.getCause());
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      throw new InterruptedIOException("stopped while a checkpoint was made durable");
+      throw new InterruptedIOException("interrupted while syncing a checkpoint");
     }
   }
 

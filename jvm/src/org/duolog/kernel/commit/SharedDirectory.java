@@ -46,7 +46,7 @@ public final class SharedDirectory {
       if (!Remote.readString(file).equals(content)) {
         found.add(who + " has another " + Remote.text(file));
       } else if (!Remote.isWritable(file.getParent())) {
-        found.add(who + " may not write to " + Remote.text(file.getParent()));
+        found.add(who + " cannot write to " + Remote.text(file.getParent()));
       }
     } catch (NoSuchFileException missing) {
       found.add(who + " has no " + Remote.text(file));

@@ -274,7 +274,7 @@ final class TransactionEnds implements AutoCloseable {
       throw new IOException(failed.getCause());
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      throw new IOException("stopped while a transaction was looked at", stopped);
+      throw new IOException("interrupted while ending a transaction", stopped);
     }
   }
 
@@ -283,7 +283,7 @@ final class TransactionEnds implements AutoCloseable {
     private static final long serialVersionUID = 1L;
 
     LostException(Map<String, Errors> lost) {
-      super("transactions have ended before, and otherwise: " + lost);
+      super("transactions have already ended in another way: " + lost);
     }
   }
 }

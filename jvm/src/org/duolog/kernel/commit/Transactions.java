@@ -257,7 +257,7 @@ public final class Transactions implements EpochWriter {
     }
     if (epoch != NONE) {
       throw new EpochBrokenException(
-          String.format("epoch %d begins before epoch %d has ended", number, epoch), null);
+          String.format("epoch %d starts before epoch %d has ended", number, epoch), null);
     }
     try {
       producer.beginTransaction();

@@ -119,7 +119,7 @@ public final class JsonTexts {
       return null;
     }
     if (!found.isArray()) {
-      throw new IllegalArgumentException("JSON holds no array");
+      throw new IllegalArgumentException("JSON is not an array");
     }
     List<UTF8String> items = new ArrayList<>();
     found.forEach(element -> items.add(UTF8String.fromString(element.toString())));

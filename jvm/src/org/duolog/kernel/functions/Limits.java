@@ -22,7 +22,7 @@ public final class Limits {
   static int ensureLength(long length) {
     if (length > LENGTH_MAX) {
       throw new IllegalArgumentException(
-          "a value of length " + length + " is too large: a function makes at most " + LENGTH_MAX);
+          "a value of length " + length + " is too large: a function may create at most " + LENGTH_MAX);
     }
     return (int) length;
   }
@@ -30,7 +30,7 @@ public final class Limits {
   static int ensureElements(long elements) {
     if (elements > ELEMENTS_MAX) {
       throw new IllegalArgumentException(
-          elements + " elements are too many: a function makes at most " + ELEMENTS_MAX);
+          elements + " elements are too many: a function may create at most " + ELEMENTS_MAX);
     }
     return (int) elements;
   }

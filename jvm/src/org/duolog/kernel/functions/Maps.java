@@ -50,7 +50,7 @@ public final class Maps implements Serializable {
     Map<Object, Object> found = new LinkedHashMap<>();
     for (int i = 0; i < keyed.length; i++) {
       if (keyed[i] == null || valued[i] == null || found.put(keyed[i], valued[i]) != null) {
-        throw new IllegalArgumentException("a key is there twice, or a key or value is null");
+        throw new IllegalArgumentException("a key is duplicated, or a key or value is null");
       }
     }
     return data(found);

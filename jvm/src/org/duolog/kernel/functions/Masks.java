@@ -73,7 +73,7 @@ public final class Masks {
     }
     String value = mask.toString();
     if (value.length() != 1) {
-      throw new IllegalArgumentException("a mask is one character, not \"" + value + "\"");
+      throw new IllegalArgumentException("a mask must be one character, not \"" + value + "\"");
     }
     return value.charAt(0);
   }

@@ -81,11 +81,11 @@ public final class Numbers {
     } else if (MILES.contains(name)) {
       radius = EARTH_RADIUS_MILES;
     } else {
-      throw new IllegalArgumentException("no unit of distance: " + unit);
+      throw new IllegalArgumentException("unknown unit of distance: " + unit);
     }
     if (Math.max(Math.abs(latitude1), Math.abs(latitude2)) > 90
         || Math.max(Math.abs(longitude1), Math.abs(longitude2)) > 180) {
-      throw new IllegalArgumentException("latitudes go from -90 to 90, longitudes from -180 to 180");
+      throw new IllegalArgumentException("latitudes must be from -90 to 90, longitudes from -180 to 180");
     }
     double phi1 = Math.toRadians(latitude1);
     double phi2 = Math.toRadians(latitude2);

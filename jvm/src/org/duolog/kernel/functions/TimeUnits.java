@@ -49,7 +49,7 @@ public final class TimeUnits {
   /** Accepts the years 1 to 9999, as the serdes do for dates; other dates fail. */
   public static int nearDate(int days) {
     if (days < KsqlJson.DAYS_MIN || days > KsqlJson.DAYS_MAX) {
-      throw new IllegalArgumentException("a date is not of the years 1 to 9999: day " + days);
+      throw new IllegalArgumentException("a date is outside of the years 1 to 9999: day " + days);
     }
     return days;
   }
@@ -58,7 +58,7 @@ public final class TimeUnits {
   public static long nearTimestamp(long micros) {
     long millis = Math.floorDiv(micros, MICROS);
     if (millis < JsonValue.TIMESTAMP_MS_MIN || millis > JsonValue.TIMESTAMP_MS_MAX) {
-      throw new IllegalArgumentException("a timestamp is not of the years 1 to 9999: " + millis + " ms");
+      throw new IllegalArgumentException("a timestamp is outside of the years 1 to 9999: " + millis + " ms");
     }
     return micros;
   }

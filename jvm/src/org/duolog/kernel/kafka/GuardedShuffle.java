@@ -85,7 +85,7 @@ public final class GuardedShuffle extends StreamingShuffleManager {
       if (known.contains(client) || introduces(message) && known.add(client)) {
         super.receive(client, message, callback);
       } else {
-        showOut(client, "it is no reader of this shuffle");
+        showOut(client, "it is not a reader of this shuffle");
       }
     }
 

@@ -59,7 +59,7 @@ public final class QueryWriter {
     if (!actual.equals(String.valueOf(spec.shufflePartitions()))) {
       throw new IllegalStateException(
           String.format(
-              "spark.sql.shuffle.partitions is %s, the spec says %d",
+              "spark.sql.shuffle.partitions is %s, expected %d as in the spec",
               actual, spec.shufflePartitions()));
     }
   }

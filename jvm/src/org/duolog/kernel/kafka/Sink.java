@@ -152,7 +152,7 @@ public final class Sink extends ForeachWriter<Envelope> {
   private void openExactlyOnce(long epoch) {
     TaskContext context = TaskContext.get();
     if (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0) {
-      throw new EpochBrokenException("a task was run twice in one epoch", null);
+      throw new EpochBrokenException("a task has run twice in one epoch", null);
     }
     transactions = onCluster == null ? own() : onCluster.here();
     producer = transactions.producer();
@@ -178,7 +178,7 @@ public final class Sink extends ForeachWriter<Envelope> {
   @Override
   public void process(Envelope record) {
     if (!record.isForSink()) {
-      throw new IllegalStateException("no level took the records of edge " + record.edge());
+      throw new IllegalStateException("no level has processed the records of edge " + record.edge());
     }
     ensureOwned();
     handleRefused();

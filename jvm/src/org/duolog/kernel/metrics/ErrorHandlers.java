@@ -135,7 +135,7 @@ public final class ErrorHandlers implements Serializable {
     }
     Skipped.Sample sample = sample(stage, origin, record, at, cause);
     if (Metrics.of(run).skip(stage, sample)) {
-      LOGGER.warn("passed over a record: {}{}", what, shown(sample));
+      LOGGER.warn("skipped a record: {}{}", what, shown(sample));
     }
     if (deadLetterTopic == null || origin == null) {
       return null;

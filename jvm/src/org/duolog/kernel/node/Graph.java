@@ -154,7 +154,7 @@ public final class Graph {
 
   private void declare(String store, int columns, boolean toldAtOnce, StateRows rows) {
     if (stores.put(store, new KeyValueStore(store, columns, toldAtOnce, rows)) != null) {
-      throw new IllegalArgumentException("two nodes fill the store " + store);
+      throw new IllegalArgumentException("two nodes write the store " + store);
     }
   }
 

@@ -74,7 +74,7 @@ record JoinNodes(
     KeyValueStore store = stores.get(storeName);
     if (store == null) {
       throw new IllegalArgumentException(
-          owner + ": no table of its sub-topology fills the store " + storeName);
+          owner + ": no table of its sub-topology writes the store " + storeName);
     }
     VersionRows rows = versions.get(storeName);
     ValueGetter getter = rows == null ? ValueGetter.of(store) : ValueGetter.of(store, rows);
@@ -106,6 +106,6 @@ record JoinNodes(
     if (of instanceof Operator.Suppress suppress) {
       return suppressed.getter(owner, parent, suppress);
     }
-    throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
+    throw new IllegalArgumentException(owner + ": cannot look up rows through " + of.kind());
   }
 }

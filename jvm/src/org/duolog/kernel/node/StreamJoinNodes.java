@@ -62,14 +62,14 @@ final class StreamJoinNodes {
     T store = stores.get(name);
     if (store == null) {
       throw new IllegalArgumentException(
-          owner + ": no side of its sub-topology fills the store " + name);
+          owner + ": no side of its sub-topology writes the store " + name);
     }
     return store;
   }
 
   private static void ensureNew(Object before, String store) {
     if (before != null) {
-      throw new IllegalArgumentException("two nodes fill the store " + store);
+      throw new IllegalArgumentException("two nodes write the store " + store);
     }
   }
 }

@@ -120,7 +120,7 @@ final class SuppressNode extends Node {
     if (limits.shutDown && !due.goesOn() && isFull()) {
       throw new StoreFullException(
           String.format(
-              "cannot hold back more at %s: %d records of %d bytes wait in one task, and %s may",
+              "cannot buffer more at %s: %d records of %d bytes wait in one task, and %s may",
               name(), rows.held(), rows.heldBytes(), limits));
     }
   }

@@ -86,7 +86,7 @@ public final class Calls {
       wait();
     } catch (InterruptedException stopping) {
       Thread.currentThread().interrupt();
-      throw new IllegalStateException("stopped while records wait to be called", stopping);
+      throw new IllegalStateException("interrupted while records wait for functions", stopping);
     }
   }
 

@@ -75,7 +75,7 @@ public final class KeyFunctions {
     private static final long serialVersionUID = 1L;
 
     Stopped(InterruptedException cause) {
-      super("stopped while a function is asked for a key", cause);
+      super("interrupted while a function computes a key", cause);
     }
   }
 

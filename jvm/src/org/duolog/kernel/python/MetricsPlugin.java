@@ -134,7 +134,7 @@ public final class MetricsPlugin implements SparkPlugin {
       try {
         ProcessorWorkers.endRuns((Set<?>) context.ask(waiting));
       } catch (Exception e) {
-        LOGGER.debug("cannot ask the driver which runs are over", e);
+        LOGGER.debug("cannot ask the driver which runs have ended", e);
       }
     }
 
@@ -152,7 +152,7 @@ public final class MetricsPlugin implements SparkPlugin {
         }
       } catch (IOException | RuntimeException e) {
         PythonOutput.add(printed);
-        LOGGER.debug("cannot bring the driver what was printed", e);
+        LOGGER.debug("cannot send printed lines to the driver", e);
       }
       try {
         for (Map.Entry<String, String> one : Metrics.ofThisJvm().entrySet()) {
@@ -168,7 +168,7 @@ public final class MetricsPlugin implements SparkPlugin {
           }
         }
       } catch (Exception e) { // A question may end with whatever the driver has thrown.
-        LOGGER.debug("cannot tell the driver what was counted", e);
+        LOGGER.debug("cannot send counts to the driver", e);
       }
     }
   }

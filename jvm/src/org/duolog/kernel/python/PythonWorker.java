@@ -262,7 +262,7 @@ final class PythonWorker {
     } catch (Lost lost) {
       // The record is not the cause: the next one would fail too.
       String what = lost.getMessage();
-      String late = "it has not begun within " + PythonWorkers.STARTS_WITHIN_MS + " ms";
+      String late = "it has not started within " + PythonWorkers.STARTS_WITHIN_MS + " ms";
       throw cannotLoad(function, what == null ? late : what);
     }
     if (!told.isEmpty() && told.charAt(0) == '-') {

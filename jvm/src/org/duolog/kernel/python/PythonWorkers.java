@@ -43,7 +43,7 @@ public final class PythonWorkers {
     private static final long serialVersionUID = 1L;
 
     Stopped(InterruptedException cause) {
-      super("stopped while a function is called", cause);
+      super("interrupted while a function is called", cause);
     }
   }
 

@@ -135,6 +135,6 @@ public final class Grouping implements Serializable {
         return value;
       }
     }
-    throw new IllegalStateException("no grouping value hashes to partition " + sparkPartition);
+    throw new IllegalStateException("no grouping number hashes to partition " + sparkPartition);
   }
 }

@@ -181,7 +181,7 @@ public final class IdleTicks {
     } catch (InterruptedException stopping) {
       throw stopping;
     } catch (Exception e) {
-      throw new IllegalStateException("the driver does not tell what time it is", e);
+      throw new IllegalStateException("the driver does not send the time", e);
     }
   }
 

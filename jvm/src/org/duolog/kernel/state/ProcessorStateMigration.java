@@ -44,7 +44,7 @@ final class ProcessorStateMigration {
       byte[] made = form == StateRepartitioner.Form.SCHEDULES ? schedules(data) : segments(data);
       return StoredRow.encode(row(made), ts);
     } catch (JsonProcessingException e) {
-      throw new IllegalStateException("what processors keep of their tasks cannot be read", e);
+      throw new IllegalStateException("cannot read the state that processors keep per task", e);
     }
   }
 

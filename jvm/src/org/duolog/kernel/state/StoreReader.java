@@ -140,7 +140,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       if (of instanceof ProcessorOperators.Process) {
         return new Layout(BYTES, BYTES, true, null, null, null, false);
       }
-      throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
+      throw new IllegalArgumentException("a " + of.kind() + " has no rows of a table");
     }
 
     private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
@@ -189,7 +189,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         spec.nodes().values().stream()
             .filter(node -> look.store().equals(storeOf(node)) || isOf(node, look.store()))
             .findFirst()
-            .orElseThrow(() -> new IllegalArgumentException("no table fills " + look.store()));
+            .orElseThrow(() -> new IllegalArgumentException("no table writes " + look.store()));
     PythonFunction.define(spec);
     Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
     String owner = "store " + look.store();

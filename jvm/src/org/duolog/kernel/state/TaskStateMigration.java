@@ -127,7 +127,7 @@ final class TaskStateMigration {
           : longs(counted.getOrDefault(owner, new long[2]));
       case IDLE -> idle(before);
       default -> throw new IllegalStateException(
-          "store " + kept.store() + " keeps of a task what nobody knows to move: " + part);
+          "store " + kept.store() + " has state of a task that cannot be moved: " + part);
     };
   }
 
@@ -160,7 +160,7 @@ final class TaskStateMigration {
     long greatest = Long.MIN_VALUE;
     for (byte[] number : numbers) {
       if (number.length != Long.BYTES) {
-        throw new IllegalStateException("store " + kept.store() + " has told results of its own tasks");
+        throw new IllegalStateException("store " + kept.store() + " has already emitted results of its own tasks");
       }
       greatest = Math.max(greatest, ByteBuffer.wrap(number).getLong());
     }
@@ -182,7 +182,7 @@ final class TaskStateMigration {
           throw new IllegalArgumentException(
               String.format(
                   "tasks of store %s have their rows in buckets of %d and of %d ms, as its time to"
-                      + " live has changed: they cannot be put together",
+                      + " live has changed: they cannot be merged",
                   kept.store(), all.getLong(0), bucketMs));
         }
       }

@@ -197,7 +197,7 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   private static long group() {
     Object key = ImplicitGroupingKeyTracker.implicitKey().get();
     if (key == null) {
-      throw new IllegalStateException("state is used where no task is");
+      throw new IllegalStateException("state is used outside of a task");
     }
     return (Long) key;
   }
@@ -210,14 +210,14 @@ public final class BytesMap implements MapState<byte[], byte[]> {
         return field;
       }
     }
-    throw new IllegalStateException("another Spark: its " + of.getName() + " has no " + name);
+    throw new IllegalStateException("unsupported version of Spark: its " + of.getName() + " has no " + name);
   }
 
   static Object value(Field field, Object of) {
     try {
       return field.get(of);
     } catch (IllegalAccessException e) {
-      throw new IllegalStateException("another Spark: " + field + " is hidden", e);
+      throw new IllegalStateException("unsupported version of Spark: " + field + " is hidden", e);
     }
   }
 

@@ -10,7 +10,7 @@ final class CommitsLostException extends RuntimeException {
   CommitsLostException(String changelog, int partition, long offset) {
     super(
         String.format(
-            "its topic of commits has lost records: changelog \"%s\" partition %d has a later epoch at offset %d",
+            "its commit topic has lost records: changelog \"%s\" partition %d has a later epoch at offset %d",
             changelog, partition, offset));
   }
 }

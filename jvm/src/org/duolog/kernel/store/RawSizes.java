@@ -93,7 +93,7 @@ final class RawSizes {
       found.setAccessible(true);
       return found;
     } catch (NoSuchMethodException e) {
-      throw new IllegalStateException("another Spark: its RocksDB has no column families", e);
+      throw new IllegalStateException("unsupported version of Spark: its RocksDB has no column families", e);
     }
   }
 
@@ -101,7 +101,7 @@ final class RawSizes {
     try {
       return (byte[]) WITH_FAMILY.invoke(rocksDb, new byte[0], store);
     } catch (IllegalAccessException | InvocationTargetException e) {
-      throw new IllegalStateException("another Spark: " + WITH_FAMILY, e);
+      throw new IllegalStateException("unsupported version of Spark: " + WITH_FAMILY, e);
     }
   }
 }

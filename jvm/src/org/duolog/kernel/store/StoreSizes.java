@@ -95,7 +95,7 @@ public final class StoreSizes {
           .computeIfAbsent(place, unused -> new StoreSizes())
           .slice(Metrics.of(run), grouping, stores);
     } catch (RuntimeException e) {
-      LOGGER.debug("cannot count what stores have", e);
+      LOGGER.debug("cannot count the rows of stores", e);
     }
   }
 

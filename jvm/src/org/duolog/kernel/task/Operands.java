@@ -207,6 +207,6 @@ public final class Operands extends InternalRow {
 
   @Override
   public InternalRow copy() {
-    throw new UnsupportedOperationException("operands are read where they stand");
+    throw new UnsupportedOperationException("operands cannot be copied");
   }
 }

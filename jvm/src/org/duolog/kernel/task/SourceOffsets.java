@@ -28,7 +28,7 @@ public final class SourceOffsets {
                   partitions.forEach(
                       (number, at) -> found.put(new TopicPartition(topic, number), at)));
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("no offsets: " + offsets, e);
+      throw new IllegalArgumentException("invalid offsets: " + offsets, e);
     }
     return found;
   }

@@ -185,7 +185,7 @@ public final class TableGate {
         && !holdsRecord(table, Math.max(position.get(), start), end)) {
       settled.put(table, end);
     } else if (!advances(position::get, end, PATIENCE_NS, endedAtStart)) {
-      LOGGER.warn("{}: {} is not read on: no stream waits for it", applicationId, table);
+      LOGGER.warn("{}: {} is not being read: streams do not wait for it", applicationId, table);
       settled.put(table, end);
     }
   }

@@ -105,7 +105,7 @@ public final class Timestamps implements Serializable {
 
     private long valid(long ts) {
       boolean far = ts >= END_MS;
-      problem = far ? "its timestamp is behind the year 294246" : "its timestamp is " + ts;
+      problem = far ? "its timestamp is after the year 294246" : "its timestamp is " + ts;
       return far ? NONE : ts;
     }
 

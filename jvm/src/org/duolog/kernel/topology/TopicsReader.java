@@ -72,7 +72,7 @@ public final class TopicsReader implements MapPartitionsFunction<SourceRecord, E
       String topic = first.getTopic();
       TopicReader reader = readers.get(topic);
       if (reader == null) {
-        throw new IllegalStateException("nobody reads topic " + topic);
+        throw new IllegalStateException("no source reads topic " + topic);
       }
       outputs = reader.call(new FromFirst(), direct, gate, endedAtStart);
     }

@@ -169,7 +169,7 @@ public final class Topology {
             timestamps(owner, layout, source));
     Graph graph = new Graph(binding, grouping, source.children());
     if (graph.hasStores()) {
-      throw new IllegalArgumentException(owner + ": a node with a store stands before the first cut");
+      throw new IllegalArgumentException(owner + ": a node with a store is before the first cut");
     }
     List<Node> children = source.children().stream().map(graph::node).toList();
     return new Ingress(

@@ -198,7 +198,7 @@ public final class Delimited implements Serializable {
     } else if (type instanceof TimestampType) {
       return Long.toString(Math.floorDiv(row.getLong(at), MICROS));
     }
-    throw new IllegalStateException("DELIMITED cannot be written of " + type.sql());
+    throw new IllegalStateException("DELIMITED cannot be written from " + type.sql());
   }
 
   private void append(String text, boolean isFirst, StringBuilder out) {

@@ -109,7 +109,7 @@ public final class KsqlJsonWriter implements Serializable {
     } else if (type instanceof BinaryType) {
       return (values, at, out) -> out.writeBinary(values.getBinary(at));
     }
-    throw new IllegalArgumentException("JSON cannot be written of " + type.sql());
+    throw new IllegalArgumentException("JSON cannot be written from " + type.sql());
   }
 
   private static Item[] items(StructType struct) {
