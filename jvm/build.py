@@ -1,14 +1,14 @@
-"""Compiles `jvm/src` into one jar: `python jvm/build.py --out FILE [--jars DIRECTORY]`.
+"""Compile `jvm/src` into one jar: `python jvm/build.py --out FILE [--jars DIRECTORY]`.
 
     javac --release 17 -Xlint:all -Werror, against the jars of the installed pyspark and of Spark's
     Kafka connector (DIRECTORY; by default $XDG_CACHE_HOME/duolog/jars, where the engine keeps them)
 
 The jar is reproducible: equal sources give equal bytes (sorted names, one fixed time). It is
-written beside its place and renamed, so that nobody sees half a jar, and it says what it was made
-of: a jar of these sources is left as it is, whenever and wherever it was made. Plain Python on
-purpose: the build hook runs it before Duolog is installed.
+written under a temporary name and renamed, so a reader never sees an incomplete jar. It contains
+a digest of its sources, and a jar that is up to date is not built again. Imports only the standard
+library, because the build hook runs it before Duolog is installed.
 
-`python jvm/build.py --out FILE --check` only tells, by its exit status, whether FILE is such a jar.
+`python jvm/build.py --out FILE --check` builds nothing; its exit status is 0 if FILE is up to date.
 """
 
 import argparse
@@ -26,26 +26,26 @@ from pathlib import Path
 SOURCES = Path(__file__).parent / "src"
 JAVA_RELEASE = 17
 CONNECTOR = "spark-sql-kafka-0-10_*.jar"
-# path: jars name jars that do not exist in their manifests. classfile, processing: annotations of
-# Scala and of libraries, which javac cannot know. None of them speaks of our sources.
+# path: manifests of jars name jars that do not exist. classfile, processing: annotations of Scala
+# and of libraries, which javac does not know. None of them concerns our sources.
 LINT = "-Xlint:all,-path,-classfile,-processing"
 MADE_OF = "META-INF/made-of.sha256"
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 JDK_HINT = (
     "Install a JDK 17: Debian and Ubuntu `apt install openjdk-17-jdk-headless`, "
-    "macOS `brew install openjdk@17`. A JDK elsewhere is named by JAVA_HOME."
+    "macOS `brew install openjdk@17`. For a JDK elsewhere, set JAVA_HOME."
 )
 
 
 class BuildError(Exception):
-    """What a person must do before the kernel can be built."""
+    """The kernel cannot be built; the message says what to do."""
 
 
 def build(out: Path, connector_dir: Path) -> Path:
-    """Compile the kernel and put its jar at `out`, unless the one there is of the same sources.
+    """Compile the kernel and write its jar to `out`, unless that jar is up to date.
 
     Raises:
-        BuildError: the JDK, pyspark or the connector jars are missing, or the sources are wrong.
+        BuildError: the JDK, pyspark or the connector jars are missing, or the sources do not compile.
     """
     javac = find_javac()
     against = [pyspark_jars(), connector_jars(connector_dir)]
@@ -59,7 +59,7 @@ def build(out: Path, connector_dir: Path) -> Path:
 
 
 def is_fresh(out: Path, connector_dir: Path) -> bool:
-    """Tell whether the jar at `out` is what `build` would make."""
+    """Return true if the jar at `out` is up to date."""
     try:
         return says(out) == digest([pyspark_jars(), connector_jars(connector_dir)])
     except BuildError:
@@ -67,7 +67,7 @@ def is_fresh(out: Path, connector_dir: Path) -> bool:
 
 
 def digest(against: list[Path]) -> str:
-    """Return the SHA-256 of all that goes into the jar: sources, this file, names and sizes of jars."""
+    """Return the SHA-256 of all inputs: sources, this file, names and sizes of jars."""
     found = hashlib.sha256()
     for path in (Path(__file__), *sorted(SOURCES.rglob("*.java"))):
         text = path.read_bytes()
@@ -80,7 +80,7 @@ def digest(against: list[Path]) -> str:
 
 
 def says(jar: Path) -> str | None:
-    """Return the digest that a jar carries; None where there is no such jar, or only half of one."""
+    """Return the digest in a jar; None if the jar does not exist or is incomplete."""
     try:
         with zipfile.ZipFile(jar) as opened:
             return opened.read(MADE_OF).decode()
@@ -89,7 +89,7 @@ def says(jar: Path) -> str | None:
 
 
 def find_javac() -> str:
-    """Return the `javac` of JAVA_HOME, else of PATH.
+    """Return the `javac` of JAVA_HOME, or else of PATH.
 
     Raises:
         BuildError: there is none, or it is older than Java 17.
@@ -141,7 +141,7 @@ def compile_sources(javac: str, class_path: str, classes: Path) -> None:
 
 
 def write_jar(classes: Path, out: Path, made_of: str) -> None:
-    """Write the class files as a jar whose bytes depend on nothing else."""
+    """Write the class files as a jar whose bytes depend only on them."""
     files = sorted(
         (path.relative_to(classes).as_posix(), path) for path in classes.rglob("*.class")
     )
@@ -166,7 +166,7 @@ def add(jar: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def cached_jars() -> Path:
-    """Return where `duolog.engine.jars` keeps the connector's jars."""
+    """Return the directory in which `duolog.engine.jars` keeps the connector's jars."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache_home) / "duolog" / "jars"
 
