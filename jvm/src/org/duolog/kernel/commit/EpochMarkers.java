@@ -46,7 +46,8 @@ final class EpochMarkers {
   private static final Duration PATIENCE = Duration.ofSeconds(15);
 
   /**
-   * How far before the end the search starts: a marker is followed by its control record and by records of an owner.
+   * The number of offsets before the end at which the search starts: a marker is followed by its control record and by
+   * records of an owner.
    */
   private static final long TAIL = 50;
 

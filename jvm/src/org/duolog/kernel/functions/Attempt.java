@@ -17,8 +17,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * The value of an expression, or null if it fails: {@code duolog_try}.
  *
  * <p>Spark computes an expression that occurs twice only once, ahead of both places, so the exception of a shared value
- * would escape from Spark's own {@code try_eval}. An attempt is therefore a conditional expression with no input that is
- * always evaluated: Spark may share whole attempts, but nothing from the inside of one.
+ * would escape from Spark's own {@code try_eval}. An attempt is therefore a conditional expression with no input that
+ * is always evaluated: Spark may share whole attempts, but nothing from the inside of one.
  */
 public final class Attempt extends Expression implements ConditionalExpression, Serializable {
   private static final long serialVersionUID = 1L;

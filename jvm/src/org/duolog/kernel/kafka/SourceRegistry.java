@@ -16,7 +16,7 @@ public final class SourceRegistry {
   private SourceRegistry() {}
 
   /**
-   * How the records of a source become envelopes.
+   * The readers that turn the records of a source into envelopes.
    *
    * @param direct routes them to their tasks without a shuffle; null if there is a shuffle
    */

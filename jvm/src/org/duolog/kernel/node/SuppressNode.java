@@ -43,7 +43,7 @@ final class SuppressNode extends Node {
   private transient SuppressedChange held;
 
   /**
-   * How much may wait in a task; null for no limit.
+   * Limits of the waiting changes of a task; null for no limit.
    *
    * @param shutDown true if the query fails beyond the limits, instead of emitting early
    */

@@ -11,7 +11,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.api.plugin.PluginContext;
 
 /**
- * When the tasks of an application next need the time by the wall clock while no record brings it.
+ * Collects the times at which tasks of an application need a tick of the wall clock, because no record advances time.
  *
  * <p>A task that is never idle, or has no open window, needs no tick: then none is made, and no micro-batch runs. The
  * requests of all tasks are kept on the driver, whose clock makes the ticks ({@code TickSource}). A tick fulfils all
@@ -31,7 +31,7 @@ public final class IdleTicks {
   private static final Map<String, Wish> SENT = new ConcurrentHashMap<>();
   private static final int TICKS_PER_TIMEOUT = 4;
 
-  /** How often a tick source in another JVM asks the driver for ticks. */
+  /** The interval at which a tick source in another JVM asks the driver for ticks. */
   private static final long ASKS_EVERY_MS = 50;
 
   /** The connection to the driver; null in the driver's own JVM. */

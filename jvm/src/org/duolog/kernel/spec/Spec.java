@@ -152,7 +152,7 @@ public record Spec(
     }
   }
 
-  /** How errors of reading, processing and writing records are handled; see ErrorHandlers. */
+  /** The handlers of errors when records are read, processed and written; see ErrorHandlers. */
   public record Errors(
       String deserialization,
       String processing,
@@ -195,11 +195,11 @@ public record Spec(
   public record Function(
       String name, String told, String id, byte[] body, Long timeoutMs, Integer lookups) {}
 
-  /** How Python is started for functions, and how long one record may take. */
+  /** The command that starts Python for functions, and the time limit for one record. */
   public record Python(WorkerCommand command, long timeoutMs) {}
 
   /**
-   * How a Python worker is started.
+   * The command that starts a Python worker.
    *
    * @param line the program and its arguments
    * @param directory its working directory

@@ -33,7 +33,7 @@ import org.duolog.kernel.topology.InitialEntry;
  */
 final class StateRepartitioner {
   /**
-   * What a store's map contains in addition to plain rows by key; {@code engine/repartition.py} knows the form of each
+   * The content of a store's map in addition to plain rows by key. {@code engine/repartition.py} knows the form of each
    * store.
    */
   enum Form {

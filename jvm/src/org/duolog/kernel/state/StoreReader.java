@@ -98,7 +98,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   public record Found(byte[] key, byte[] value, long ts, int task) {}
 
   /**
-   * How an operator stores its rows.
+   * The layout of an operator's rows.
    *
    * @param closing for rows that expire with their windows; else null
    * @param onClose the bytes of a key that order results, if rows do not expire with the record that emits them; else
@@ -171,7 +171,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * When rows of a task have expired: by the end of their windows, or by stream time.
+   * The limits below which rows of a task have expired: by the end of their windows, or by stream time.
    *
    * @param told rows after this position have not been emitted, so they have not expired, except for those that earlier
    *     tasks have emitted ({@link MigratedEmittedPosition})

@@ -25,7 +25,7 @@ public final class SortedWrites implements AutoCloseable {
   private static final int SHARE_OF_HEAP = 16;
   private static final long BYTES_MAX = 16 << 20;
 
-  /** What each instance may hold in any case, and the step in which it updates the shared total. */
+  /** The size that each instance may always hold, and the step in which it updates the shared total. */
   private static final long BYTES_MIN = 64 << 10;
 
   private static final AtomicLong HELD = new AtomicLong();

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * How long a task with windows has been idle, measured in ticks. So the result depends only on the input, and is the
+ * Measures in ticks how long a task with windows has been idle. So the result depends only on the input, and is the
  * same when a micro-batch is retried.
  *
  * <pre>

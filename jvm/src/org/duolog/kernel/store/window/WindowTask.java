@@ -30,7 +30,7 @@ final class WindowTask {
   final WindowIndex index;
   final DueOrder due;
 
-  /** How long the task has been idle; null if idle windows do not close. */
+  /** Measures how long the task has been idle; null if idle windows do not close. */
   final IdleTime idle;
 
   /** The position up to which rows that stay have been emitted. */
