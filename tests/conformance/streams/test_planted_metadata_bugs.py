@@ -62,7 +62,7 @@ PLANTS: Final = (
     Plant(
         "a row that was updated goes when it would have gone before",
         "ExpiringRows",
-        "    if (row != null && hasGone(StoredRow.ts(row))) {",
+        "    if (row != null && isExpiredAt(StoredRow.ts(row))) {",
         "    if (row != null) {",
         rows_that_go,
     ),

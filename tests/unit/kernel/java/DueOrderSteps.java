@@ -39,7 +39,7 @@ public final class DueOrderSteps implements DueOrder.Rows {
         UnsafeRow key = key(step);
         there.add(key);
         unwritten.add(key);
-        order.made(key, false);
+        order.add(key, false);
       }
       case '-' -> there.remove(key(step));
       case 'w' -> write();

@@ -22,7 +22,7 @@ public final class ForgottenEntry {
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
     store.open(new NodeContext(new Grouping(1, 1, 1), null, false, 0));
-    store.tell((entry, old, oldTs, headers) -> {});
+    store.setListener((entry, old, oldTs, headers) -> {});
     handle.select(1);
     store.select(1);
     KeyValueStore.Entry held = store.lookup(row(16, 0));

@@ -32,7 +32,7 @@ public final class OpenedAgain {
     for (int start = 1; start < args.length; start++) {
       WindowTask task = new WindowTask(state, true, false, new WindowIndex(state, false), null);
       task.openFrom(Long.parseLong(args[start]));
-      System.out.println(task.toldBefore.before(ANY_KEY));
+      System.out.println(task.migrated.before(ANY_KEY));
       // The first record has moved stream time on.
       task.moved = true;
       task.write(state);

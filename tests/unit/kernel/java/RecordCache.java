@@ -25,7 +25,7 @@ public final class RecordCache {
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
     store.open(new NodeContext(new Grouping(1, 1, 1), null, false, Long.parseLong(args[0])));
     int[] told = new int[1];
-    store.tell((entry, old, oldTs, headers) -> told[0]++);
+    store.setListener((entry, old, oldTs, headers) -> told[0]++);
     handle.select(TASK);
     store.select(TASK);
     for (int i = 1; i < args.length; i += 2) {
@@ -34,7 +34,7 @@ public final class RecordCache {
       }
       System.out.println(told[0]);
     }
-    store.handOn();
+    store.forwardUpdates();
     store.flush();
     System.out.println(told[0]);
   }

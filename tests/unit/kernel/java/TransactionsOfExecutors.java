@@ -111,7 +111,7 @@ public final class TransactionsOfExecutors {
     ExecutorTransactions here = ExecutorTransactions.of(claim, executor);
     here.begin(epoch);
     here.producer().send(record).get();
-    claim.tell(epoch, here.id());
+    claim.report(epoch, here.id());
     return here.id();
   }
 

@@ -35,7 +35,7 @@ public final class WindowState {
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
     for (int i = 3; i < args.length; i += 2) {
       store.open(new NodeContext(GROUPING, null, realTime, 0));
-      store.tell((entry, old, oldTs, headers) -> {});
+      store.setListener((entry, old, oldTs, headers) -> {});
       store.select(TASK);
       long ts = Long.parseLong(args[i]);
       long start = windows.firstStart(ts);
@@ -46,7 +46,7 @@ public final class WindowState {
         }
       }
       if (!realTime) {
-        store.handOn();
+        store.forwardUpdates();
         store.flush();
       }
       System.out.println(handle.size("store"));

@@ -46,7 +46,7 @@ public final class WishesForTicks {
   }
 
   private static void wants(String task, long run, long atMs) {
-    IdleTicks.take(new IdleTicks.Wanted("app", task, new IdleTicks.Wish(run, atMs)));
+    IdleTicks.take(new IdleTicks.TaskRequest("app", task, new IdleTicks.Request(run, atMs)));
   }
 
   private static void tell(String what) throws InterruptedException {

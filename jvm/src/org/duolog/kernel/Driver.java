@@ -134,10 +134,10 @@ public final class Driver {
    * Returns the rows of a table's store in all tasks, packed as records of a topic with the store's name; their
    * partition is the number of their task.
    *
-   * @param lookJson a {@link StoreReader.Look}
+   * @param lookJson a {@link StoreReader.StoreQuery}
    */
   public byte[] rows(String lookJson) {
-    StoreReader.Look look = Spec.parse(lookJson, StoreReader.Look.class);
+    StoreReader.StoreQuery look = Spec.parse(lookJson, StoreReader.StoreQuery.class);
     StoreReader reader =
         readers.computeIfAbsent(lookJson, unused -> new StoreReader(spec, spark, look));
     handles.forEach(handle -> handle.visit(look.store(), reader::sees));

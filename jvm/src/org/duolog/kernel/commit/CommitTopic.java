@@ -40,7 +40,7 @@ public final class CommitTopic {
   private final KafkaProducer<byte[], byte[]> producer;
 
   /** The last epoch whose record was written in a transaction; -1 if none was. */
-  private volatile long told = -1;
+  private volatile long lastInTransaction = -1;
 
   private CommitTopic(String topic, ObjectNode head, Map<String, Object> settings) {
     this.topic = topic;
@@ -80,8 +80,8 @@ public final class CommitTopic {
         log.getFileName().toString().equals("commits")
             && number.chars().allMatch(Character::isDigit);
     CommitTopic commits = isCommit ? OPENED.get(log.getParent()) : null;
-    if (commits != null && commits.told != Long.parseLong(number)) {
-      commits.tell(log.getParent(), Long.parseLong(number));
+    if (commits != null && commits.lastInTransaction != Long.parseLong(number)) {
+      commits.write(log.getParent(), Long.parseLong(number));
     }
   }
 
@@ -92,7 +92,7 @@ public final class CommitTopic {
     if (commits == null) {
       return null;
     }
-    commits.told = epoch;
+    commits.lastInTransaction = epoch;
     return commits.record(directory, epoch);
   }
 
@@ -106,7 +106,7 @@ public final class CommitTopic {
     return new ProducerRecord<>(topic, KEY, MAPPER.writeValueAsBytes(value));
   }
 
-  private void tell(Path directory, long epoch) throws IOException {
+  private void write(Path directory, long epoch) throws IOException {
     try {
       producer.send(record(directory, epoch)).get();
     } catch (ExecutionException | KafkaException e) {

@@ -42,7 +42,7 @@ final class EpochParts {
   private final String prefix;
   private final Map<String, Object> settings;
   private final TransactionEnds ends;
-  private final CollectionAccumulator<String> told = new CollectionAccumulator<>();
+  private final CollectionAccumulator<String> reports = new CollectionAccumulator<>();
   private final Set<String> decided = new TreeSet<>();
   private boolean isClosed;
 
@@ -66,8 +66,8 @@ final class EpochParts {
 
   /** Returns what the tasks of a query need to write. */
   ExecutorTransactions.Claim handOut(SparkContext spark) {
-    if (!told.isRegistered()) {
-      spark.register(told, prefix);
+    if (!reports.isRegistered()) {
+      spark.register(reports, prefix);
     }
     return claim();
   }
@@ -75,7 +75,7 @@ final class EpochParts {
   /** The same without a Spark context to deliver the tasks' reports. */
   ExecutorTransactions.Claim claim() {
     return new ExecutorTransactions.Claim(
-        directory.toString(), prefix, new HashMap<>(settings), told);
+        directory.toString(), prefix, new HashMap<>(settings), reports);
   }
 
   /**
@@ -85,13 +85,13 @@ final class EpochParts {
    */
   List<Part> of(long epoch) throws IOException {
     Set<String> ids = new TreeSet<>();
-    for (String one : told.value()) {
+    for (String one : reports.value()) {
       String id = ExecutorTransactions.Claim.idOf(one, epoch);
       if (id != null) {
         ids.add(id);
       }
     }
-    told.reset();
+    reports.reset();
     Map<String, TransactionDescription> found = ends.describe(ids);
     List<Part> parts = new ArrayList<>();
     for (String id : ids) {

@@ -62,11 +62,11 @@ public final class ExecutorTransactions implements EpochWriter {
     /**
      * Reports to the driver, with the end of the task, that a transaction has records of an epoch, all acknowledged.
      */
-    public void tell(long epoch, String id) {
+    public void report(long epoch, String id) {
       written.add(epoch + BETWEEN + id);
     }
 
-    /** Returns the transactional id in a report of {@link #tell}; null if it is about another epoch. */
+    /** Returns the transactional id in a report of {@link #report}; null if it is about another epoch. */
     static String idOf(String told, long epoch) {
       String[] parts = told.split(BETWEEN, 2);
       return Long.parseLong(parts[0]) == epoch ? parts[1] : null;
@@ -146,7 +146,7 @@ public final class ExecutorTransactions implements EpochWriter {
       if (!initialized) {
         initialize();
       } else if (epoch != NONE) {
-        goOnBehind(epoch);
+        resumeAfter(epoch);
       }
       producer.beginTransaction();
     } catch (IOException e) {
@@ -161,7 +161,7 @@ public final class ExecutorTransactions implements EpochWriter {
     try {
       Remote.writeNew(file, new byte[0]);
     } catch (NoSuchFileException gone) {
-      throw begunAnew();
+      throw startedAgain();
     }
     FailPoints.at("executor.named");
     producer.initTransactions();
@@ -170,7 +170,7 @@ public final class ExecutorTransactions implements EpochWriter {
   }
 
   /** Makes the producer learn that its last transaction is committed. */
-  private void goOnBehind(long last) throws IOException {
+  private void resumeAfter(long last) throws IOException {
     if (!said().equals(String.valueOf(last))) {
       throw new EpochBrokenException(
           String.format("transaction %s of epoch %d was not committed by the driver", id, last), null);
@@ -182,11 +182,11 @@ public final class ExecutorTransactions implements EpochWriter {
     try {
       return Remote.readString(file);
     } catch (NoSuchFileException gone) {
-      throw begunAnew();
+      throw startedAgain();
     }
   }
 
-  private EpochBrokenException begunAnew() {
+  private EpochBrokenException startedAgain() {
     return new EpochBrokenException("its driver has started again, and executor's transaction " + id + " is over", null);
   }
 

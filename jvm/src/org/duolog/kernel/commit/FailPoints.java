@@ -84,7 +84,7 @@ public final class FailPoints {
       if (action.equals(FAIL)) {
         throw new IOException("Input/output error");
       }
-      while (!saysGo()) {
+      while (!isReleased()) {
         Thread.sleep(LOOK_MS);
       }
     } catch (FileAlreadyExistsException nobodyWaitsForIt) {
@@ -96,7 +96,7 @@ public final class FailPoints {
     }
   }
 
-  private boolean saysGo() throws IOException {
+  private boolean isReleased() throws IOException {
     try {
       return Files.readString(file).equals(GO);
     } catch (NoSuchFileException theTestHasEnded) {

@@ -102,7 +102,7 @@ public final class RemoteDoor {
     switch (request.path("do").asText()) {
       case "stat":
         FileStatus status = Remote.status(path);
-        return status == null ? MAPPER.nullNode() : told(status);
+        return status == null ? MAPPER.nullNode() : rendered(status);
       case "list":
         return listed(path);
       case "read":
@@ -135,12 +135,12 @@ public final class RemoteDoor {
     }
     ArrayNode all = MAPPER.createArrayNode();
     for (FileStatus one : found) {
-      all.add(told(one));
+      all.add(rendered(one));
     }
     return all;
   }
 
-  private static ObjectNode told(FileStatus status) {
+  private static ObjectNode rendered(FileStatus status) {
     return MAPPER
         .createObjectNode()
         .put("name", status.getPath().getName())

@@ -80,7 +80,7 @@ final class Entries {
     return true;
   }
 
-  boolean isThere() {
+  boolean isPresent() {
     return start < node.length;
   }
 

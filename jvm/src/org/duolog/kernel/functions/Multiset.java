@@ -154,7 +154,7 @@ final class Multiset {
     }
     pages.drop(slot, at.number);
     int end = at.end;
-    if (changed.length < PAGE_BYTES_MIN && changed.length > 1 && after.isThere()) {
+    if (changed.length < PAGE_BYTES_MIN && changed.length > 1 && after.isPresent()) {
       byte[] neighbour = page(after.number);
       if (neighbour[0] == changed[0] && neighbour.length + changed.length <= PAGE_BYTES_MAX) {
         pages.drop(slot, after.number);
@@ -274,8 +274,8 @@ final class Multiset {
     Entries theirs = Entries.of(other.node);
     mine.next();
     theirs.next();
-    while (mine.isThere() || theirs.isThere()) {
-      int order = !mine.isThere() ? 1 : !theirs.isThere() ? -1 : mine.compareTo(theirs.value());
+    while (mine.isPresent() || theirs.isPresent()) {
+      int order = !mine.isPresent() ? 1 : !theirs.isPresent() ? -1 : mine.compareTo(theirs.value());
       boolean taken = order == 0 || (order > 0 && distinct < distinctMax);
       if (order <= 0) {
         byte[] value = mine.value();

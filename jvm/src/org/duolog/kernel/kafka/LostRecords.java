@@ -26,20 +26,20 @@ final class LostRecords {
   private static final long ASKED_FOR_NANOS = 1_000_000_000L;
 
   private final String applicationId;
-  private final boolean goesOn;
+  private final boolean continues;
   private final Map<TopicPartition, Long> counted = new HashMap<>();
   private Map<TopicPartition, Long> firsts = Map.of();
   private long askedAt;
 
   LostRecords(CaseInsensitiveStringMap options) {
     applicationId = options.get("horizon.application");
-    goesOn = "log_and_continue".equals(options.get("horizon.lost"));
+    continues = "log_and_continue".equals(options.get("horizon.lost"));
   }
 
   /** Returns the offsets where a read from {@code start} must begin; ignores records after {@code end}. */
   Map<TopicPartition, Long> passedOver(Offset start, Offset end, RecordTimes topics) {
     Map<TopicPartition, Long> begins = new HashMap<>(SourceOffsets.read(start.json()));
-    if (!goesOn) {
+    if (!continues) {
       return begins;
     }
     Map<TopicPartition, Long> ends = SourceOffsets.read(end.json());

@@ -384,7 +384,7 @@ public final class Sink extends ForeachWriter<Envelope> {
         ensureOwned();
         FailPoints.at("sink.written");
         if (begun && transactions instanceof ExecutorTransactions here) {
-          onCluster.tell(epoch, here.id());
+          onCluster.report(epoch, here.id());
         }
       }
     } finally {

@@ -69,14 +69,14 @@ public final class DeadLetter {
       headers.add(VALUE_LEFT_OUT);
     } else {
       key = null;
-      headers.removeIf(header -> !tellsOfFailure(header));
+      headers.removeIf(header -> !isAboutError(header));
       headers.add(ALL_LEFT_OUT);
     }
     return letter(
         letter.topic(), letter.origin(), letter.ts(), key, null, headers);
   }
 
-  private static boolean tellsOfFailure(Header header) {
+  private static boolean isAboutError(Header header) {
     return header.key().startsWith(HEADER) && !header.key().equals(STACK_TRACE);
   }
 

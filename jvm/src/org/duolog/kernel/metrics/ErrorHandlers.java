@@ -41,12 +41,12 @@ public final class ErrorHandlers implements Serializable {
     }
 
     /** Returns the stage as users see it: aggregation is a kind of processing. */
-    Stage told() {
+    Stage reported() {
       return this == AGGREGATION ? PROCESSING : this;
     }
 
     String counter() {
-      return told().name().toLowerCase(java.util.Locale.ROOT);
+      return reported().name().toLowerCase(java.util.Locale.ROOT);
     }
   }
 
@@ -143,7 +143,7 @@ public final class ErrorHandlers implements Serializable {
     String topic = sourceTopics[origin.source()];
     return processingLog
         ? ProcessingLog.entry(
-            applicationId, stage.told(), origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
+            applicationId, stage.reported(), origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 

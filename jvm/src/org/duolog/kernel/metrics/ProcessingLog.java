@@ -46,7 +46,7 @@ final class ProcessingLog {
     Map<String, Object> message = new LinkedHashMap<>();
     message.put("type", kind);
     for (int number = 0; number < KINDS.length; number++) {
-      message.put(KINDS[number], number == kind ? told(stage, origin, sourceTopic, what, cause) : null);
+      message.put(KINDS[number], number == kind ? fields(stage, origin, sourceTopic, what, cause) : null);
     }
     Map<String, Object> entry = new LinkedHashMap<>();
     entry.put("level", "ERROR");
@@ -64,7 +64,7 @@ final class ProcessingLog {
         Envelope.ANY_PARTITION);
   }
 
-  private static Map<String, Object> told(
+  private static Map<String, Object> fields(
       ErrorHandlers.Stage stage, Origin origin, String sourceTopic, String what, Exception cause) {
     Map<String, Object> told = new LinkedHashMap<>();
     switch (stage) {

@@ -84,7 +84,7 @@ abstract class AggregatingNode extends Node {
     withOld = childNeedsOld();
     resultsMayFail = results.mayFail();
     boolean isRead = children().length > 0; // False if it is only looked up.
-    store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
+    store.setListener(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
     if (due != null) {
       due.open(scope, () -> false, isRead ? this::closed : (key, acc, ts) -> {});
     }
@@ -126,10 +126,10 @@ abstract class AggregatingNode extends Node {
   }
 
   /** Forwards the results of windows that have closed, after a record is done. */
-  protected final void lookAtClosed(Change change) {
+  protected final void emitClosed(Change change) {
     if (due != null) {
       headers = change.headers;
-      due.look();
+      due.emitDue();
     }
   }
 

@@ -69,14 +69,14 @@ final class ExplodeNode extends Node {
     int count = elements.isNullAt(FIRST) ? 0 : elements.getArray(FIRST).numElements();
     for (int at = 0; at < count; at++) {
       elements.setInt(arrayColumns, at);
-      handOn(change, elements);
+      forwardElements(change, elements);
     }
     if (count == 0 && outer) {
-      handOn(change, null);
+      forwardElements(change, null);
     }
   }
 
-  private void handOn(Change change, UnsafeRow elements) {
+  private void forwardElements(Change change, UnsafeRow elements) {
     var row = withElement.of(change.key, change.value, elements, change.ts);
     forward(out.set(change.key, values.apply(row), null, change));
   }

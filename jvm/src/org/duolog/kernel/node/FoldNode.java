@@ -49,7 +49,7 @@ final class FoldNode extends AggregatingNode {
     if (nothing || !change.latest) {
       return;
     }
-    store.seen(change.ts);
+    store.advanceTime(change.ts);
     KeyValueStore.Entry entry = store.lookup(change.key);
     UnsafeRow acc = folded(entry, change, takesBack);
     if (acc != null) {

@@ -53,7 +53,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   private transient Map<ProcessorTask, ProcessorTask.Of> tasks;
   private transient ProcessorTask task;
   private transient ProcessorTask.Of here;
-  private transient long toldTime;
+  private transient long lastTime;
   private transient List<Waits> waiting;
   private transient Change empty;
 
@@ -116,14 +116,14 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   /** Selects the task of the following calls. */
   public void select(ProcessorTask of) {
     task = of;
-    toldTime = -1;
+    lastTime = -1;
     here = tasks.computeIfAbsent(of, one -> one.new Of(function, name(), own, stores));
   }
 
   @Override
   public void process(Change change) {
     byte[] data = record.bytes(operands.of(change.key, change.value, null, change.ts));
-    byte[] topic = ((UTF8String) scope.beside(1)).getBytes();
+    byte[] topic = ((UTF8String) scope.metadata(1)).getBytes();
     take(
         ProcessorWire.Item.record(
             task.streamTime(),
@@ -150,13 +150,13 @@ public final class ProcessNode extends Node implements Deferred.Holding {
       return false;
     }
     begin();
-    return here.nextStreamTime() <= time && (toldTime < time || waiting.isEmpty());
+    return here.nextStreamTime() <= time && (lastTime < time || waiting.isEmpty());
   }
 
   /** Calls the schedules that are due by stream time, after a record is done. */
   public void punctuate() {
-    toldTime = task.streamTime();
-    take(ProcessorWire.Item.time(ProcessorWire.STREAM_TIME, toldTime, toldTime));
+    lastTime = task.streamTime();
+    take(ProcessorWire.Item.time(ProcessorWire.STREAM_TIME, lastTime, lastTime));
   }
 
   /** Returns the stream time at which the next schedule is due. */
@@ -173,7 +173,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
 
   /** Stores the time that the task has reached. */
   public void settle() {
-    if (here.hasBegun()) {
+    if (here.hasStarted()) {
       here.settle();
     }
   }
@@ -185,7 +185,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     }
     begin();
     for (ProcessorWire.Output told : here.call(List.of(item))) {
-      goOn(told, item);
+      forwardOutput(told, item);
     }
     want();
   }
@@ -212,7 +212,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   @Override
   public boolean advance(boolean waits) {
     boolean any = !waiting.isEmpty();
-    waiting.forEach(one -> scope.deferred.goesOn(one.item.size()));
+    waiting.forEach(one -> scope.deferred.stopWaiting(one.item.size()));
     flush();
     return any;
   }
@@ -224,22 +224,22 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     }
     List<Waits> taken = waiting;
     waiting = new ArrayList<>();
-    scope.goOn(taken.get(0).place);
+    scope.resume(taken.get(0).place);
     begin();
     List<ProcessorWire.Output> told =
         here.call(taken.stream().map(Waits::item).toList());
     for (int i = 0; i < taken.size(); i++) {
-      scope.goOn(taken.get(i).place);
-      goOn(told.get(i), taken.get(i).item);
+      scope.resume(taken.get(i).place);
+      forwardOutput(told.get(i), taken.get(i).item);
     }
     want();
   }
 
   private void begin() {
-    if (!here.hasBegun()) {
+    if (!here.hasStarted()) {
       here.begin();
-      for (ProcessorWire.Output told : here.takeBegun()) {
-        goOn(told, null);
+      for (ProcessorWire.Output told : here.takeInitOutputs()) {
+        forwardOutput(told, null);
       }
       want();
     }
@@ -249,7 +249,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
     IdleTicks.want(applicationId, name() + " " + scope.taskNumber(), here.nextWallClock());
   }
 
-  private void goOn(ProcessorWire.Output told, ProcessorWire.Item item) {
+  private void forwardOutput(ProcessorWire.Output told, ProcessorWire.Item item) {
     for (ProcessorWire.Forwarded one : told.forwarded()) {
       writer.reset();
       writer.zeroOutNullBytes();

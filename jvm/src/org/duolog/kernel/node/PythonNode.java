@@ -78,9 +78,9 @@ final class PythonNode extends Node implements Deferred.Holding {
       scope.deferred = new Deferred(scope);
     }
     scope.deferred.join(this);
-    if (scope.isAsked && scope.realTime && function.lookups() > 0) {
+    if (scope.isPolled && scope.realTime && function.lookups() > 0) {
       lookups = new PythonLookups(function);
-      scope.deferred.isAsked();
+      scope.deferred.markPolled();
     }
   }
 
@@ -156,16 +156,16 @@ final class PythonNode extends Node implements Deferred.Holding {
   public boolean advance(boolean waits) {
     if (lookups == null) {
       boolean any = !waiting.isEmpty();
-      waiting.forEach(one -> scope.deferred.goesOn(one.size));
+      waiting.forEach(one -> scope.deferred.stopWaiting(one.size));
       flush();
       return any;
     }
     int count = 0;
     while (count < waiting.size() && (waits && count == 0 || isAnswered(waiting.get(count)))) {
       Waiting one = waiting.get(count++);
-      scope.deferred.goesOn(one.size);
-      scope.goOn(one.place);
-      goOn(one.change, one.arguments == null ? null : lookups.take());
+      scope.deferred.stopWaiting(one.size);
+      scope.resume(one.place);
+      resume(one.change, one.arguments == null ? null : lookups.take());
     }
     waiting.subList(0, count).clear();
     return count > 0;
@@ -195,13 +195,13 @@ final class PythonNode extends Node implements Deferred.Holding {
         (rows.isEmpty() ? List.<PythonWorkers.Answer>of() : PythonWorkers.call(function, rows))
             .iterator();
     for (Waiting one : taken) {
-      scope.goOn(one.place);
-      goOn(one.change, one.arguments == null ? null : answers.next());
+      scope.resume(one.place);
+      resume(one.change, one.arguments == null ? null : answers.next());
     }
   }
 
   /** @param answer null if the function was not called */
-  private void goOn(Change change, PythonWorkers.Answer answer) {
+  private void resume(Change change, PythonWorkers.Answer answer) {
     if (answer == null) {
       forward(out.set(change.key, null, null, change));
       return;

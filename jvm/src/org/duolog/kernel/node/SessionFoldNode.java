@@ -110,7 +110,7 @@ final class SessionFoldNode extends AggregatingNode {
     if (changed) {
       index.changed(known);
     }
-    lookAtClosed(change);
+    emitClosed(change);
   }
 
   /** Returns the sessions that a record merges, in the order of time; only its neighbours are examined. */

@@ -107,7 +107,7 @@ final class SlidingFoldNode extends AggregatingNode {
       }
       updates.forEach(updated -> keep(updated, change));
     }
-    lookAtClosed(change);
+    emitClosed(change);
   }
 
   /** Collects the changed windows if all windows of a record start in 1970 or later. */

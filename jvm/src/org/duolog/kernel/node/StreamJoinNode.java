@@ -95,7 +95,7 @@ final class StreamJoinNode extends Node {
     }
     if (change.key == null) {
       if (change.value != null && of.tellsUnmatched()) {
-        tell(change, null, change.value, null, change.ts);
+        emit(change, null, change.value, null, change.ts);
       } else {
         scope.drop(this, change);
       }
@@ -106,7 +106,7 @@ final class StreamJoinNode extends Node {
       }
     } else {
       if (clock != null && change.ts == clock.time()) {
-        tellClosed(change);
+        emitClosed(change);
       }
       join(change);
       boolean isKept =
@@ -129,11 +129,11 @@ final class StreamJoinNode extends Node {
         stores.otherUnmatched.remove(change.key, partner.ts());
       }
       long ts = Math.max(change.ts, partner.ts());
-      tell(change, change.key, change.value, partner.row(), ts);
+      emit(change, change.key, change.value, partner.row(), ts);
     }
     if (partners.isEmpty() && of.tellsUnmatched()) {
       if (stores.unmatched == null || later(last, waitsMs()) < clock.time()) {
-        tell(change, change.key, change.value, null, change.ts);
+        emit(change, change.key, change.value, null, change.ts);
       } else {
         stores.unmatched.add(change.key, change.value, change.ts);
       }
@@ -166,7 +166,7 @@ final class StreamJoinNode extends Node {
   }
 
   /** Emits all records whose windows have closed, by time; at equal times those of the right side first. */
-  private void tellClosed(Change change) {
+  private void emitClosed(Change change) {
     // The window as seen from the record; for the other side it is reversed.
     long own = clock.time() - of.afterMs() - of.graceMs();
     long other = otherOpenSince();
@@ -178,14 +178,14 @@ final class StreamJoinNode extends Node {
         return;
       }
       if (first < otherFirst || (first == otherFirst && !of.left())) {
-        stores.unmatched.take((key, row, ts) -> tell(change, key, row, null, ts));
+        stores.unmatched.take((key, row, ts) -> emit(change, key, row, null, ts));
       } else {
-        stores.otherUnmatched.take((key, row, ts) -> tell(change, key, null, row, ts));
+        stores.otherUnmatched.take((key, row, ts) -> emit(change, key, null, row, ts));
       }
     }
   }
 
-  private void tell(Change cause, UnsafeRow key, UnsafeRow own, UnsafeRow other, long ts) {
+  private void emit(Change cause, UnsafeRow key, UnsafeRow own, UnsafeRow other, long ts) {
     UnsafeRow row;
     try {
       row = values.apply(operands.of(key, own, other, ts));

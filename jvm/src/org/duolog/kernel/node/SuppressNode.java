@@ -116,8 +116,8 @@ final class SuppressNode extends Node {
     count(entry.key, entry.row, -1);
     due.keep(entry, held.of(change, entry.row, scope.origin), change.ts);
     count(entry.key, entry.row, 1);
-    due.look();
-    if (limits.shutDown && !due.goesOn() && isFull()) {
+    due.emitDue();
+    if (limits.shutDown && !due.hasMore() && isFull()) {
       throw new StoreFullException(
           String.format(
               "cannot buffer more at %s: %d records of %d bytes wait in one task, and %s may",

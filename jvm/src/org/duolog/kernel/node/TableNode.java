@@ -37,7 +37,7 @@ final class TableNode extends Node {
       scope.drop(this, change);
       return;
     }
-    store.seen(change.ts);
+    store.advanceTime(change.ts);
     KeyValueStore.Entry entry = store.lookup(change.key);
     UnsafeRow old = entry.row;
     long oldTs = entry.ts;

@@ -89,7 +89,7 @@ final class WindowFoldNode extends AggregatingNode {
         add(change, start, end);
       }
     }
-    lookAtClosed(change);
+    emitClosed(change);
   }
 
   @Override

@@ -72,7 +72,7 @@ public final class MetricsPlugin implements SparkPlugin {
         return Metrics.take(report.executor(), report.run(), report.counted());
       } else if (message instanceof PythonOutput.Printed printed) {
         PythonOutput.add(printed);
-      } else if (message instanceof IdleTicks.Wanted wanted) {
+      } else if (message instanceof IdleTicks.TaskRequest wanted) {
         IdleTicks.take(wanted);
       }
       return null;

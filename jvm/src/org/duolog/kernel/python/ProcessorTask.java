@@ -59,8 +59,8 @@ public final class ProcessorTask {
     private final String node;
     private final BucketStore own;
     private final ProcessorStores stores;
-    private PythonWorker begunIn;
-    private List<ProcessorWire.Output> begun = List.of();
+    private PythonWorker startedIn;
+    private List<ProcessorWire.Output> initOutputs = List.of();
     private String schedules;
     private final String lastTurn;
     private final String turn = UUID.randomUUID().toString();
@@ -169,12 +169,12 @@ public final class ProcessorTask {
       }
     }
 
-    public boolean hasBegun() {
-      return worker != null && begunIn == worker;
+    public boolean hasStarted() {
+      return worker != null && startedIn == worker;
     }
 
     private void begin(String lost) throws PythonWorker.Lost {
-      if (hasBegun() && lost.isEmpty()) {
+      if (hasStarted() && lost.isEmpty()) {
         return;
       }
       if (worker == null) {
@@ -197,8 +197,8 @@ public final class ProcessorTask {
       }
       byte[] payload = given.toString().getBytes(StandardCharsets.UTF_8);
       ByteBuffer reply = checked(converse(PythonWorker.BEGIN, payload));
-      begunIn = worker;
-      begun = taken(reply);
+      startedIn = worker;
+      initOutputs = taken(reply);
       if (!isTurnKept) {
         isTurnKept = true;
         own.put(0, row(TURN), row(turn.getBytes(StandardCharsets.UTF_8)), Math.max(0, streamTime));
@@ -206,9 +206,9 @@ public final class ProcessorTask {
     }
 
     /** Returns what init has forwarded; empty after the first call. */
-    public List<ProcessorWire.Output> takeBegun() {
-      List<ProcessorWire.Output> taken = begun;
-      begun = List.of();
+    public List<ProcessorWire.Output> takeInitOutputs() {
+      List<ProcessorWire.Output> taken = initOutputs;
+      initOutputs = List.of();
       return taken;
     }
 

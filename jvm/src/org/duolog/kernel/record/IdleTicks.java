@@ -28,7 +28,7 @@ public final class IdleTicks {
   public static final String TOPIC = "__ticks";
   public static final long NONE = -1;
   private static final Map<String, IdleTicks> BY_APPLICATION = new ConcurrentHashMap<>();
-  private static final Map<String, Wish> SENT = new ConcurrentHashMap<>();
+  private static final Map<String, Request> SENT = new ConcurrentHashMap<>();
   private static final int TICKS_PER_TIMEOUT = 4;
 
   /** The interval at which a tick source in another JVM asks the driver for ticks. */
@@ -40,17 +40,17 @@ public final class IdleTicks {
   /** Counts starts over all queries, so that no number is used twice. */
   private static final AtomicLong STARTS = new AtomicLong();
 
-  private final Map<String, Wish> wishes = new HashMap<>();
+  private final Map<String, Request> wishes = new HashMap<>();
   private boolean asksAll;
   private long start;
 
   /**
    * The time at which a run of a task needs a tick; {@code Long.MAX_VALUE} for never. A later run has a greater number.
    */
-  record Wish(long run, long atMs) implements Serializable {}
+  record Request(long run, long atMs) implements Serializable {}
 
   /** A request on its way to the driver. */
-  public record Wanted(String applicationId, String task, Wish wish) implements Serializable {}
+  public record TaskRequest(String applicationId, String task, Request wish) implements Serializable {}
 
   /**
    * A question of a real-time tick source: is there a tick after the last one? The answer is its time, or {@link
@@ -85,12 +85,12 @@ public final class IdleTicks {
   /** Requests a tick at a time for a task of this JVM, or none ({@code Long.MAX_VALUE}). */
   public static void want(String applicationId, String task, long atMs) {
     TaskContext context = TaskContext.get();
-    Wish wish = new Wish(context == null ? 0 : context.taskAttemptId(), atMs);
+    Request wish = new Request(context == null ? 0 : context.taskAttemptId(), atMs);
     if (driver == null) {
       of(applicationId).take(task, wish);
     } else if (!wish.equals(SENT.put(applicationId + ' ' + task, wish))) {
       try {
-        driver.send(new Wanted(applicationId, task, wish));
+        driver.send(new TaskRequest(applicationId, task, wish));
       } catch (IOException e) {
         // A request is never delivered if it cannot be sent; a retry of the task sends it again.
         throw new UncheckedIOException(e);
@@ -99,12 +99,12 @@ public final class IdleTicks {
   }
 
   /** Records the request of a task. */
-  public static void take(Wanted wanted) {
+  public static void take(TaskRequest wanted) {
     of(wanted.applicationId).take(wanted.task, wanted.wish);
   }
 
-  private synchronized void take(String task, Wish wish) {
-    Wish known = wishes.get(task);
+  private synchronized void take(String task, Request wish) {
+    Request known = wishes.get(task);
     if (known == null || known.run <= wish.run) {
       wishes.put(task, wish);
       notifyAll();
@@ -130,7 +130,7 @@ public final class IdleTicks {
       return NONE;
     }
     asksAll = false;
-    wishes.replaceAll((task, wish) -> wish.atMs <= now ? new Wish(wish.run, Long.MAX_VALUE) : wish);
+    wishes.replaceAll((task, wish) -> wish.atMs <= now ? new Request(wish.run, Long.MAX_VALUE) : wish);
     return now;
   }
 
@@ -138,7 +138,7 @@ public final class IdleTicks {
   private long next() {
     return asksAll
         ? 0
-        : wishes.values().stream().mapToLong(Wish::atMs).min().orElse(Long.MAX_VALUE);
+        : wishes.values().stream().mapToLong(Request::atMs).min().orElse(Long.MAX_VALUE);
   }
 
   /** Waits until a tick is due, or until {@code untilMs}; returns its time, or {@link #NONE}. */

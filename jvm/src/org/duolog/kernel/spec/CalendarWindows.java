@@ -83,7 +83,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs,
   }
 
   @Override
-  public long letGoUntil(long streamTime) {
+  public long expiredUntil(long streamTime) {
     return firstStart(streamTime) - graceMs;
   }
 

@@ -23,7 +23,7 @@ public interface Closing extends Serializable {
    * Returns the time at or before which windows must end for their rows to be dropped. Rows may be kept longer than
    * their windows are open, for look-ups, but never shorter.
    */
-  default long letGoUntil(long streamTime) {
+  default long expiredUntil(long streamTime) {
     return streamTime - delayMs();
   }
 

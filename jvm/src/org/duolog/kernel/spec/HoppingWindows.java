@@ -34,7 +34,7 @@ public record HoppingWindows(long sizeMs, long advanceMs, long originMs, long gr
 
   /** As the window store of Kafka Streams does: counted from the start of the last window that has started. */
   @Override
-  public long letGoUntil(long streamTime) {
+  public long expiredUntil(long streamTime) {
     return lastStart(streamTime) - graceMs;
   }
 

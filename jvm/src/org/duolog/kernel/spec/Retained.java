@@ -20,8 +20,8 @@ record Retained(Closing of, long longerMs) implements Closing {
   }
 
   @Override
-  public long letGoUntil(long streamTime) {
-    return of.letGoUntil(streamTime) - longerMs;
+  public long expiredUntil(long streamTime) {
+    return of.expiredUntil(streamTime) - longerMs;
   }
 
   @Override

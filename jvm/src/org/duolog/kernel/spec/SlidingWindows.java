@@ -26,7 +26,7 @@ public record SlidingWindows(long differenceMs, long graceMs, boolean onClose) i
 
   /** A window that has closed may still be used to create the one next to it. */
   @Override
-  public long letGoUntil(long streamTime) {
+  public long expiredUntil(long streamTime) {
     return streamTime - delayMs() - differenceMs - 1;
   }
 

@@ -63,8 +63,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   private final Program values;
   private final Program texts;
   private final Program orderBytes;
-  private final Map<Long, Gone> gone = new HashMap<>();
-  private final Map<Long, MigratedEmittedPosition> toldBefore = new HashMap<>();
+  private final Map<Long, Expiry> expiries = new HashMap<>();
+  private final Map<Long, MigratedEmittedPosition> migratedPositions = new HashMap<>();
   private transient SuppressedChange held;
   private transient Operands keys;
   private transient Operands kept;
@@ -77,14 +77,14 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    * @param keyText computed from the key and these values, as is {@code valueText}: JSON as BINARY
    * @param condition computed from the same columns; null for all rows
    */
-  public record Look(
+  public record StoreQuery(
       String store,
       List<String> values,
       List<String> valueTypes,
       String keyText,
       String valueText,
       String condition) {
-    public Look {
+    public StoreQuery {
       values = Spec.orEmpty(values);
       valueTypes = Spec.orEmpty(valueTypes);
     }
@@ -157,13 +157,13 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     }
 
     /** Returns when rows have expired, given the stored time of a task. */
-    Gone gone(ByteBuffer time) {
+    Expiry expiry(ByteBuffer time) {
       long streamTime = time.getLong();
-      long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
-      return new Gone(over, onClose == null ? Long.MAX_VALUE : new EmittedPosition(time).before());
+      long over = closing == null ? streamTime : closing.expiredUntil(streamTime);
+      return new Expiry(over, onClose == null ? Long.MAX_VALUE : new EmittedPosition(time).before());
     }
 
-    boolean hasGone(UnsafeRow key, long ts, long goneBy) {
+    boolean isExpired(UnsafeRow key, long ts, long goneBy) {
       return closing != null
           ? key.getLong(keyTypes.size() - 1) <= goneBy
           : ttlMs != null && goneBy - ts >= ttlMs;
@@ -176,7 +176,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    * @param told rows after this position have not been emitted, so they have not expired, except for those that earlier
    *     tasks have emitted ({@link MigratedEmittedPosition})
    */
-  private record Gone(long over, long told) implements Serializable {
+  private record Expiry(long over, long told) implements Serializable {
     private static final long serialVersionUID = 1L;
 
     long by(long toldBefore) {
@@ -184,7 +184,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     }
   }
 
-  public StoreReader(Spec spec, SparkSession spark, Look look) {
+  public StoreReader(Spec spec, SparkSession spark, StoreQuery look) {
     Operator of =
         spec.nodes().values().stream()
             .filter(node -> look.store().equals(storeOf(node)) || isOf(node, look.store()))
@@ -246,7 +246,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       String store,
       String specJson,
       String lookJson) {
-    Look look = Spec.parse(lookJson, Look.class);
+    StoreQuery look = Spec.parse(lookJson, StoreQuery.class);
     StoreReader reader = new StoreReader(Spec.parse(specJson), spark, look);
     Dataset<Row> entries = entries(spark, checkpoint, operator, commit, store);
     if (reader.layout.isOfTime()) {
@@ -287,9 +287,9 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       return;
     }
     if (key[0] == STREAM_TIME) {
-      gone.put(Grouping.owner(number), layout.gone(ByteBuffer.wrap(value)));
+      expiries.put(Grouping.owner(number), layout.expiry(ByteBuffer.wrap(value)));
     } else if (key[0] == TOLD_BEFORE && layout.onClose != null) {
-      toldBefore.put(Grouping.owner(number), new MigratedEmittedPosition(ByteBuffer.wrap(value)));
+      migratedPositions.put(Grouping.owner(number), new MigratedEmittedPosition(ByteBuffer.wrap(value)));
     }
   }
 
@@ -311,8 +311,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     if (orderBytes != null) {
       orderBytes.close();
     }
-    gone.clear();
-    toldBefore.clear();
+    expiries.clear();
+    migratedPositions.clear();
   }
 
   /** Returns the row of an entry; null if it is not a row, has expired, or is not wanted. */
@@ -324,7 +324,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     key.pointTo(keyBytes, keyBytes.length);
     long ts = StoredRow.ts(valueBytes);
     long task = Grouping.owner(number);
-    if (hasGone(task, key, ts)) {
+    if (isExpired(task, key, ts)) {
       return null;
     }
     UnsafeRow value = kept(valueBytes);
@@ -333,14 +333,14 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     return row == null ? null : found(shown.of(key, row, null, ts), ts, (int) task);
   }
 
-  private boolean hasGone(long task, UnsafeRow key, long ts) {
-    Gone of = gone.get(task);
-    MigratedEmittedPosition before = toldBefore.get(task);
+  private boolean isExpired(long task, UnsafeRow key, long ts) {
+    Expiry of = expiries.get(task);
+    MigratedEmittedPosition before = migratedPositions.get(task);
     long told =
         before == null
             ? Long.MIN_VALUE
             : before.before(orderBytes.bytes(keys.of(key, null, null, ts)));
-    return of != null && layout.hasGone(key, ts, of.by(told));
+    return of != null && layout.isExpired(key, ts, of.by(told));
   }
 
   private UnsafeRow kept(byte[] bytes) {

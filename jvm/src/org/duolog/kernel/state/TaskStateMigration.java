@@ -88,7 +88,7 @@ final class TaskStateMigration {
         }
       }
       if (form == StateRepartitioner.Form.CLOSING) {
-        MigratedEmittedPosition told = toldBefore(task);
+        MigratedEmittedPosition told = migratedPosition(task);
         if (!told.isEmpty()) {
           made.add(entry(owner, TOLD_BEFORE, told.bytes()));
         }
@@ -134,21 +134,21 @@ final class TaskStateMigration {
   /** Returns stream time, and the position that all of them have reached. */
   private static byte[] closing(Collection<byte[]> times) {
     long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
-    EmittedPosition least = EmittedPosition.least(times.stream().map(TaskStateMigration::told).toList());
+    EmittedPosition least = EmittedPosition.least(times.stream().map(TaskStateMigration::emittedPosition).toList());
     ByteBuffer together = ByteBuffer.allocate(Long.BYTES + least.size()).putLong(time);
     least.write(together);
     return together.array();
   }
 
   /** Returns the position that a task has reached, which follows its stream time. */
-  private static EmittedPosition told(byte[] time) {
+  private static EmittedPosition emittedPosition(byte[] time) {
     return new EmittedPosition(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
   }
 
   /** Returns what some of the earlier tasks have emitted beyond the least position. */
-  private MigratedEmittedPosition toldBefore(int task) {
+  private MigratedEmittedPosition migratedPosition(int task) {
     Map<Integer, EmittedPosition> told = new TreeMap<>();
-    of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, told(time)));
+    of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, emittedPosition(time)));
     List<MigratedEmittedPosition> earlier =
         of(task, parts.getOrDefault(TOLD_BEFORE, Map.of())).values().stream()
             .map(bytes -> new MigratedEmittedPosition(ByteBuffer.wrap(bytes)))

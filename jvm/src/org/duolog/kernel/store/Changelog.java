@@ -176,7 +176,7 @@ public final class Changelog implements Serializable {
       private int latest = Integer.MIN_VALUE;
 
       /** The first epoch of the newest generation, if no commit of that generation is known. */
-      private long firstUntold = BEFORE_ALL;
+      private long firstUnreported = BEFORE_ALL;
 
       /**
        * Returns true if the entry with these headers belongs to an epoch that cannot have started by the known commits:
@@ -195,8 +195,8 @@ public final class Changelog implements Serializable {
         long at = epoch.number;
         long told = lasts.get(newest);
         // Its first epoch continues the numbers of Spark's log.
-        firstUntold = firstUntold == BEFORE_ALL ? at : firstUntold;
-        return at > (told == BEFORE_ALL ? firstUntold : told + 1);
+        firstUnreported = firstUnreported == BEFORE_ALL ? at : firstUnreported;
+        return at > (told == BEFORE_ALL ? firstUnreported : told + 1);
       }
 
       /**

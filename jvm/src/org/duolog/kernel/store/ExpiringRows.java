@@ -63,7 +63,7 @@ public final class ExpiringRows implements StateRows {
   }
 
   @Override
-  public void seen(long ts) {
+  public void advanceTime(long ts) {
     task.time.observe(ts);
     if (writeThrough) {
       expire(EXPIRED_PER_RECORD);
@@ -73,12 +73,12 @@ public final class ExpiringRows implements StateRows {
 
   /** The time is that of the row; the key has none. */
   @Override
-  public boolean isOver(UnsafeRow key) {
+  public boolean isExpired(UnsafeRow key) {
     return false;
   }
 
   @Override
-  public boolean hasGone(long ts) {
+  public boolean isExpiredAt(long ts) {
     return task.time.time() - ts >= ttlMs;
   }
 
@@ -89,13 +89,13 @@ public final class ExpiringRows implements StateRows {
       task.absent.add(key);
       return null;
     }
-    return hasGone(StoredRow.ts(row)) ? null : row;
+    return isExpiredAt(StoredRow.ts(row)) ? null : row;
   }
 
   @Override
   public void put(UnsafeRow key, byte[] row) {
     long ts = StoredRow.ts(row);
-    if (hasGone(ts)) {
+    if (isExpiredAt(ts)) {
       remove(key);
       return;
     }
@@ -130,17 +130,17 @@ public final class ExpiringRows implements StateRows {
 
   /** Checks up to {@code rowsMax} rows of expired buckets. */
   private void expire(int rowsMax) {
-    task.time.expire(rowsMax, this::hasExpired, index::keys, this::lookAt);
+    task.time.expire(rowsMax, this::hasExpired, index::keys, this::check);
   }
 
   private boolean hasExpired(long bucket) {
-    return hasGone(task.time.end(bucket) - 1);
+    return isExpiredAt(task.time.end(bucket) - 1);
   }
 
-  private void lookAt(long bucket, UnsafeRow key) {
+  private void check(long bucket, UnsafeRow key) {
     byte[] row = state.getValue(key.getBytes());
     index.delete(bucket, key);
-    if (row != null && hasGone(StoredRow.ts(row))) {
+    if (row != null && isExpiredAt(StoredRow.ts(row))) {
       remove(key);
     } else if (row != null) {
       place(key, StoredRow.ts(row));

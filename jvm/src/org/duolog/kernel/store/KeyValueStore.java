@@ -36,7 +36,7 @@ public final class KeyValueStore implements Store {
 
   private final String name;
   private final int rowColumns;
-  private final boolean toldAtOnce;
+  private final boolean emitsAtOnce;
   private final StateRows rows;
   private transient boolean writeThrough;
   private transient long cacheBytesMax;
@@ -56,7 +56,7 @@ public final class KeyValueStore implements Store {
   public KeyValueStore(String name, int rowColumns, boolean toldAtOnce, StateRows rows) {
     this.name = name;
     this.rowColumns = rowColumns;
-    this.toldAtOnce = toldAtOnce;
+    this.emitsAtOnce = toldAtOnce;
     this.rows = rows;
   }
 
@@ -85,13 +85,13 @@ public final class KeyValueStore implements Store {
   public void open(NodeContext scope) {
     this.scope = scope;
     writeThrough = scope.realTime;
-    cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;
+    cacheBytesMax = scope.realTime || emitsAtOnce ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
     rows.open(writeThrough, cacheBytesMax > 0, this::writeDirty);
   }
 
   /** Sets the listener; to be called after each open. */
-  public void tell(Listener listener) {
+  public void setListener(Listener listener) {
     this.listener = listener;
   }
 
@@ -107,23 +107,23 @@ public final class KeyValueStore implements Store {
     Entry entry = task.entries.get(key);
     if (entry == null) {
       // Counts only entries that may be evicted: the others would be traversed again for each key.
-      if (task.bytes - task.untoldBytes > ROWS_BYTES_MAX) {
+      if (task.bytes - task.pendingBytes > ROWS_BYTES_MAX) {
         evict();
       }
       entry = read(key.copy());
       task.entries.put(entry.key, entry);
       task.count(entry);
     }
-    if (entry.row != null && entry.untold == null && rows.isOver(entry.key)) {
+    if (entry.row != null && entry.pending == null && rows.isExpired(entry.key)) {
       entry.row = null;
       task.count(entry);
     }
-    return entry.row != null && rows.hasGone(entry.ts) ? withoutRow(entry) : entry;
+    return entry.row != null && rows.isExpiredAt(entry.ts) ? withoutRow(entry) : entry;
   }
 
   /** Advances time to a record that has reached the node which writes the store. */
-  public void seen(long ts) {
-    rows.seen(ts);
+  public void advanceTime(long ts) {
+    rows.advanceTime(ts);
   }
 
   /** Replaces an entry whose row has expired; pending updates and writes are kept. */
@@ -154,8 +154,8 @@ public final class KeyValueStore implements Store {
       long oldTs = entry.ts;
       put(entry, copy(row), ts);
       listener.updated(entry, old, oldTs, headers);
-    } else if (entry.untold == null) {
-      task.holdBack(entry);
+    } else if (entry.pending == null) {
+      task.addPending(entry);
       hold(entry, copy(row), ts, headers);
     } else {
       hold(entry, overwritten(entry.row, row), ts, headers);
@@ -176,17 +176,17 @@ public final class KeyValueStore implements Store {
   }
 
   private void hold(Entry entry, UnsafeRow row, long ts, byte[] headers) {
-    entry.untold.setBy(headers, scope.origin);
+    entry.pending.setBy(headers, scope.origin);
     put(entry, row, ts);
-    task.untold.toEnd(entry);
+    task.pending.toEnd(entry);
     if (task.heldBytes > cacheBytesMax) {
-      tellUpdates(cacheBytesMax);
+      emitUpdates(cacheBytesMax);
     }
   }
 
   @Override
-  public void handOn() {
-    tellUpdates(0);
+  public void forwardUpdates() {
+    emitUpdates(0);
   }
 
   /** Writes in the order of first changes, and drops what was read. */
@@ -199,11 +199,11 @@ public final class KeyValueStore implements Store {
     task.bytes = 0;
   }
 
-  private void tellUpdates(long leftBytesMax) {
+  private void emitUpdates(long leftBytesMax) {
     byte[] current = scope.origin;
     for (Entry entry;
-        task.heldBytes > leftBytesMax && (entry = task.untold.takeFirst()) != null; ) {
-      Untold untold = task.letGo(entry);
+        task.heldBytes > leftBytesMax && (entry = task.pending.takeFirst()) != null; ) {
+      PendingUpdate untold = task.removePending(entry);
       boolean wasNeverTold = entry.row == null && untold.old == null;
       if (!wasNeverTold) {
         scope.origin = untold.origin;
@@ -238,8 +238,8 @@ public final class KeyValueStore implements Store {
 
   private void evict() {
     writeDirty();
-    task.entries.values().removeIf(entry -> entry.forgotten = entry.untold == null);
-    task.bytes = task.untoldBytes;
+    task.entries.values().removeIf(entry -> entry.forgotten = entry.pending == null);
+    task.bytes = task.pendingBytes;
   }
 
   private Entry read(UnsafeRow key) {
@@ -270,9 +270,9 @@ public final class KeyValueStore implements Store {
     public final UnsafeRow key;
     public UnsafeRow row;
     public long ts;
-    private Untold untold;
-    private Entry toldBefore;
-    private Entry toldBehind;
+    private PendingUpdate pending;
+    private Entry previous;
+    private Entry next;
     private boolean dirty;
     private boolean forgotten;
     private long counted;
@@ -286,7 +286,7 @@ public final class KeyValueStore implements Store {
       return (long) ENTRY_OVERHEAD_BYTES
           + key.getSizeInBytes()
           + sizeOf(row)
-          + (untold == null ? 0 : untold.bytes());
+          + (pending == null ? 0 : pending.bytes());
     }
 
     /** Its size in the record cache: about what Kafka Streams counts, so that it holds as many keys. */
@@ -294,7 +294,7 @@ public final class KeyValueStore implements Store {
       return (long) HELD_OVERHEAD_BYTES
           + key.getSizeInBytes()
           + sizeOf(row)
-          + Untold.lengthOf(untold.headers);
+          + PendingUpdate.lengthOf(pending.headers);
     }
 
     private static int sizeOf(UnsafeRow row) {
@@ -303,13 +303,13 @@ public final class KeyValueStore implements Store {
   }
 
   /** A pending update of a key: the row that the listener knows, and data of the last record. */
-  private static final class Untold {
+  private static final class PendingUpdate {
     final UnsafeRow old;
     final long oldTs;
     byte[] headers;
     byte[] origin;
 
-    Untold(UnsafeRow old, long oldTs) {
+    PendingUpdate(UnsafeRow old, long oldTs) {
       this.old = old;
       this.oldTs = oldTs;
     }
@@ -333,13 +333,13 @@ public final class KeyValueStore implements Store {
     private final Entry ends = new Entry(null);
 
     ByLastUpdate() {
-      ends.toldBefore = ends;
-      ends.toldBehind = ends;
+      ends.previous = ends;
+      ends.next = ends;
     }
 
     /** Removes the entry with the oldest last update; null if there is none. */
     Entry takeFirst() {
-      Entry first = ends.toldBehind;
+      Entry first = ends.next;
       if (first == ends) {
         return null;
       }
@@ -348,31 +348,31 @@ public final class KeyValueStore implements Store {
     }
 
     void toEnd(Entry entry) {
-      if (entry.toldBehind != null) {
+      if (entry.next != null) {
         unlink(entry);
       }
-      entry.toldBefore = ends.toldBefore;
-      entry.toldBehind = ends;
-      ends.toldBefore.toldBehind = entry;
-      ends.toldBefore = entry;
+      entry.previous = ends.previous;
+      entry.next = ends;
+      ends.previous.next = entry;
+      ends.previous = entry;
     }
 
     private static void unlink(Entry entry) {
-      entry.toldBefore.toldBehind = entry.toldBehind;
-      entry.toldBehind.toldBefore = entry.toldBefore;
-      entry.toldBehind = null;
+      entry.previous.next = entry.next;
+      entry.next.previous = entry.previous;
+      entry.next = null;
     }
   }
 
   /**
-   * The memory of a task; {@code untoldBytes} is the part of {@code bytes} with pending updates, {@code heldBytes}
+   * The memory of a task; {@code pendingBytes} is the part of {@code bytes} with pending updates, {@code heldBytes}
    * their size in the record cache.
    */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
     final List<Entry> dirty = new ArrayList<>();
-    final ByLastUpdate untold = new ByLastUpdate();
-    long untoldBytes;
+    final ByLastUpdate pending = new ByLastUpdate();
+    long pendingBytes;
     long heldBytes;
     long bytes;
 
@@ -381,8 +381,8 @@ public final class KeyValueStore implements Store {
       long grown = entry.bytes() - entry.counted;
       entry.counted += grown;
       bytes += grown;
-      if (entry.untold != null) {
-        untoldBytes += grown;
+      if (entry.pending != null) {
+        pendingBytes += grown;
         countHeld(entry);
       }
     }
@@ -394,19 +394,19 @@ public final class KeyValueStore implements Store {
     }
 
     /** Marks an entry as having a pending update. */
-    void holdBack(Entry entry) {
-      entry.untold = new Untold(entry.row, entry.ts);
-      untoldBytes += entry.counted;
+    void addPending(Entry entry) {
+      entry.pending = new PendingUpdate(entry.row, entry.ts);
+      pendingBytes += entry.counted;
       countHeld(entry);
     }
 
     /** Removes and returns the pending update of an entry. */
-    Untold letGo(Entry entry) {
-      Untold untold = entry.untold;
-      untoldBytes -= entry.counted;
+    PendingUpdate removePending(Entry entry) {
+      PendingUpdate untold = entry.pending;
+      pendingBytes -= entry.counted;
       heldBytes -= entry.held;
       entry.held = 0;
-      entry.untold = null;
+      entry.pending = null;
       count(entry);
       return untold;
     }

@@ -69,7 +69,7 @@ public final class PagedRows implements StateRows, Pages {
   }
 
   @Override
-  public boolean isOver(UnsafeRow key) {
+  public boolean isExpired(UnsafeRow key) {
     return false;
   }
 

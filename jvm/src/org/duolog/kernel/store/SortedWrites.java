@@ -43,7 +43,7 @@ public final class SortedWrites implements AutoCloseable {
   private long bytes;
 
   /** The part of these that {@link #HELD} includes. */
-  private long told;
+  private long reported;
 
   public SortedWrites(MapState<byte[], byte[]> state) {
     this(state, BYTES_MAX, Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
@@ -106,14 +106,14 @@ public final class SortedWrites implements AutoCloseable {
   public void put(long number, byte[] key, byte[] value) {
     writes.add(new Write(number, Write.headOf(key), key, value));
     bytes += OVERHEAD + key.length + (value == null ? 0 : value.length);
-    if (bytes >= bytesMax || bytes - told >= BYTES_MIN && tell() > allBytesMax) {
+    if (bytes >= bytesMax || bytes - reported >= BYTES_MIN && reportHeld() > allBytesMax) {
       flush();
     }
   }
 
-  private long tell() {
-    long more = bytes - told;
-    told = bytes;
+  private long reportHeld() {
+    long more = bytes - reported;
+    reported = bytes;
     return HELD.addAndGet(more);
   }
 
@@ -145,6 +145,6 @@ public final class SortedWrites implements AutoCloseable {
   public void close() {
     writes.clear();
     bytes = 0;
-    tell();
+    reportHeld();
   }
 }

@@ -30,13 +30,13 @@ public interface StateRows extends Serializable {
   void remove(UnsafeRow key);
 
   /** Returns true if the row of a key has expired and is no longer found. */
-  boolean isOver(UnsafeRow key);
+  boolean isExpired(UnsafeRow key);
 
   /** Advances time to a record that has reached the node which writes the store. */
-  default void seen(long ts) {}
+  default void advanceTime(long ts) {}
 
   /** Returns true if a row with this timestamp has expired, even if it is still stored. */
-  default boolean hasGone(long ts) {
+  default boolean isExpiredAt(long ts) {
     return false;
   }
 
@@ -86,7 +86,7 @@ public interface StateRows extends Serializable {
     }
 
     @Override
-    public boolean isOver(UnsafeRow key) {
+    public boolean isExpired(UnsafeRow key) {
       return false;
     }
 

@@ -116,7 +116,7 @@ public final class StoreSizes {
       if (System.nanoTime() - start >= budget) {
         break;
       }
-      pass(store, grouping).goOn(metrics, grouping, store, start + budget);
+      pass(store, grouping).resume(metrics, grouping, store, start + budget);
     }
     lastNs = System.nanoTime();
   }
@@ -138,7 +138,7 @@ public final class StoreSizes {
       bytes = new long[tasks];
     }
 
-    void goOn(Metrics metrics, Grouping grouping, Counted store, long untilNs) {
+    void resume(Metrics metrics, Grouping grouping, Counted store, long untilNs) {
       if (cursor == null) {
         if (!changed) {
           return;
@@ -159,10 +159,10 @@ public final class StoreSizes {
                     bytes[task] += size;
                   });
       at = System.currentTimeMillis();
-      tell(metrics, grouping, store);
+      report(metrics, grouping, store);
     }
 
-    private void tell(Metrics metrics, Grouping grouping, Counted store) {
+    private void report(Metrics metrics, Grouping grouping, Counted store) {
       int partition = TaskContext.getPartitionId();
       for (int task = 0; task < rows.length; task++) {
         if (grouping.sparkPartition(task) == partition) {

@@ -138,7 +138,7 @@ final class TaskTime {
       int rowsMax,
       LongPredicate hasExpired,
       LongFunction<Iterator<UnsafeRow>> keys,
-      Look look) {
+      RowAction look) {
     int left = rowsMax;
     while (left > 0 && !buckets.isEmpty() && hasExpired.test(buckets.first())) {
       long bucket = buckets.first();
@@ -156,7 +156,7 @@ final class TaskTime {
   }
 
   /** Processes a row of an expired bucket. */
-  interface Look {
+  interface RowAction {
     void at(long bucket, UnsafeRow key);
   }
 

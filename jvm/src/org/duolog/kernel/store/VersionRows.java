@@ -89,7 +89,7 @@ public final class VersionRows implements StateRows {
   }
 
   @Override
-  public boolean isOver(UnsafeRow key) {
+  public boolean isExpired(UnsafeRow key) {
     return false; // The latest row stays, whatever its age.
   }
 

@@ -68,7 +68,7 @@ public final class Deferred {
   }
 
   /** Declares that look-ups wait here in real time, and that the task's reader is woken when they are answered. */
-  public void isAsked() {
+  public void markPolled() {
     if (!looksUp) {
       looksUp = true;
       ASKED.get().add(this);
@@ -116,20 +116,20 @@ public final class Deferred {
   }
 
   /** Registers that a record of this size waits; its later outputs have this position in the order. */
-  int[] waits(int size) {
+  int[] startWaiting(int size) {
     waiting++;
     bytes += size;
     return turn();
   }
 
   /** Registers that a record of this size no longer waits. */
-  public void goesOn(int size) {
+  public void stopWaiting(int size) {
     waiting--;
     bytes -= size;
   }
 
   /** Sets the position of the following outputs to that of a record that has waited. */
-  void goOn(int[] turn) {
+  void resume(int[] turn) {
     at = turn;
     next = 0;
   }
@@ -153,22 +153,22 @@ public final class Deferred {
     } else if (scope.realTime || isFull()) {
       flush();
     } else {
-      goOn(new int[] {++record});
+      resume(new int[] {++record});
     }
   }
 
   /** Lets answered records proceed, and waits only if the limit is exceeded. */
   public void advance() {
-    handOn(false);
+    forward(false);
     while (isCrowded()) {
-      handOn(true);
+      forward(true);
     }
     if (waiting == 0) {
       held.sort(IN_TURN);
       leave();
     } else {
       leaveBefore(oldest());
-      goOn(new int[] {++record});
+      resume(new int[] {++record});
     }
   }
 
@@ -186,7 +186,7 @@ public final class Deferred {
   }
 
   /** @param waits true to wait for at least one record: the first at the first node with waiting records */
-  private void handOn(boolean waits) {
+  private void forward(boolean waits) {
     boolean still = waits;
     for (Holding node : nodes) {
       // Its outputs may wait at downstream nodes.
@@ -194,7 +194,7 @@ public final class Deferred {
         still = false;
       }
     }
-    scope.tellNotes();
+    scope.reportNotes();
     if (waits) {
       leaveBefore(oldest());
     }
@@ -219,7 +219,7 @@ public final class Deferred {
         // Its outputs may wait at downstream nodes.
         node.flush();
       }
-      scope.tellNotes();
+      scope.reportNotes();
       waiting = 0;
       bytes = 0;
       held.sort(IN_TURN);
@@ -234,6 +234,6 @@ public final class Deferred {
     }
     held = held.isEmpty() ? held : new ArrayList<>();
     record = 0;
-    goOn(new int[] {0});
+    resume(new int[] {0});
   }
 }

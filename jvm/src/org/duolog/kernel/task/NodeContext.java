@@ -52,7 +52,7 @@ public final class NodeContext {
   public Deferred deferred;
 
   /** True if the reader of this task polls for answered look-ups. */
-  public boolean isAsked;
+  public boolean isPolled;
 
   private final Grouping grouping;
   private final ErrorHandlers handlers;
@@ -90,18 +90,18 @@ public final class NodeContext {
 
   /** Captures the current position, so that a record of this size can wait and proceed later. */
   public Place place(int bytes) {
-    return new Place(source, partition, position, origin, record, deferred.waits(bytes));
+    return new Place(source, partition, position, origin, record, deferred.startWaiting(bytes));
   }
 
   /** Continues at a captured position. */
-  public void goOn(Place place) {
-    tellNotes();
+  public void resume(Place place) {
+    reportNotes();
     source = place.source;
     partition = place.partition;
     position = place.position;
     origin = place.origin;
     record = place.record;
-    deferred.goOn(place.turn);
+    deferred.resume(place.turn);
   }
 
   /** Processes a change with a node; passes errors of the record to their handler. */
@@ -122,7 +122,7 @@ public final class NodeContext {
    *
    * @param part 1 topic, 2 partition, 3 offset, 4 headers
    */
-  public Object beside(int part) {
+  public Object metadata(int part) {
     return switch (part) {
       case 1 -> UTF8String.fromString(handlers.topicOf(Origin.source(origin)));
       case 2 -> Origin.partition(origin);
@@ -229,7 +229,7 @@ public final class NodeContext {
   }
 
   /** Reports why calls in expressions returned null for the current record, before the next one starts. */
-  void tellNotes() {
+  void reportNotes() {
     for (String why : Notes.take()) {
       noted("", why);
     }
@@ -237,7 +237,7 @@ public final class NodeContext {
 
   /** Ends a record: sends its outputs with new keys. */
   public void release() {
-    tellNotes();
+    reportNotes();
     for (Envelope envelope; (envelope = rekeyed.poll()) != null; ) {
       send(envelope);
     }
@@ -253,7 +253,7 @@ public final class NodeContext {
   }
 
   /** Runs one step of deferred work; returns false if there is none. */
-  public boolean goOn() {
+  public boolean resume() {
     for (Later last; (last = newer.pollLast()) != null; ) {
       later.addFirst(last);
     }

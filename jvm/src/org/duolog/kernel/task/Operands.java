@@ -67,8 +67,8 @@ public final class Operands extends InternalRow {
   }
 
   /** Returns a column after the timestamp, in the order of {@code Binder.withTs}. */
-  private Object beside(int column) {
-    return scope == null ? null : scope.beside(column - tsAt);
+  private Object metadata(int column) {
+    return scope == null ? null : scope.metadata(column - tsAt);
   }
 
   /** Returns the part that has a column other than the timestamp. */
@@ -91,21 +91,21 @@ public final class Operands extends InternalRow {
   public boolean isNullAt(int column) {
     return column < tsAt
         ? part(column).isNullAt(at(column))
-        : column > tsAt && beside(column) == null;
+        : column > tsAt && metadata(column) == null;
   }
 
   @Override
   public long getLong(int column) {
     return column < tsAt
         ? part(column).getLong(at(column))
-        : column == tsAt ? ts : (Long) beside(column);
+        : column == tsAt ? ts : (Long) metadata(column);
   }
 
   @Override
   public Object get(int column, DataType type) {
     return column < tsAt
         ? part(column).get(at(column), type)
-        : column == tsAt ? (Object) ts : beside(column);
+        : column == tsAt ? (Object) ts : metadata(column);
   }
 
   @Override
@@ -135,7 +135,7 @@ public final class Operands extends InternalRow {
 
   @Override
   public int getInt(int column) {
-    return column < tsAt ? part(column).getInt(at(column)) : (Integer) beside(column);
+    return column < tsAt ? part(column).getInt(at(column)) : (Integer) metadata(column);
   }
 
   @Override
@@ -152,12 +152,12 @@ public final class Operands extends InternalRow {
   public UTF8String getUTF8String(int column) {
     return column < tsAt
         ? part(column).getUTF8String(at(column))
-        : (UTF8String) beside(column);
+        : (UTF8String) metadata(column);
   }
 
   @Override
   public byte[] getBinary(int column) {
-    return column < tsAt ? part(column).getBinary(at(column)) : (byte[]) beside(column);
+    return column < tsAt ? part(column).getBinary(at(column)) : (byte[]) metadata(column);
   }
 
   @Override

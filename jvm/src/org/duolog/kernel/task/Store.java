@@ -21,7 +21,7 @@ public interface Store extends Serializable {
   void select(long grouping);
 
   /** Forwards buffered updates at the end of the task's micro-batch. Other stores may be read meanwhile. */
-  default void handOn() {}
+  default void forwardUpdates() {}
 
   /** Writes changes after all stores have forwarded their updates, and drops what was read. */
   void flush();

@@ -132,7 +132,7 @@ final class Ingress implements Serializable {
 
     private Run(PartitionRouting direct) {
       scope.direct = direct;
-      scope.isAsked = true;
+      scope.isPolled = true;
       int partition = TaskContext.getPartitionId();
       reading.open(partition);
       timestamps = reading.timestamps().open(partition);

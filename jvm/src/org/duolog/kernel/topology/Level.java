@@ -228,7 +228,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
         start();
       }
       while (scope.outputs.isEmpty()) {
-        if (scope.goOn() || subtopology.punctuate()) {
+        if (scope.resume() || subtopology.punctuate()) {
           done();
         } else if (finished) {
           if (scope.deferred == null) {

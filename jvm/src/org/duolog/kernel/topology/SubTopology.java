@@ -163,7 +163,7 @@ final class SubTopology implements Serializable {
    */
   boolean finish(int step) {
     if (step < stores.length) {
-      stores[step].handOn();
+      stores[step].forwardUpdates();
       return true;
     }
     for (ProcessNode processor : processors) {

@@ -105,7 +105,7 @@ final class DueOrder {
   }
 
   /** Adds a row; {@code stored} is true if it is in the state already. */
-  void made(UnsafeRow key, boolean stored) {
+  void add(UnsafeRow key, boolean stored) {
     long bucket = rows.bucket(key);
     Sorted known = sorted.get(bucket);
     if (known != null) {

@@ -32,7 +32,7 @@ public final class DueRows implements Serializable {
 
   /** Forwards an emitted row. */
   public interface Leaving {
-    void left(UnsafeRow key, UnsafeRow row, long ts);
+    void emitted(UnsafeRow key, UnsafeRow row, long ts);
   }
 
   /** @param early returns true if one more row must leave before it is due */
@@ -48,36 +48,36 @@ public final class DueRows implements Serializable {
     boolean isNew = entry.row == null;
     store.put(entry, row.copy(), ts);
     if (isNew) {
-      rows.made(entry.key);
+      rows.addDue(entry.key);
     }
   }
 
   /** Emits the rows that are due after a record. */
-  public void look() {
+  public void emitDue() {
     boolean isLeftForLater = more;
     more = true;
-    goOn();
+    emitMore();
     if (more && !isLeftForLater && !scope.realTime) {
-      scope.later(this::goOn);
+      scope.later(this::emitMore);
     }
   }
 
-  /** Processes a tick of the wall clock: as {@link #look}, if there has been no record for long. */
+  /** Processes a tick of the wall clock: as {@link #emitDue}, if there has been no record for long. */
   public void tick(long nowMs, long begunMs) {
     if (rows.streamTime() != WindowTask.NO_TIME) {
       rows.tick(nowMs, begunMs);
-      look();
+      emitDue();
       rows.wantTick(nowMs, more && scope.realTime);
     }
   }
 
   /** Returns true if more rows are due than have been emitted. */
-  public boolean goesOn() {
+  public boolean hasMore() {
     return more;
   }
 
   /** Emits more rows; returns false if there were none. */
-  private boolean goOn() {
+  private boolean emitMore() {
     if (!more) {
       return false;
     }
@@ -88,7 +88,7 @@ public final class DueRows implements Serializable {
         leave(key);
       }
     }
-    rows.polled();
+    rows.endPoll();
     return true;
   }
 
@@ -100,8 +100,8 @@ public final class DueRows implements Serializable {
     }
     if (!rows.stay()) {
       store.delete(entry);
-      rows.left(entry.key);
+      rows.emitted(entry.key);
     }
-    leaving.left(entry.key, row, entry.ts);
+    leaving.emitted(entry.key, row, entry.ts);
   }
 }

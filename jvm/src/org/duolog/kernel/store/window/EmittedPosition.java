@@ -68,16 +68,16 @@ public final class EmittedPosition {
   }
 
   /** Notes that a row is emitted. */
-  void tell(DueOrder.Place place) {
+  void advance(DueOrder.Place place) {
     last = place;
     changed = true;
   }
 
   /** Notes that no row that ends here or before remains to be emitted. */
-  void tellUntil(long end) {
+  void advanceTo(long end) {
     DueOrder.Place place = until(end);
     if (!has(place)) {
-      tell(place);
+      advance(place);
     }
   }
 

@@ -32,7 +32,7 @@ final class IdleTime {
   }
 
   /** Notes a record; returns true if it is the first since a tick, or the first of all. */
-  boolean seen() {
+  boolean observeRecord() {
     boolean first = idleSince != BUSY;
     idleSince = BUSY;
     changed |= first;
@@ -40,7 +40,7 @@ final class IdleTime {
   }
 
   /** Notes that a window with this end has got a row. */
-  void made(long end) {
+  void observeWindow(long end) {
     if (end > lastEnd) {
       lastEnd = end;
       changed = true;

@@ -155,7 +155,7 @@ public final class WindowRows implements StateRows {
 
   /** Advances stream time to a record, and in real time deletes some expired rows. */
   public void observe(long ts) {
-    if (task.idle != null && task.idle.seen()) {
+    if (task.idle != null && task.idle.observeRecord()) {
       long soon = System.currentTimeMillis() + IdleTicks.pauseMs(idleMs);
       IdleTicks.want(applicationId, taskName(), soon);
     }
@@ -165,7 +165,7 @@ public final class WindowRows implements StateRows {
   private void moveTo(long ts) {
     if (ts > task.streamTime) {
       task.streamTime = ts;
-      task.over = closing.letGoUntil(ts);
+      task.over = closing.expiredUntil(ts);
       task.moved = true;
     }
     task.next();
@@ -187,11 +187,11 @@ public final class WindowRows implements StateRows {
   }
 
   /** Adds a row of a key, which the caller must not modify: it is emitted in its turn. */
-  void made(UnsafeRow key) {
+  void addDue(UnsafeRow key) {
     if (task.idle != null) {
-      task.idle.made(end(key));
+      task.idle.observeWindow(end(key));
     }
-    task.due.made(key, writeThrough);
+    task.due.add(key, writeThrough);
   }
 
   /**
@@ -204,7 +204,7 @@ public final class WindowRows implements StateRows {
   }
 
   /** Ends the emission of rows for now; in real time the position is written. */
-  void polled() {
+  void endPoll() {
     if (writeThrough) {
       task.write(state);
     }
@@ -225,21 +225,21 @@ public final class WindowRows implements StateRows {
 
   /** With a record cache a row is found until the micro-batch ends, as in Kafka Streams. */
   @Override
-  public boolean isOver(UnsafeRow key) {
-    return expires() && end(key) <= goneUntil(key);
+  public boolean isExpired(UnsafeRow key) {
+    return expires() && end(key) <= expiredUntil(key);
   }
 
-  private long goneUntil(UnsafeRow key) {
-    if (!stay() || task.toldBefore.isEmpty()) {
-      return goneUntil();
+  private long expiredUntil(UnsafeRow key) {
+    if (!stay() || task.migrated.isEmpty()) {
+      return expiredUntil();
     }
-    long before = Math.max(task.told.before(), task.toldBefore.before(orderBytes(key)));
+    long before = Math.max(task.emitted.before(), task.migrated.before(orderBytes(key)));
     return Math.min(task.over, before);
   }
 
-  private long goneUntil() {
+  private long expiredUntil() {
     if (stay()) {
-      return Math.min(task.over, task.told.before());
+      return Math.min(task.over, task.emitted.before());
     }
     return cached ? task.overAtFirst : task.over;
   }
@@ -292,7 +292,7 @@ public final class WindowRows implements StateRows {
 
   @Override
   public void put(UnsafeRow key, byte[] row) {
-    if (isOver(key)) {
+    if (isExpired(key)) {
       forget(key);
       return;
     }
@@ -346,7 +346,7 @@ public final class WindowRows implements StateRows {
   }
 
   private boolean hasExpired(long bucket) {
-    return lastEnd(bucket) <= (stay() ? goneUntil() : task.over);
+    return lastEnd(bucket) <= (stay() ? expiredUntil() : task.over);
   }
 
   private long lastEnd(long bucket) {
@@ -393,7 +393,7 @@ public final class WindowRows implements StateRows {
   }
 
   /** Notes that a row has been emitted and is no longer found by its key. */
-  void left(UnsafeRow key) {
+  void emitted(UnsafeRow key) {
     if (indexKey != null) {
       WindowIndex.Entry known = task.index.of(found(key));
       if (known.windows.remove(new WindowIndex.Bounds(start(key), end(key)))) {
@@ -410,14 +410,14 @@ public final class WindowRows implements StateRows {
     DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
     WindowTask loaded = new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
     if (loaded.streamTime != WindowTask.NO_TIME) {
-      loaded.over = closing.letGoUntil(loaded.streamTime);
+      loaded.over = closing.expiredUntil(loaded.streamTime);
       loaded.overAtFirst = loaded.over;
       loaded.openFrom(loaded.streamTime - closing.delayMs());
       for (Long bucket : loaded.buckets) {
-        if (lastEnd(bucket) > loaded.told.until()) {
+        if (lastEnd(bucket) > loaded.emitted.until()) {
           break;
         }
-        loaded.firstUntold = bucket + 1;
+        loaded.firstPending = bucket + 1;
       }
     }
     return loaded;
@@ -427,7 +427,7 @@ public final class WindowRows implements StateRows {
   private final class Due implements DueOrder.Rows {
     @Override
     public Long firstBucket() {
-      return task.buckets.ceiling(task.firstUntold);
+      return task.buckets.ceiling(task.firstPending);
     }
 
     @Override
@@ -477,27 +477,27 @@ public final class WindowRows implements StateRows {
 
     @Override
     public boolean hasLeft(DueOrder.Place place) {
-      return stay() && (task.told.has(place) || task.toldBefore.has(place));
+      return stay() && (task.emitted.has(place) || task.migrated.has(place));
     }
 
     @Override
     public void leaves(DueOrder.Place place) {
       if (stay()) {
-        task.told.tell(place);
+        task.emitted.advance(place);
       }
     }
 
     @Override
     public void noneIsDue() {
       if (stay()) {
-        task.told.tellUntil(task.streamTime - closing.delayMs());
+        task.emitted.advanceTo(task.streamTime - closing.delayMs());
       }
     }
 
     @Override
     public void emptied(long bucket) {
       if (stay()) {
-        task.firstUntold = bucket + 1;
+        task.firstPending = bucket + 1;
       } else if (task.buckets.remove(bucket)) {
         task.changed = true;
         if (!writeThrough) {

@@ -34,10 +34,10 @@ final class WindowTask {
   final IdleTime idle;
 
   /** The position up to which rows that stay have been emitted. */
-  final EmittedPosition told;
+  final EmittedPosition emitted;
 
   /** The positions that earlier tasks had reached. */
-  final MigratedEmittedPosition toldBefore;
+  final MigratedEmittedPosition migrated;
 
   /** Buckets whose rows have been removed in memory, but not yet from the state. */
   final Set<Long> emptied = new HashSet<>();
@@ -50,7 +50,7 @@ final class WindowTask {
   long overAtFirst = Long.MIN_VALUE;
 
   /** The first bucket that may have a row that has not been emitted, if rows stay. */
-  long firstUntold = Long.MIN_VALUE;
+  long firstPending = Long.MIN_VALUE;
 
   long rows;
   long bytes;
@@ -62,7 +62,7 @@ final class WindowTask {
   Iterator<UnsafeRow> expiring;
 
   private final boolean stay;
-  private boolean toldBeforeChanged;
+  private boolean migratedChanged;
 
   /** @param stay true if rows stay after they have been emitted */
   WindowTask(
@@ -79,8 +79,8 @@ final class WindowTask {
     if (time.hasRemaining()) {
       streamTime = time.getLong();
     }
-    told = new EmittedPosition(time);
-    toldBefore = new MigratedEmittedPosition(read(state, TOLD_BEFORE));
+    emitted = new EmittedPosition(time);
+    migrated = new MigratedEmittedPosition(read(state, TOLD_BEFORE));
     for (ByteBuffer left = read(state, BUCKETS); left.hasRemaining(); ) {
       buckets.add(left.getLong());
     }
@@ -101,24 +101,24 @@ final class WindowTask {
    * with a later one, the next start would reopen fewer windows.
    */
   void openFrom(long end) {
-    told.openFrom(end);
-    toldBeforeChanged |= toldBefore.openFrom(end);
+    emitted.openFrom(end);
+    migratedChanged |= migrated.openFrom(end);
   }
 
   /** Starts the next record. */
   void next() {
-    told.next();
-    if (!toldBefore.isEmpty()) {
-      toldBeforeChanged |= toldBefore.forget(told);
+    emitted.next();
+    if (!migrated.isEmpty()) {
+      migratedChanged |= migrated.forget(emitted);
     }
   }
 
   void write(MapState<byte[], byte[]> state) {
-    if (moved || (stay && told.isChanged())) {
-      ByteBuffer time = ByteBuffer.allocate(Long.BYTES + (stay ? told.size() : 0));
+    if (moved || (stay && emitted.isChanged())) {
+      ByteBuffer time = ByteBuffer.allocate(Long.BYTES + (stay ? emitted.size() : 0));
       time.putLong(streamTime);
       if (stay) {
-        told.write(time);
+        emitted.write(time);
       }
       state.updateValue(TIME, time.array());
       moved = false;
@@ -129,9 +129,9 @@ final class WindowTask {
       state.updateValue(BUCKETS, known.array());
       changed = false;
     }
-    if (toldBeforeChanged) {
+    if (migratedChanged) {
       writeToldBefore(state);
-      toldBeforeChanged = false;
+      migratedChanged = false;
     }
     if (idle != null) {
       idle.write(state);
@@ -144,10 +144,10 @@ final class WindowTask {
   }
 
   private void writeToldBefore(MapState<byte[], byte[]> state) {
-    if (toldBefore.isEmpty()) {
+    if (migrated.isEmpty()) {
       state.removeKey(TOLD_BEFORE);
     } else {
-      state.updateValue(TOLD_BEFORE, toldBefore.bytes());
+      state.updateValue(TOLD_BEFORE, migrated.bytes());
     }
   }
 }
