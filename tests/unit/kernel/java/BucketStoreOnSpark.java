@@ -30,15 +30,14 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Runs commands on a {@link BucketStore} in streaming queries on one checkpoint.
  *
- * <p>Usage: CHECKPOINT then, for each start, MODE and COMMANDS. A command is "TASK put BUCKET KEY VALUE
- * TS", "TASK delete BUCKET KEY", "TASK get BUCKET KEY", "TASK scan BUCKET" or "TASK move BUCKET", which
- * puts what a scan finds into the next bucket while it deletes it from the one that is scanned. Prints
- * what gets and scans have found.
+ * <p>Usage: CHECKPOINT then, for each start, MODE and COMMANDS. A command is "TASK put BUCKET KEY VALUE TS", "TASK
+ * delete BUCKET KEY", "TASK get BUCKET KEY", "TASK scan BUCKET" or "TASK move BUCKET", which moves the rows of a scan
+ * to the next bucket during the scan. Prints the results of gets and scans.
  */
 public final class BucketStoreOnSpark {
   private static final Queue<String> FOUND = new ConcurrentLinkedQueue<>();
 
-  /** Both tasks are in one Spark partition, and so in one of Spark's stores. */
+  /** Both tasks are in one Spark partition, and so in one Spark store. */
   private static final Grouping GROUPING = new Grouping(1, 2, 1);
 
   private static final long TIMEOUT_MS = 60_000;
@@ -80,7 +79,7 @@ public final class BucketStoreOnSpark {
         .start();
   }
 
-  /** Until an epoch with the commands was committed. */
+  /** Waits until an epoch with the commands has been committed. */
   private static void await(StreamingQuery query, int commands) throws Exception {
     long deadline = System.currentTimeMillis() + TIMEOUT_MS;
     while (query.isActive() && System.currentTimeMillis() < deadline) {
@@ -98,7 +97,7 @@ public final class BucketStoreOnSpark {
     }
   }
 
-  /** A command and the grouping value of its task. */
+  /** A command and the grouping number of its task. */
   public static final class Command implements Serializable {
     private static final long serialVersionUID = 1L;
 

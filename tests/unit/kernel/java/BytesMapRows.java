@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.CompositeKeyStateEncoder;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 
-/** Makes rows of a map's keys, values and groups, and Spark's own of the same; prints how many differ. */
+/** Compares encoded keys, values and groups of a map with Spark's own; prints how many differ. */
 public final class BytesMapRows {
   private static int wrong;
 
@@ -36,7 +36,7 @@ public final class BytesMapRows {
     System.out.println(wrong);
   }
 
-  /** Short ones, too, behind long ones: nothing of these may be left. */
+  /** Short arrays follow long ones, to find bytes that are left over. */
   private static byte[] bytes(Random random, int max) {
     byte[] made = new byte[random.nextInt(random.nextBoolean() ? 18 : max)];
     random.nextBytes(made);

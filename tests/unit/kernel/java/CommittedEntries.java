@@ -5,9 +5,10 @@ import java.util.List;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * Tells of the entries of a partition whether each was committed.
+ * Prints for each entry of a partition whether it was committed.
  *
- * <p>Arguments: the generations and their last epochs as {@code 1:40,2:8}, then the entries as {@code generation:epoch}.
+ * <p>Arguments: the generations and their last epochs as {@code 1:40,2:8}, then the entries as {@code
+ * generation:epoch}.
  */
 public final class CommittedEntries {
   private CommittedEntries() {}

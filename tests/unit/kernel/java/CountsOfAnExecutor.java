@@ -10,10 +10,11 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.duolog.kernel.metrics.Metrics;
 
 /**
- * An executor that has counted in two runs of one application and in one of another, and whose driver is in the second.
+ * An executor that has counted in two runs of one application and in one run of another, with a driver that is in the
+ * second run.
  *
- * <p>Prints what it has told by the end of its first task, which asks nothing; then the runs that it knows of once it has
- * looked around.
+ * <p>Prints what it has reported by the end of its first task, which asks nothing; then the runs that it still knows
+ * after its poll.
  */
 public final class CountsOfAnExecutor {
   private static final String OVER = "a#1";

@@ -16,10 +16,10 @@ import org.duolog.kernel.record.Grouping;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Sends random records of topics' partitions to their tasks with a shuffle and without.
+ * Sends random records of topics' partitions to their tasks with and without a shuffle.
  *
- * <p>Usage: CASES. Prints the seeds of cases in which a task has other records than behind the shuffle, or in
- * another order, or one grouping value twice; then how many tasks there were.
+ * <p>Usage: CASES. Prints the seeds of cases in which a task has other records than after the shuffle, or another
+ * order, or one grouping number twice; then the number of tasks.
  */
 public final class DirectOrder {
   private static final int TOPIC_BITS = 20;
@@ -54,7 +54,7 @@ public final class DirectOrder {
       first = random.nextInt(3) == 0 ? Set.of(0, 1) : Set.of(0);
       grouping = new Grouping(3, tasks, tasks);
       for (int edge = 0; edge < 2 * topics; edge++) {
-        // Two edges of a topic: of one queue, or of a queue each.
+        // Two edges of a topic, in one queue or in a queue each.
         ranks.put(edge, oneQueueEach ? edge / 2 * 2 : edge);
       }
       direct = new PartitionRouting(grouping, first, ranks, oneQueueEach);
@@ -73,7 +73,7 @@ public final class DirectOrder {
       return tasks;
     }
 
-    /** What a partition brings, in its order; some of it for sinks and for later sub-topologies. */
+    /** Returns the records of a partition in order; some are for sinks and later sub-topologies. */
     private List<Envelope> records(int topic, int task) {
       List<Envelope> records = new ArrayList<>();
       int count = random.nextInt(30);

@@ -12,11 +12,11 @@ import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Rows of windows in buckets of 10 ms, which leave in their order; without Spark.
+ * Rows of windows in buckets of 10 ms, emitted in order; without Spark.
  *
- * <p>Usage: READ_MAX BYTES_MAX STEP…. A step is {@code +KEY,START,END} (a row is made), {@code -KEY,START,END} (it goes
- * before its turn), {@code write} (rows come into the state), or a time: what has ended by then leaves, and is
- * printed; {@code all} lets everything go early.
+ * <p>Usage: READ_MAX BYTES_MAX STEP…. A step is {@code +KEY,START,END} (adds a row), {@code -KEY,START,END} (removes a
+ * row early), {@code write} (writes rows to the state), or a time: emits and prints rows that have ended by then;
+ * {@code all} emits all rows.
  */
 public final class DueOrderSteps implements DueOrder.Rows {
   private final Map<Long, Set<UnsafeRow>> state = new HashMap<>();

@@ -5,7 +5,7 @@ import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Packs records with each part null, empty or filled; prints how many came out otherwise. */
+/** Packs records with each part null, empty or filled; prints how many differ after unpacking. */
 public final class EnvelopeBytes {
   private static final byte[][] PARTS = {null, {}, {1, -2, 3}, new byte[40]};
   private static final UnsafeRow[] ROWS = {null, row(8), row(24)};
@@ -65,7 +65,7 @@ public final class EnvelopeBytes {
     }
   }
 
-  /** As Spark hands it on: a number and bytes. */
+  /** As Spark transfers it: a number and bytes. */
   private static Envelope copied(Envelope made) {
     made.setGrouping(42);
     Envelope came = new Envelope();

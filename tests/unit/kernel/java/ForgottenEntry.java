@@ -8,8 +8,8 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Holds an entry of a store while others fill its memory, then changes its row. Prints what the store
- * finds under its key: then, and in the state behind a flush.
+ * Keeps an entry of a store while others fill its memory, then changes its row. Prints what the store finds under its
+ * key: then, and in the state after a flush.
  */
 public final class ForgottenEntry {
   private static final int MIB = 1 << 20;

@@ -8,10 +8,10 @@ import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Hands MANY records of two tasks to functions, and calls them as the process does.
+ * Passes MANY records of two tasks to functions, and processes them as the process does.
  *
- * <p>Prints how many of a task's records came out of order, whether its end waited for the last call,
- * whether a failed one left a dead letter, and whether there was room for more than were called.
+ * <p>Prints how many of a task's records were out of order, whether its end waited for the last call, whether a failed
+ * call left a dead letter, and whether more records were accepted than had been processed.
  */
 public final class HandedCalls {
   private static final String APPLICATION = "a";
@@ -64,7 +64,7 @@ public final class HandedCalls {
     thread.start();
   }
 
-  /** Calls so many; returns how many came behind a later one of their task. */
+  /** Processes {@code count} records; returns how many followed a later record of their task. */
   private static int call(int count) throws Exception {
     long[] next = new long[2];
     int disordered = 0;

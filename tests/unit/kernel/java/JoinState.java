@@ -11,12 +11,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * Keeps records of a side of a join of streams, in memory and without Spark, and prints what is found.
+ * Stores records of one side of a stream-stream join, in memory and without Spark, and prints what is found.
  *
- * <p>Usage: REAL_TIME WINDOW_MS GRACE_MS STORE, then steps, each a micro-batch or an epoch. Of the store
- * {@code rows}, TIME KEYS ROWS: so many keys get so many rows of that time; prints the entries of the state, and how
- * many rows key 0 finds in the window before TIME. Of {@code unmatched}, the same, and then all before TIME - WINDOW
- * are told: prints the entries, and the keys in their order.
+ * <p>Usage: REAL_TIME WINDOW_MS GRACE_MS STORE, then steps, each a micro-batch or an epoch. For the store {@code rows},
+ * TIME KEYS ROWS: adds rows with this time to so many keys; prints the number of entries in the state, and of rows that
+ * key 0 finds in the window before TIME. For {@code unmatched}, the same; then all records before TIME - WINDOW are
+ * emitted: prints the number of entries, and the keys in order.
  */
 public final class JoinState {
   private static final Grouping GROUPING = new Grouping(1, 1, 1);

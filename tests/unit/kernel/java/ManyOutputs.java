@@ -15,9 +15,9 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A record whose outputs are left for later, in a level; without Spark.
+ * A record with deferred outputs in a level; without Spark.
  *
- * <p>Usage: OUTPUTS REAL_TIME. Prints how many left for each of two records, and how many waited at most.
+ * <p>Usage: OUTPUTS REAL_TIME. Prints how many outputs each of two records had, and how many waited at most.
  */
 public final class ManyOutputs {
   public static void main(String[] args) {

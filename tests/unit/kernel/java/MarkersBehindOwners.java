@@ -3,7 +3,7 @@ package org.duolog.kernel.commit;
 import java.util.Map;
 
 /**
- * Prints what the marker topic of an application tells, as {@link Transactions#markers} does.
+ * Prints the markers of an application, as {@link Transactions#markers} does.
  *
  * <p>Arguments: the name of the application in Kafka, and the bootstrap servers.
  */

@@ -23,11 +23,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.duolog.kernel.task.SourceOffsets;
 
 /**
- * Reads random topics to their ends in bounded micro-batches, as Spark asks for those.
+ * Reads random topics to their ends in bounded micro-batches, as Spark does.
  *
- * <p>Usage: CASES. Prints what was wrong: a record that was read although one of another topic that
- * goes before it was left, or before a global table was loaded; a micro-batch that read nothing or ended before its start; then how many
- * micro-batches there were.
+ * <p>Usage: CASES. Prints violations: a record that was read before an earlier one of another topic, or before a global
+ * table was loaded; a micro-batch that read nothing or ended before its start. Then prints the number of micro-batches.
  */
 public final class MicroBatchEnds {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -45,7 +44,7 @@ public final class MicroBatchEnds {
     System.out.println(batches);
   }
 
-  /** With {@code grows} the records come while others are read, so that some come too late. */
+  /** If {@code grows} is true, records arrive during the reads, so that some arrive too late. */
   private static int read(Random random, int seed, boolean grows) {
     List<Topic> topics = new ArrayList<>();
     for (int number = 0; number < 2 + random.nextInt(2); number++) {
@@ -103,7 +102,7 @@ public final class MicroBatchEnds {
     return batches;
   }
 
-  /** No record of {@code other} was read that goes behind one of {@code left} which was not. */
+  /** Checks that no record of {@code other} was read that follows an unread record of {@code left}. */
   private static void check(Topic left, Topic other, int seed) {
     boolean inTime = left != other && !left.isGlobal() && !other.isGlobal();
     for (int p = 0; inTime && p < left.times.length; p++) {
@@ -114,7 +113,7 @@ public final class MicroBatchEnds {
       for (int q = 0; q < other.times.length; q++) {
         long last = other.at[q] == 0 ? -1 : other.reached(q, (int) other.at[q] - 1);
         boolean goesBehind = last > first || (last == first && left.table && !other.table);
-        // A record without a timestamp has no place among the others.
+        // A record without a timestamp has no position among the others.
         if (last >= 0 && goesBehind) {
           System.out.println("overtaken:" + seed);
         }
@@ -122,7 +121,7 @@ public final class MicroBatchEnds {
     }
   }
 
-  /** Times of records that are known, as those before them are. */
+  /** Known timestamps of records, as the largest so far. */
   private static final class Known extends RecordTimes {
     private final Map<String, Topic> topics = new HashMap<>();
 
@@ -179,7 +178,7 @@ public final class MicroBatchEnds {
     private final int[] there;
     private long[] at;
 
-    /** What was there when the first micro-batch was asked for. */
+    /** The ends when the first micro-batch was planned. */
     private int[] first;
 
     Topic(String name, Random random, boolean grows) {
@@ -220,7 +219,7 @@ public final class MicroBatchEnds {
       return Arrays.stream(at).sum() > 0;
     }
 
-    /** Whether a global table has not all rows that were there at the start. */
+    /** Returns true while a global table does not have all rows that existed at the start. */
     boolean isLoading() {
       boolean loading = false;
       for (int p = 0; isGlobal() && p < at.length; p++) {

@@ -10,9 +10,9 @@ import java.util.Random;
 import java.util.TreeMap;
 
 /**
- * Adds values to multisets and takes them back, at random, beside Java's sorted map. Each step is computed
- * twice, and some are given up. Prints what went wrong, and then of a multiset of {@code args[0]} values: how
- * many pages, the bytes of the largest one and of the root, and the most bytes that one step has written.
+ * Adds random values to multisets and removes them, in comparison with Java's sorted map. Each step is evaluated twice,
+ * and some are discarded. Prints errors, and then for a multiset of {@code args[0]} values: the number of pages, the
+ * bytes of the largest one and of the root, and the most bytes that one step has written.
  */
 public final class MultisetSteps implements Pages {
   private final Map<String, byte[]> kept = new HashMap<>();

@@ -8,11 +8,11 @@ import org.duolog.kernel.MemoryHandle;
 import org.duolog.kernel.record.Grouping;
 
 /**
- * A task starts behind a repartition, where rows had been told up to an end by the task before it, with a grace period
- * that has grown; then it starts again, later in stream time. In memory and without Spark.
+ * Starts a task after a repartition, with rows that its earlier task had emitted up to an end, and a longer grace
+ * period; then starts it again, later in stream time. In memory and without Spark.
  *
- * <p>Usage: TOLD OPEN LATER: rows were told up to TOLD; the first start opens windows that end behind OPEN, the next one
- * those behind LATER. Prints up to which end rows count as told before it, at the first start and at the next.
+ * <p>Usage: TOLD OPEN LATER: rows were emitted up to TOLD; the first start reopens windows that end after OPEN, the
+ * next one those after LATER. Prints up to which end rows count as emitted before, at the first start and at the next.
  */
 public final class OpenedAgain {
   private static final byte[] TOLD_BEFORE = {4};
@@ -33,7 +33,7 @@ public final class OpenedAgain {
       WindowTask task = new WindowTask(state, true, false, new WindowIndex(state, false), null);
       task.openFrom(Long.parseLong(args[start]));
       System.out.println(task.migrated.before(ANY_KEY));
-      // The first record has moved stream time on.
+      // The first record has advanced stream time.
       task.moved = true;
       task.write(state);
     }

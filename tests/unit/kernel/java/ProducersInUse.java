@@ -2,7 +2,7 @@ package org.duolog.kernel.kafka;
 
 import java.util.Map;
 
-/** Prints how many producers live after each step; no broker is needed for that. */
+/** Prints the number of open producers after each step; needs no broker. */
 public final class ProducersInUse {
   private static final Map<String, Object> CONFIG = Map.of("bootstrap.servers", "127.0.0.1:1");
 

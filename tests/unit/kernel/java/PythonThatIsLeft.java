@@ -6,9 +6,9 @@ import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Calls functions by workers that the words of COMMAND start: one that cannot be loaded, and one that can.
+ * Calls functions in workers that COMMAND starts: one function that cannot be loaded, and one that can.
  *
- * <p>Prints how many processes there are behind each, and once those that are idle were ended.
+ * <p>Prints the number of processes after each, and after idle ones have been ended.
  */
 public final class PythonThatIsLeft {
   private PythonThatIsLeft() {}
@@ -33,7 +33,7 @@ public final class PythonThatIsLeft {
     }
   }
 
-  /** The number of processes, once it is this one or has been another for long. */
+  /** Waits for a number of processes; returns another number if it does not change for long. */
   private static long left(long wanted) throws InterruptedException {
     for (int look = 0; look < 50 && children() != wanted; look++) {
       Thread.sleep(100);

@@ -10,8 +10,8 @@ import org.duolog.kernel.task.NodeContext;
 /**
  * Updates keys of a {@link KeyValueStore} with a record cache, in memory and without Spark.
  *
- * <p>Usage: CACHE_BYTES then, for each step, KEYS and ROW_BYTES: the keys 0, 1, 2 … get rows of that
- * size. Prints after each step how many updates the listener has heard of, in all.
+ * <p>Usage: CACHE_BYTES then, for each step, KEYS and ROW_BYTES: the keys 0, 1, 2 … get rows of that size. Prints after
+ * each step how many updates the listener has received in total.
  */
 public final class RecordCache {
   private static final long TASK = 1;

@@ -10,10 +10,10 @@ import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
- * What a processor keeps of two tasks, for one: in memory and without Spark.
+ * Merges the state that a processor keeps of two tasks into that of one; in memory and without Spark.
  *
- * <p>Usage: ENTRY…, in the order in which they come: TASK:schedules:TIME:JSON or TASK:turn:NAME. Prints each entry that is
- * made of them: its key, its time and its JSON.
+ * <p>Usage: ENTRY…, in the order of arrival: TASK:schedules:TIME:JSON or TASK:turn:NAME. Prints each merged entry: its
+ * key, its time and its JSON.
  */
 public final class SchedulesOfOtherTasks {
   private static final Grouping BEFORE = new Grouping(1, 2, 1);

@@ -10,7 +10,7 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Writes to a sink as the owner of the checkpoint at DIRECTORY, and after another one has taken it.
+ * Writes to a sink as the owner of the checkpoint at DIRECTORY, and after another owner has taken it over.
  *
  * <p>Prints a word for each record: {@code taken}, or {@code lost}.
  */
@@ -35,7 +35,7 @@ public final class SinkOfALostOwner {
     sink.open(0, 0);
     System.out.println(write(sink));
     Files.writeString(directory.resolve("owner.json"), "second");
-    // Not asked again for each record, but by who was paused.
+    // Ownership is not checked for each record, but after a pause.
     System.out.println(write(sink));
     pass(Checkpoint.of(inside));
     System.out.println(write(sink));
@@ -56,7 +56,7 @@ public final class SinkOfALostOwner {
     return "taken";
   }
 
-  /** Lets ten seconds pass since the last proof. */
+  /** Simulates ten seconds since the last check. */
   private static void pass(Checkpoint checkpoint) throws ReflectiveOperationException {
     Field provenAt = Checkpoint.class.getDeclaredField("provenAt");
     provenAt.setAccessible(true);

@@ -9,7 +9,7 @@ import org.duolog.kernel.commit.Transactions;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Opens a sink of a query that writes each result once, and that of the query after it, which has the same checkpoint.
+ * Opens the exactly-once sink of a query, and that of the next query, on the same checkpoint.
  *
  * <p>Usage: BOOTSTRAP_SERVERS DIRECTORY. Prints a word for each: {@code open}, or {@code over}.
  */

@@ -7,7 +7,7 @@ import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Writes two records to topic "out" of a broker: to its first partition, and to one that is not there.
+ * Writes two records to topic "out" of a broker: to its first partition, and to one that does not exist.
  *
  * <p>Usage: BOOTSTRAP_SERVERS. Prints why the task fails.
  */

@@ -16,8 +16,9 @@ import scala.Tuple2;
 import scala.collection.Iterator;
 
 /**
- * Writes in random order, some of one key; prints how many keys hold something else than was written last, how many writes came
- * behind one that RocksDB has behind them, how many writes were spared, the most bytes that many held together, and what is held at the end.
+ * Writes in random order, with duplicate keys; prints how many keys do not have the last value, how many writes were
+ * out of order for RocksDB, how many were saved, the most bytes that many instances held together, and what is held at
+ * the end.
  */
 public final class SortedWritesOrder {
   private static final int ROUNDS = 300;
@@ -54,14 +55,14 @@ public final class SortedWritesOrder {
         wrong += Arrays.equals(one.getValue(), rows.values.get(one.getKey())) ? 0 : 1;
       }
       wrong += rows.values.keySet().equals(expected.keySet()) ? 0 : 1;
-      // A part that is full begins another order.
+      // A full batch starts a new order.
       unordered += round % 2 == 0 ? rows.descents : 0;
       spared += WRITES - rows.writes;
     }
     System.out.println(wrong + " " + unordered + " " + spared + " " + most() + " " + SortedWrites.held());
   }
 
-  /** How much is held at most by many that may hold as much as they want, and together {@code ALL_BYTES_MAX}. */
+  /** Returns the most that many instances hold, if each may hold any amount, and all together {@code ALL_BYTES_MAX}. */
   private static long most() {
     Rows rows = new Rows();
     List<SortedWrites> many = new ArrayList<>();
@@ -78,7 +79,7 @@ public final class SortedWritesOrder {
     return most;
   }
 
-  /** A state that notes what it is told, and in which order. */
+  /** A state that records its writes and their order. */
   private static final class Rows implements MapState<byte[], byte[]> {
     final Map<String, byte[]> values = new HashMap<>();
     private final BytesMap.Rows made = new BytesMap.Rows();

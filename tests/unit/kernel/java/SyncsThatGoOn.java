@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Syncs the pipe PIPE, which takes until somebody opens its other end; is stopped meanwhile, and syncs again.
+ * Syncs the pipe PIPE, which blocks until its other end is opened; is interrupted meanwhile, and syncs again.
  *
  * <p>Prints {@code stopped}, then {@code waits} or {@code returned} for the second sync, then how it ended.
  */

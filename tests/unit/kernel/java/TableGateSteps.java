@@ -15,10 +15,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.duolog.kernel.metrics.Metrics;
 
 /**
- * Passes records of the stream "s" through the gate of the table "t", whose end the program decides.
+ * Passes records of the stream "s" through the gate of the table "t", whose end the program controls.
  *
- * <p>Prints a word for each step: what had happened when the record was let through. What is to be
- * waited for comes a moment later, on another thread.
+ * <p>Prints a word for each step: what had happened when the record passed. Events to wait for happen a moment later,
+ * on another thread.
  */
 public final class TableGateSteps {
   private static final String APPLICATION = "a";
@@ -38,22 +38,22 @@ public final class TableGateSteps {
     broker.schedulePollTask(
         () -> broker.addRecord(new ConsumerRecord<>("t", 0, 0, new byte[1], new byte[1])));
     whileWaiting("read", () -> position.set(5), () -> pass(gate, 0));
-    // All that the broker had then was looked at.
+    // All records that the broker had then have been read.
     int asked = broker.asked;
     pass(gate, 1);
     pass(gate, 2);
     System.out.println(broker.asked == asked ? "unasked" : "asked");
-    // One that came later asks anew.
+    // A later record fetches the ends again.
     broker.ends(7, 4);
     broker.schedulePollTask(
         () -> broker.addRecord(new ConsumerRecord<>("t", 0, 5, new byte[1], new byte[1])));
     whileWaiting("read-again", () -> position.set(7), () -> pass(gate, 3));
-    // Rows that are read must have come to their stores.
+    // Rows that are read must reach their stores.
     gate.sent();
     gate.sent();
     gate.arrived();
     whileWaiting("arrived", gate::arrived, () -> pass(gate, 4));
-    // Behind the last record stands the end of a transaction, which no task reads.
+    // The last record is followed by a transaction marker, which no task reads.
     for (int end = 8; end < 12; end++) {
       broker.ends(end, 5);
       long reached = end;
@@ -61,18 +61,18 @@ public final class TableGateSteps {
       pass(gate, end);
     }
     System.out.println("settled");
-    // At the end of an epoch tables are not read on.
+    // At the end of an epoch tables are not read any further.
     broker.ends(20, 30);
     long endedAtStart = gate.endedSoFar();
     broker.schedulePollTask(
         () -> broker.addRecord(new ConsumerRecord<>("t", 0, 12, new byte[1], new byte[1])));
     whileWaiting("ended", gate::ended, () -> gate.pass("s", 0, 20, endedAtStart));
-    // Nor is anything waited for until the stream's task has ended, too.
+    // Nor does a record wait until the stream's task has ended too.
     broker.ends(21, 41);
     int polled = broker.polled;
     gate.pass("s", 0, 41, endedAtStart);
     System.out.println(broker.polled == polled ? "still-ended" : "waited");
-    // Another query begins where the table ends.
+    // Another query starts at the end of the table.
     Broker other = new Broker().ends(50, 60);
     pass(opened(other, "{\"t\":{\"0\":50}}"), 40);
     System.out.println(other.polled == 0 ? "began-there" : "waited");
@@ -112,7 +112,7 @@ public final class TableGateSteps {
     thread.join();
   }
 
-  /** A broker with a partition of each topic. */
+  /** A broker with one partition for each topic. */
   private static final class Broker extends MockConsumer<byte[], byte[]> {
     private volatile int asked;
     private volatile int polled;

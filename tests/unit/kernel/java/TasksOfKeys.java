@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import org.duolog.kernel.record.Grouping;
 
 /**
- * Tells of each of three tasks whether a row of a record key in it is where such a key belongs; without Spark.
+ * Prints for each of three tasks whether a row with a record key is in the task of that key; without Spark.
  *
  * <p>Usage: KEY…; {@code -} is a null key.
  */

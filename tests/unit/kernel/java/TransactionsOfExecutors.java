@@ -12,8 +12,8 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
 /**
- * A driver and its executors in one JVM, told what to do line by line: {@code ["method", argument…]}, answered by
- * {@code {"value": …}} or {@code {"error": class, "message": …}}. Settings of Kafka's clients are the program's argument.
+ * A driver and its executors in one JVM, controlled line by line: {@code ["method", argument…]}, answered by {@code
+ * {"value": …}} or {@code {"error": class, "message": …}}. The program's argument has the settings of Kafka's clients.
  */
 public final class TransactionsOfExecutors {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -103,7 +103,7 @@ public final class TransactionsOfExecutors {
     return found;
   }
 
-  /** Writes a record as a task of an executor does, and tells the driver; returns the transactional id. */
+  /** Writes a record as a task of an executor does, and reports it to the driver; returns the transactional id. */
   private static String written(
       String checkpoint, String executor, long epoch, ProducerRecord<byte[], byte[]> record)
       throws Exception {

@@ -19,9 +19,9 @@ import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Twins of a {@link Program} that writes JSON, each in a thread of its own.
+ * Runs twins of a {@link Program} that writes JSON in two threads.
  *
- * <p>Usage: ROWS. Prints how many of the texts are not those of their rows.
+ * <p>Usage: ROWS. Prints how many of the texts do not belong to their rows.
  */
 public final class TwinsInTwoTasks {
   private TwinsInTwoTasks() {}

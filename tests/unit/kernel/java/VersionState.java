@@ -11,14 +11,14 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Writes rows into a versioned store, in memory and without Spark.
+ * Writes rows to a versioned store, in memory and without Spark.
  *
- * <p>Usage: kept REAL_TIME HISTORY_MS BUCKET_MS then, for each step, TIME and KEYS: so many keys get a
- * row of that time, or lose it if KEYS is negative. Each step is a micro-batch or an epoch. Prints the
- * entries of the state after each; two of them are the task's own.
+ * <p>Usage: kept REAL_TIME HISTORY_MS BUCKET_MS then, for each step, TIME and KEYS: so many keys get a row of that
+ * time, or lose it if KEYS is negative. Each step is a micro-batch or an epoch. Prints the number of entries in the
+ * state after each; two of them are the task's own.
  *
- * <p>Or: found CASES. Puts random versions, and prints each key and time for which another row is found
- * than in a list of all versions.
+ * <p>Or: found CASES. Adds random versions, and prints each key and time for which another row is found than in a list
+ * of all versions.
  */
 public final class VersionState {
   private static final Grouping GROUPING = new Grouping(1, 1, 1);
@@ -106,7 +106,7 @@ public final class VersionState {
     }
   }
 
-  /** Whether the version was taken. */
+  /** Returns true if the version was accepted. */
   private boolean put(long key, UnsafeRow row, long ts) {
     if (rows.isExpired(ts)) {
       return false;

@@ -1,6 +1,6 @@
 package org.duolog.kernel.record;
 
-/** Prints, after each step, whether a tick is made: tasks tell what they want as executors do, one run after the other. */
+/** Prints after each step whether a tick is made: tasks send requests as executors do, one run after the other. */
 public final class WishesForTicks {
   private static final long NEVER = Long.MAX_VALUE;
   private static final IdleTicks TICKS = IdleTicks.of("app");
