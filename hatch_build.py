@@ -24,7 +24,7 @@ class KernelHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Leave a kernel of the current sources at its place, or raise and leave none."""
         root = Path(self.root)
-        _run(root, "-m", "duolog.engine.jars")
+        _run(root, "-m", "duolog.engine.jvm.jars")
         _run(root, str(root / "jvm/build.py"), "--out", str(root / KERNEL))
         build_data["artifacts"].append(KERNEL)
 

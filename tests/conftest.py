@@ -127,7 +127,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 def _kill_jvm() -> bool:
     """Kill the JVM of this process; return whether there was one."""
-    opened: Any = sys.modules.get("duolog.engine.session")
+    opened: Any = sys.modules.get("duolog.engine.spark.session")
     running = opened and opened._running  # noqa: SLF001 - whoever opened it
     if not running:
         return False
@@ -139,7 +139,7 @@ def _kill_jvm() -> bool:
 @pytest.fixture(autouse=True)
 def _own_log_level() -> Iterator[None]:
     """Restore Duolog's loggers after each test: the next one counts the lines it gets."""
-    loggers = [logging.getLogger(name) for name in ("duolog", "duolog.engine.java_end")]
+    loggers = [logging.getLogger(name) for name in ("duolog", "duolog.engine.jvm.java_end")]
     before = [
         (logger, logger.level, logger.handlers[:], logger.filters[:], logger.propagate)
         for logger in loggers
@@ -158,8 +158,8 @@ def _own_log_level() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The one JVM of a test run, as the engine starts it: UTC, ANSI off, no UI, few partitions."""
-    from duolog.engine.session import open_session  # noqa: PLC0415 - starts no JVM
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
+    from duolog.engine.spark.session import open_session  # noqa: PLC0415 - starts no JVM
 
     directory = tmp_path_factory.mktemp("spark")
     config = EngineConfig(

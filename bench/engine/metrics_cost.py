@@ -24,7 +24,7 @@ from bench.engine.operators import events_of
 from bench.engine.streams_comparison import Cluster, Figures, catch_up
 
 from duolog import Topology, col, count
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.runtime.application import Application
 from duolog.runtime.supervisor import BrokerProcess
 

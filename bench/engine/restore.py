@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog import Topology, count, sum_, tumbling
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.restore import Restored
+from duolog.engine.upgrades.restore import Restored
 from duolog.plan.nodes import Plan
 from duolog.runtime.supervisor import BrokerProcess
 

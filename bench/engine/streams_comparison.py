@@ -24,7 +24,7 @@ from duolog import Topology
 from duolog.runtime.application import Application
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 HERE: Final = Path(__file__).parent
 FETCH: Final = HERE.parents[1] / "tests" / "conformance" / "kafka" / "fetch"

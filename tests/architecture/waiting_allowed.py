@@ -164,23 +164,23 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/dsl/expressions/test_python_functions.py": Allowed(
         Counts(sleep=1), "sleep(0) lets the event loop go round once"
     ),
-    "unit/engine/remote/test_owner.py": Allowed(
+    "unit/engine/checkpoint/remote/test_owner.py": Allowed(
         Counts(elapsed=2), "a lease lasts at least so long"
     ),
-    "unit/engine/test_calling.py": Allowed(
+    "unit/engine/query/test_calling.py": Allowed(
         Counts(deadline=1), "the pace at which a loop asks again"
     ),
     "unit/engine/test_engine.py": Allowed(
         Counts(sleep=1),
         "a start that takes long, so that two overlap; without it the test sees less",
     ),
-    "unit/engine/test_guard.py": Allowed(
+    "unit/engine/jvm/test_guard.py": Allowed(
         Counts(sleep=1), "programs that live until they are killed"
     ),
-    "unit/engine/test_running.py": Allowed(
+    "unit/engine/query/test_running.py": Allowed(
         Counts(deadline=1), "shows that a thread waits: a slow machine only sees less"
     ),
-    "unit/engine/test_session.py": Allowed(
+    "unit/engine/spark/test_session.py": Allowed(
         Counts(sleep=1, deadline=1),
         "a process that ends a second after its input; shows that another one is not killed",
     ),

@@ -21,8 +21,9 @@ from duolog import Topology
 from duolog.cli.applications.following import StartOptions
 from duolog.cli.applications.fresh_start import FreshStart
 from duolog.cli.commands.run import run
-from duolog.engine import engine, owner
-from duolog.engine.checkpoint import Checkpoint
+from duolog.engine import engine
+from duolog.engine.checkpoint import owner
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import (
     CheckpointDamaged,
     CheckpointInUse,
@@ -34,7 +35,7 @@ from duolog.engine.settings import EngineConfig
 from duolog.runtime.application import Application
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, EmbeddedCluster
-from unit.engine.shapes import shape_of_topology
+from unit.engine.lowering.shapes import shape_of_topology
 
 HOLDS_LOCKS = """
 import fcntl, sys

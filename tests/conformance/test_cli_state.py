@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from conformance.command import Duolog
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.commit_topic import CommitTopic
-from duolog.engine.logged_checkpoint import LoggedCheckpoint
+from duolog.engine.changelog.commit_topic import CommitTopic
+from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.settings import EngineConfig
 from duolog.runtime.supervisor import BrokerProcess
 from duolog.testing import Client

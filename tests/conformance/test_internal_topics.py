@@ -8,12 +8,13 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from duolog.engine import EngineConfig, logged_state
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.commit_topic import Committed
+from duolog.engine import EngineConfig
+from duolog.engine.changelog import logged_state
+from duolog.engine.changelog.commit_topic import Committed
+from duolog.engine.changelog.logged_state import LoggedState
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import ChangelogMismatch
-from duolog.engine.logged_state import LoggedState
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = pytest.mark.timeout(60)

@@ -3,8 +3,8 @@
 from typing import Final
 
 from duolog.core.units import MINUTE_MS
-from duolog.engine.peek import Peek
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics.peek import Peek
+from duolog.engine.topics.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 
 BEGIN_MS: Final = 1_700_000_000_000

@@ -10,13 +10,13 @@ from confluent_kafka.admin import AdminClient
 
 from duolog import Topology, count, sum_
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.commit_topic import Committed
-from duolog.engine.logged_state import LoggedState
+from duolog.engine.changelog.commit_topic import Committed
+from duolog.engine.changelog.logged_state import LoggedState
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.lowering.store_layouts import shape_of
+from duolog.engine.lowering.store_names import Names
 from duolog.engine.restore_plan import RestorePlan, restore_plan
-from duolog.engine.store_layouts import shape_of
-from duolog.engine.store_names import Names
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics.topics import TopicReader
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing import Client, EmbeddedCluster

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from duolog.engine.checkpoint.log_marks import MARKS_FILE
+from duolog.engine.checkpoint.log_watch import LogWatch
 from duolog.engine.errors import CheckpointDamaged, LogTruncated
-from duolog.engine.log_marks import MARKS_FILE
-from duolog.engine.log_watch import LogWatch
-from duolog.engine.record_looks import Mark, RecordLooks
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics.record_looks import Mark, RecordLooks
+from duolog.engine.topics.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 from waiting import DEADLINE_S
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from duolog.engine import session
+from duolog.engine.spark import session
 from duolog.runtime.application import Application, Mode
 from fault.ledger import RUNS, topology
 from fault.points import VARIABLE

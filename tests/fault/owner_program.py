@@ -16,7 +16,7 @@ from typing import Any
 
 from duolog import Topology
 from duolog.core.errors import DuologError
-from duolog.engine import owner
+from duolog.engine.checkpoint import owner
 from duolog.runtime.application import Application, Mode
 
 MODES: tuple[Mode, ...] = ("micro-batch", "real-time")

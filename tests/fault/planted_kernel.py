@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from duolog.engine.jars import connector_jars, kernel_jar, spark_home
+from duolog.engine.jvm.jars import connector_jars, kernel_jar, spark_home
 
 SOURCES: Final = Path(__file__).parents[2] / "jvm/src/org/duolog/kernel"
 

@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, KafkaError
 import waiting
 from conformance.hdfs.peer import HdfsPeer
 from duolog.cli.main import cli
-from duolog.engine.remote import RemotePath, directory_at
+from duolog.engine.checkpoint.remote import RemotePath, directory_at
 from duolog.testing import Client, EmbeddedCluster, SparkCluster
 
 PROGRAM: Final = Path(__file__).with_name("hdfs_program.py")

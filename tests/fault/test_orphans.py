@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 _PROGRAM = """
 import subprocess, sys, time
 from pathlib import Path
-from duolog.engine.session import open_session
+from duolog.engine.spark.session import open_session
 from duolog.engine.settings import EngineConfig
 directory = Path(sys.argv[1])
 session = open_session(EngineConfig("127.0.0.1:1", directory, log_path=directory / "engine.log"))

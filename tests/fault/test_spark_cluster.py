@@ -19,8 +19,8 @@ import pytest
 from confluent_kafka import KafkaException
 
 from conformance.kafka.peers import KafkaPeers
-from duolog.engine.jars import spark_home
-from duolog.engine.owner import LEASE_S, OWNER_FILE
+from duolog.engine.checkpoint.owner import LEASE_S, OWNER_FILE
+from duolog.engine.jvm.jars import spark_home
 from duolog.testing import EmbeddedCluster, SparkCluster
 from fault.engine_process import EngineProcess, Moment, is_live, starts_micro_batches
 from fault.flow import Flow, ResultTables

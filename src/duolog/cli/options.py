@@ -54,7 +54,7 @@ class Directory(click.Path):
                 param,
                 ctx,
             )
-        from duolog.engine.remote import directory_at  # noqa: PLC0415 - not needed for local directories
+        from duolog.engine.checkpoint.remote import directory_at  # noqa: PLC0415 - not needed for local directories
 
         return directory_at(url)
 

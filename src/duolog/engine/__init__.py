@@ -1,9 +1,19 @@
-"""Lowers a plan to one Spark query and runs it.
+"""Lower a plan to one Spark query and run it.
 
-    plan -> levels (plan.levels) -> spec (lower, lowering/) -> kernel (jvm/) -> RunningQuery (query)
+    plan -> levels (plan.levels) -> spec (lowering) -> kernel (jvm/) -> RunningQuery (query)
 
-The only package that imports pyspark. It imports `plan` and `core`, and asks a broker only through
-Kafka clients. Start reading with `engine.py` (the entry), then `lower.py`.
+The only package that imports pyspark. It imports `plan` and `core`, and talks to brokers only through
+Kafka clients. Start reading with `engine.py` (the entry), then `lowering/lower.py`.
+
+The packages, each of which imports only those above it:
+
+    lowering      plan nodes to the kernel's spec        jvm        Java, jars, start and shutdown
+    topics        source topics through Kafka clients
+    checkpoint    files, owner and checks of a checkpoint
+    spark         session, slots, executors, failures    exactly_once  transactions and fencing
+    changelog     changelogs and the commit topic
+    query         launch, supervise and measure a running query
+    upgrades      start a changed topology on existing state; restore
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    # Lazily: `python -m duolog.engine.jars` must run before there is a connector or a kernel.
+    # Lazily: `python -m duolog.engine.jvm.jars` must run before there is a connector or a kernel.
     if name == "Engine":
         from duolog.engine.engine import Engine  # noqa: PLC0415
 

@@ -13,49 +13,53 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from duolog.engine.application_ids import checkpoint_of
-from duolog.engine.calling import Call
-from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.clustered import ensure_can_run, ensure_shared, functions_there, has_room
-from duolog.engine.commit_topic import Kept
+from duolog.engine.changelog.commit_topic import Kept
+from duolog.engine.changelog.logged_state import LoggedState
+from duolog.engine.checkpoint.application_ids import checkpoint_of
+from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.owner import claim, ensure_no_live_owner, release
+from duolog.engine.checkpoint.state_schemas import lead_here
 from duolog.engine.errors import CheckpointDamaged
-from duolog.engine.executors import slots_of
+from duolog.engine.exactly_once.transaction_time import ensure_lookups_end_in_time
 from duolog.engine.explain import explain
-from duolog.engine.launch import Launcher
-from duolog.engine.logged_state import LoggedState
-from duolog.engine.lower import lower
+from duolog.engine.jvm.masters import promised_slots
+from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.looks import Bounds
-from duolog.engine.masters import promised_slots
-from duolog.engine.owner import claim, ensure_no_live_owner, release
-from duolog.engine.patterns import matched_topics, topics_read, with_topics
-from duolog.engine.plan_shapes import shape_of_plan
+from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.plan_shapes import shape_of_plan
+from duolog.engine.lowering.python_functions import python_of
+from duolog.engine.lowering.timestamps import with_default_extractor
 from duolog.engine.prepared import Prepared
-from duolog.engine.python_functions import python_of
-from duolog.engine.query import JVM_IS_GONE, RunningQuery
-from duolog.engine.reservations import Reservations
-from duolog.engine.restore import Tell, restore
-from duolog.engine.running import (
+from duolog.engine.query.calling import Call
+from duolog.engine.query.launch import Launcher
+from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.query.reservations import Reservations
+from duolog.engine.query.running import (
     ensure_not_running,
     forget_ended,
     note_running,
     start_of,
     stop_running,
 )
-from duolog.engine.running import running_queries as running_queries  # noqa: PLC0414 - for others
-from duolog.engine.session import Session, open_session
+from duolog.engine.query.running import running_queries as running_queries  # noqa: PLC0414 - for others
+from duolog.engine.query.watched_topics import (
+    ensure_changelogs_whole,
+    ensure_logs_whole,
+    watch_over,
+)
 from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
-from duolog.engine.slots import hold_slots, release_slots
-from duolog.engine.starts import begins_of
-from duolog.engine.state_schemas import lead_here
+from duolog.engine.spark.clustered import ensure_can_run, ensure_shared, functions_there, has_room
+from duolog.engine.spark.executors import slots_of
+from duolog.engine.spark.session import Session, open_session
+from duolog.engine.spark.slots import hold_slots, release_slots
 from duolog.engine.stores import CommittedRows, Look, read_committed
-from duolog.engine.timestamps import with_default_extractor
-from duolog.engine.topics import EndOffsets, TopicReader
-from duolog.engine.transaction_time import ensure_lookups_end_in_time
+from duolog.engine.topics.patterns import matched_topics, topics_read, with_topics
+from duolog.engine.topics.starts import begins_of
+from duolog.engine.topics.topics import EndOffsets, TopicReader
 from duolog.engine.upgrades.rebuild import take_over
+from duolog.engine.upgrades.restore import Tell, restore
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
-from duolog.engine.versions import versions
-from duolog.engine.watched_topics import ensure_changelogs_whole, ensure_logs_whole, watch_over
 from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 
 from duolog.core.errors import QueryError
-from duolog.engine.failures import causes_of
 from duolog.engine.lowering.rows import Json
-from duolog.engine.printing import write_of_functions, write_printed
-from duolog.engine.session import Session, open_session, running_config
+from duolog.engine.query.printing import write_of_functions, write_printed
 from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.failures import causes_of
+from duolog.engine.spark.session import Session, open_session, running_config
 
 _IN_WORDS: Final = {"RecordFailedException", "StoreFullException"}
 """Exceptions of the kernel that say all there is to say."""

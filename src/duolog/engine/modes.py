@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duolog.engine.settings import Mode
-from duolog.engine.slots import render_shortage
+from duolog.engine.spark.slots import render_shortage
 
 LiveMode = Literal["micro-batch", "real-time"]
 

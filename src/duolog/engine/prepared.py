@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from duolog.engine.lowering.idle import waits_idle
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.settings import Mode
-from duolog.engine.slots import slots_free, slots_needed
+from duolog.engine.spark.slots import slots_free, slots_needed
 from duolog.plan.cutting.levels import Levels
 
 

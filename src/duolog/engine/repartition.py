@@ -29,19 +29,19 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from duolog.engine.checkpoint import Checkpoint, Upgraded
-from duolog.engine.checkpoint_files import last_commit
+from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint_files import last_commit
+from duolog.engine.checkpoint.owner import release
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
-from duolog.engine.failures import to_query_failed
-from duolog.engine.owner import release
-from duolog.engine.plan_shapes import shape_of_plan
-from duolog.engine.session import Session
-from duolog.engine.sql import spark_type, spark_types, text
-from duolog.engine.store_layouts import subtopologies_of
+from duolog.engine.jvm.versions import versions
+from duolog.engine.lowering.plan_shapes import shape_of_plan
+from duolog.engine.lowering.sql import spark_type, spark_types, text
+from duolog.engine.lowering.store_layouts import subtopologies_of
+from duolog.engine.spark.failures import to_query_failed
+from duolog.engine.spark.session import Session
 from duolog.engine.upgrades.renaming import filled_by
 from duolog.engine.upgrades.upgrade import initial_stores
-from duolog.engine.versions import versions
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Process
 from duolog.plan.types import render_columns

@@ -8,14 +8,14 @@ the brokers' topics ┘   what is missing, or does not fit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from duolog.engine.checkpoint_positions import positions_in, starts_in
-from duolog.engine.commit_topic import Kept
+from duolog.engine.changelog.commit_topic import Kept
+from duolog.engine.changelog.internal_topics import is_kept_by_age
+from duolog.engine.checkpoint.checkpoint_positions import positions_in, starts_in
+from duolog.engine.checkpoint.generations import InternalTopics
+from duolog.engine.checkpoint.shape_difference import first_difference
 from duolog.engine.engine import Engine
-from duolog.engine.generations import InternalTopics
-from duolog.engine.internal_topics import is_kept_by_age
-from duolog.engine.plan_shapes import shape_of_plan
-from duolog.engine.shape_difference import first_difference
-from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.lowering.plan_shapes import shape_of_plan
+from duolog.engine.topics.topics import EndOffsets, TopicReader
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
+from duolog.engine.lowering.timestamps import EXTRACTORS, PREFIX
 from duolog.engine.spark_settings import PREFIX as PREFIX_OF_SPARK
 from duolog.engine.spark_settings import check_spark_settings
-from duolog.engine.timestamps import EXTRACTORS, PREFIX
 
 Mode = Literal["auto", "micro-batch", "real-time"]
 

@@ -17,14 +17,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.checkpoint_files import last_commit
-from duolog.engine.checkpoint_positions import positions_in
-from duolog.engine.failures import to_query_failed
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint_files import last_commit
+from duolog.engine.checkpoint.checkpoint_positions import positions_in
 from duolog.engine.lowering.looks import Bounds, lower_look, shown_columns
 from duolog.engine.lowering.rows import Json
-from duolog.engine.session import Session
-from duolog.engine.topics import EndOffsets
+from duolog.engine.spark.failures import to_query_failed
+from duolog.engine.spark.session import Session
+from duolog.engine.topics.topics import EndOffsets
 from duolog.functions.processors.stored import Kept, rows_of
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows

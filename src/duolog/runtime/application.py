@@ -36,13 +36,13 @@ from duolog.runtime.waiting import Waiting
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.engine import Engine, EngineConfig
-    from duolog.engine.commit_topic import Kept
-    from duolog.engine.metrics import Metrics
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.changelog.commit_topic import Kept
+    from duolog.engine.query.metrics import Metrics
+    from duolog.engine.query.query import RunningQuery
     from duolog.engine.repartition import Repartitioned
-    from duolog.engine.restore import Restored
     from duolog.engine.restore_plan import RestorePlan
     from duolog.engine.stores import CommittedRows
+    from duolog.engine.upgrades.restore import Restored
     from duolog.engine.upgrades.upgrade import How, Upgrade
     from duolog.plan.nodes import Node
 
@@ -114,7 +114,7 @@ class Application:
     def __repr__(self) -> str:
         state = "stopped" if self._was_started else "not started"
         if self._query is not None:
-            from duolog.engine.in_words import state_in_words  # noqa: PLC0415 - as the engine below
+            from duolog.engine.query.in_words import state_in_words  # noqa: PLC0415 - as the engine below
 
             state = state_in_words(self._query)
         return f"<Application {self.application_id}: {state}, on {self._bootstrap_servers}>"
@@ -264,8 +264,8 @@ class Application:
     @property
     def has_whole_checkpoint(self) -> bool:
         """True if a start can continue from the checkpoint on disk."""
-        from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as _engine_of_this
-        from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+        from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+        from duolog.engine.checkpoint.checkpoint import Checkpoint  # noqa: PLC0415 - as _engine_of_this
 
         return LoggedCheckpoint(Checkpoint(self.checkpoint_dir)).is_whole()
 
@@ -326,7 +326,7 @@ class Application:
         offsets; if no broker answers, lags are unknown.
         """
         # Imported in the function, as the engine is.
-        from duolog.engine.metrics import metrics_of  # noqa: PLC0415
+        from duolog.engine.query.metrics import metrics_of  # noqa: PLC0415
 
         return metrics_of(self.query)
 

@@ -41,7 +41,7 @@ def data_dir_of(given: Path | str, settings: Mapping[str, str]) -> Path:
         # The JVM has another working directory, and a program may change its own between two
         # starts.
         return Path(given).resolve()
-    from duolog.engine.remote import data_dir_at  # noqa: PLC0415 - not needed for local directories
+    from duolog.engine.checkpoint.remote import data_dir_at  # noqa: PLC0415 - not needed for local directories
 
     return data_dir_at(str(given), settings)
 
@@ -50,6 +50,6 @@ def local_part_of(data_dir: Path) -> Path:
     """Return the directory for files that stay on this machine."""
     if not is_url(data_dir):
         return data_dir
-    from duolog.engine.remote import local_dir_of  # noqa: PLC0415 - as above
+    from duolog.engine.checkpoint.remote import local_dir_of  # noqa: PLC0415 - as above
 
     return local_dir_of(data_dir, data_home())

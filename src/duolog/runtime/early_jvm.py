@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
-    from duolog.engine.session import Session
+    from duolog.engine.spark.session import Session
 
 
 class EarlyJvm:
@@ -58,7 +58,7 @@ class EarlyJvm:
 
     def _open(self) -> None:
         # Imported here: pyspark takes half a second, for which the broker's start does not wait.
-        from duolog.engine.session import open_session  # noqa: PLC0415
+        from duolog.engine.spark.session import open_session  # noqa: PLC0415
         from duolog.runtime.application import engine_config  # noqa: PLC0415
 
         with contextlib.suppress(DuologError, OSError):

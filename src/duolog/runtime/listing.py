@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duolog.runtime.metrics.local_registry import list_applications, local_applications
 
 if TYPE_CHECKING:
-    from duolog.engine.metrics import Metrics
+    from duolog.engine.query.metrics import Metrics
 
 
 class Started(Protocol):
@@ -50,7 +50,7 @@ class Listed:
 
 def applications() -> list[Listed]:
     """Return the running applications of this user on this machine, sorted by name."""
-    from duolog.engine.metrics import Metrics  # noqa: PLC0415 - as Application
+    from duolog.engine.query.metrics import Metrics  # noqa: PLC0415 - as Application
 
     own = [_listed(one, os.getpid()) for one in local_applications()]
     told = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in list_applications()]
@@ -65,7 +65,7 @@ def note_started(application: Started) -> None:
 
 def stop_earlier(application_id: str) -> None:
     """Stop the query with this id in this process, if there is one."""
-    from duolog.engine.running import running_queries  # noqa: PLC0415 - as above
+    from duolog.engine.query.running import running_queries  # noqa: PLC0415 - as above
 
     for application in list(_started_here):
         if application.application_id == application_id:

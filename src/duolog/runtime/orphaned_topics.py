@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from duolog.engine.changelogs import commit_topic
-from duolog.engine.commit_topic import CommitTopic, records_in
-from duolog.engine.epochs import marker_topic
+from duolog.engine.changelog.changelogs import commit_topic
+from duolog.engine.changelog.commit_topic import CommitTopic, records_in
+from duolog.engine.changelog.marker_topic import is_marker
 from duolog.engine.errors import CheckpointInUse
-from duolog.engine.marker_topic import is_marker
+from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
 from duolog.runtime.metrics.local_registry import list_applications
 from duolog.runtime.states import internal_topics

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from duolog.engine.changelogs import commit_topic
-from duolog.engine.checkpoint import FORMAT_VERSION, PIN_FILE, SPARK_DIR, Checkpoint
-from duolog.engine.checkpoint_files import last_commit
-from duolog.engine.epochs import marker_topic
+from duolog.engine.changelog.changelogs import commit_topic
+from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
+from duolog.engine.checkpoint.checkpoint import FORMAT_VERSION, PIN_FILE, SPARK_DIR, Checkpoint
+from duolog.engine.checkpoint.checkpoint_files import last_commit
+from duolog.engine.checkpoint.generations import InternalTopics
+from duolog.engine.checkpoint.owner import LEASE_S, ensure_no_live_owner
+from duolog.engine.checkpoint.remote import RemotePath
 from duolog.engine.errors import CheckpointDamaged, CheckpointInUse, CheckpointMismatch
-from duolog.engine.generations import InternalTopics
-from duolog.engine.logged_checkpoint import LoggedCheckpoint
-from duolog.engine.owner import LEASE_S, ensure_no_live_owner
-from duolog.engine.remote import RemotePath
+from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.runtime.data_dirs import data_home
 
 Condition = Literal["running", "stopped", "new", "damaged", "other format"]

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
-from duolog.engine.lower import lower
 from duolog.engine.lowering.looks import lower_look
-from duolog.engine.patterns import matched_topics, with_topics
-from duolog.engine.python_functions import python_of
+from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.python_functions import python_of
+from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.settings import (
     LOG_AND_CONTINUE,
     LOG_AND_FAIL,
@@ -21,7 +21,7 @@ from duolog.engine.settings import (
     ErrorHandling,
 )
 from duolog.engine.stores import RowReader
-from duolog.engine.ticks import TICKS
+from duolog.engine.topics.patterns import matched_topics, with_topics
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Node, Plan
 from duolog.runtime.store_rows import StoredRow

@@ -26,8 +26,8 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self
 
-from duolog.engine.jars import spark_home
-from duolog.engine.java import ensure_java
+from duolog.engine.jvm.jars import spark_home
+from duolog.engine.jvm.java import ensure_java
 
 HOST: Final = "127.0.0.1"
 CORES_DEFAULT: Final = 16

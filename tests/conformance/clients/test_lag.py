@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
-from duolog.engine.progress import lag_of
-from duolog.engine.topics import TopicReader
+from duolog.engine.query.progress import lag_of
+from duolog.engine.topics.batch_bounds import Backlog
+from duolog.engine.topics.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 
 COUNTS = {"orders": 2}

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from duolog.engine import topic_ids
+from duolog.engine.checkpoint import topic_ids
+from duolog.engine.checkpoint.topic_ids import TopicWatch
 from duolog.engine.errors import ChangelogLost
-from duolog.engine.topic_ids import TopicWatch
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics.topics import TopicReader
 from duolog.testing import EmbeddedCluster
 from waiting import wait_until
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from conformance.streams.judge import ByTopic, Given, Written
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
 from duolog.serde.serde import Serde, key_serde, value_serde

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 

@@ -21,7 +21,7 @@ from duolog import Topology, col, count, sum_
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch, QueryFailed
 from duolog.engine.kernel_classes import kernel_class
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import ErrorHandling, Mode
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine

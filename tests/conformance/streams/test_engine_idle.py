@@ -14,7 +14,7 @@ from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 from waiting import settled

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from duolog import Topology, col, count
-from duolog.engine.metrics import Metrics
+from duolog.engine.query.metrics import Metrics
 from duolog.engine.settings import Mode
 from duolog.runtime.application import Application
 from duolog.runtime.metrics import local_registry

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.runtime.result_topics import create_result_topics
 from duolog.testing import EmbeddedCluster

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from duolog.core.errors import ConfigError
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.session import open_session
+from duolog.engine.spark.session import open_session
 
 directory = Path(sys.argv[1])
 config = EngineConfig("127.0.0.1:1", directory, master="local[1]", log_path=directory / "engine.log")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
 from duolog.dsl.expressions.columns import Expr
 from duolog.engine.kernel_classes import kernel_class
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan

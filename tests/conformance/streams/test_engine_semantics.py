@@ -35,7 +35,7 @@ from duolog import (
     when,
 )
 from duolog.engine.kernel_classes import kernel_class
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan

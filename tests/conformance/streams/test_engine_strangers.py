@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]

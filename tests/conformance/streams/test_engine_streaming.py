@@ -30,7 +30,7 @@ from duolog.engine.errors import (
     SlotsMissing,
     SourceTopicMissing,
 )
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of

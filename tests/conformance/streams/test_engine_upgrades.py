@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology, col, count, sum_, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.query import RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.engine.upgrades.upgrade import How
 from duolog.testing import EmbeddedCluster

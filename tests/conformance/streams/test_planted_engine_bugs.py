@@ -33,7 +33,7 @@ from conformance.streams.judged_cases import (
 from conformance.streams.judged_shapes import repartitioned
 from conformance.streams.planted import planted_driver
 from conformance.streams.planted_lines import IN_KERNEL, InKernel
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 
 pytestmark = pytest.mark.spark
 

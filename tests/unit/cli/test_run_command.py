@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from duolog.cli.applications.topology_file import load_topology
 from duolog.cli.commands.run import run
 from duolog.core.errors import StatementError
-from duolog.engine.checkpoint import Checkpoint
-from unit.engine.shapes import shape_of_topology
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from unit.engine.lowering.shapes import shape_of_topology
 
 BODY = """
 from duolog import Topology

@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 from duolog.cli.commands.state import state
 from duolog.cli.errors import StateMissing
 from duolog.cli.main import main
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.commit_topic import Committed, Kept
+from duolog.engine.changelog.commit_topic import Committed, Kept
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.generations import BEFORE_ALL
 from duolog.engine.errors import CheckpointInUse
-from duolog.engine.generations import BEFORE_ALL
 from duolog.engine.restore_plan import RestorePlan
 from duolog.runtime.application import Application
 from duolog.runtime.states import KeptState

@@ -15,8 +15,8 @@ from duolog.cli.main import main
 from duolog.cli.top import snapshots
 from duolog.cli.top.screen import Inside, screen
 from duolog.cli.top.snapshots import application_row, node_rows, partition_rows, store_rows
-from duolog.engine.metrics import Metrics
-from unit.engine.metrics_samples import whole
+from duolog.engine.query.metrics import Metrics
+from unit.engine.query.metrics_samples import whole
 
 Look = Callable[..., dict[tuple[str, str], Metrics]]
 

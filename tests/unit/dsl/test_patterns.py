@@ -6,7 +6,7 @@ from duolog import Topology, topic
 from duolog.core.errors import ConfigError, StatementError
 from duolog.dsl.streams import Stream
 from duolog.engine.errors import SourceTopicMissing
-from duolog.engine.patterns import matched_topics, with_topics
+from duolog.engine.topics.patterns import matched_topics, with_topics
 from duolog.runtime.result_topics import result_topics
 from duolog.runtime.source_topics import source_topics
 from duolog.testing.driver import TopologyDriver

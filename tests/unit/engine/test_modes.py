@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from duolog.engine import slots
 from duolog.engine.errors import SlotsMissing
 from duolog.engine.modes import choose_mode
+from duolog.engine.spark import slots
 
 A, B = Path("/checkpoints/a"), Path("/checkpoints/b")
 

@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 
 from confluent_kafka import KafkaError
 
-from duolog.engine.peek import Ahead, _take
+from duolog.engine.topics.peek import Ahead, _take
 
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes have such names
 

@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from duolog.engine.errors import LogTruncated
-from unit.engine.played import PlayedLauncher, PlayedTopics, start
+from unit.engine.query.played import PlayedLauncher, PlayedTopics, start
 from waiting import wait_until
 
 LOST = LogTruncated("records are lost", query_id="flights")

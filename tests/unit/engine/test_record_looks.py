@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from duolog.engine.record_looks import Mark, RecordLooks, SeenRecord
+from duolog.engine.topics.record_looks import Mark, RecordLooks, SeenRecord
 
 AT = ("orders", 0)
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes have such names

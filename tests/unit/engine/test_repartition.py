@@ -5,7 +5,7 @@ import pytest
 
 from duolog import Processor, Record, Topology, collect_list, key_value_store, session, tumbling
 from duolog.engine.errors import NotRepartitionable
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.engine.repartition import Movable, movable_stores, places_of_stores
 from duolog.plan.cutting.levels import find_levels
 from fault.journeys import topology as journeys

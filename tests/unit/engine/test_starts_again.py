@@ -9,8 +9,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from duolog import Topology
-from duolog.engine import Engine, EngineConfig, engine, owner, running, slots
+from duolog.engine import Engine, EngineConfig, engine
+from duolog.engine.checkpoint import owner
 from duolog.engine.errors import BrokerUnreachable, CheckpointInUse, QueryFailed
+from duolog.engine.query import running
+from duolog.engine.spark import slots
 
 NAME = "copy"
 

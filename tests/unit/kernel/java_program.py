@@ -10,7 +10,7 @@ from typing import Final
 
 import pyspark
 
-from duolog.engine.jars import connector_jars, kernel_jar
+from duolog.engine.jvm.jars import connector_jars, kernel_jar
 
 _SOURCES = Path(__file__).parent / "java"
 _OPENS = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "nio", "util")]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from duolog.engine.jars import connector_jars, kernel_jar
-from duolog.engine.session_conf import session_conf
+from duolog.engine.jvm.jars import connector_jars, kernel_jar
 from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.session_conf import session_conf
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 

@@ -9,8 +9,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from duolog.engine.checkpoint.remote.door import Door
 from duolog.engine.errors import FileSystemFailed
-from duolog.engine.remote.door import Door
 from unit.kernel.driver import kernel_package
 
 MOUNT = "fs.viewfs.mounttable.duolog-test.link./data"

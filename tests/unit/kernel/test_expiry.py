@@ -12,7 +12,7 @@ from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import Given
 from conformance.streams.judged_cases import CACHE_BYTES_MAX
 from duolog import Topology, sum_
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from topologies import KEY, VALUE, ms
 from unit.kernel.driver import In, KernelDriver

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duolog import Topology, tumbling
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 from unit.kernel.java_program import run_java

@@ -11,9 +11,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from duolog import Topology
-from duolog.engine.key_functions import Answerer
-from duolog.engine.lower import lower
-from duolog.engine.python_functions import described_of_keys, python_of
+from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.python_functions import described_of_keys, python_of
+from duolog.engine.query.key_functions import Answerer
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from unit.kernel.driver import In, KernelDriver, kernel_package

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duolog import Topology
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver, kernel_package
 

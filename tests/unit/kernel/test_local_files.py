@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from conftest import RequireProgram
-from duolog.engine.failures import causes_of
+from duolog.engine.spark.failures import causes_of
 from unit.kernel.driver import java_session, kernel_package
 
 pytestmark = pytest.mark.spark

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 import waiting
 from duolog import Topology, col, count, tumbling
-from duolog.engine.lower import lower
-from duolog.engine.metrics import TaskMetrics, read_sources, read_tasks
+from duolog.engine.lowering.lower import lower
+from duolog.engine.query.metrics import TaskMetrics, read_sources, read_tasks
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, kernel_package

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology, session, sliding, tumbling
 from duolog.core.units import SECOND_MS
 from duolog.dsl.streams import Grouped, Table
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 

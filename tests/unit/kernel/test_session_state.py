@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, session
 from duolog.core.units import SECOND_MS
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver
 

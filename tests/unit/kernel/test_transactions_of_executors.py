@@ -12,10 +12,10 @@ import pytest
 
 import waiting
 from conformance.kafka.peer import KafkaPeer
-from duolog.engine.checkpoint import Checkpoint
-from duolog.engine.epochs import last_committed
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.transactions import Transactions
+from duolog.engine.exactly_once.epochs import last_committed
+from duolog.engine.exactly_once.transactions import Transactions
 from duolog.testing import Client, EmbeddedCluster
 from fault.points import VARIABLE, Armed
 from unit.kernel.kernel_process import KernelFailed, KernelProcess

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from duolog.engine.failures import Cause, query_failed
+from duolog.engine.spark.failures import Cause, query_failed
 from duolog.testing import Client, EmbeddedCluster
 from unit.kernel.java_program import run_java
 

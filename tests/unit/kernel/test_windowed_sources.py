@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duolog import Topology, calendar, col, session, tumbling, unlimited
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.windows import Windows
 from duolog.serde.row import Row

@@ -7,8 +7,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from duolog.core.errors import ConfigError
-from duolog.engine import session
 from duolog.engine.errors import JvmNotStarted
+from duolog.engine.spark import session
 from duolog.runtime.early_jvm import EarlyJvm
 
 

@@ -15,12 +15,12 @@ import pytest
 import duolog
 from duolog import Application, Topology, count
 from duolog.core.errors import ConfigError
-from duolog.engine import running
-from duolog.engine.in_words import query_in_words
+from duolog.engine.query import running
+from duolog.engine.query.in_words import query_in_words
 from duolog.runtime import application as of_application
 from duolog.runtime import listing, waiting
 from duolog.runtime.waiting import Waiting
-from unit.engine.metrics_samples import whole
+from unit.engine.query.metrics_samples import whole
 
 
 class PlayedQuery:

@@ -58,7 +58,7 @@ def future_state(application: str, data_dir: Path | None) -> "KeptState":
     Raises:
         ConfigError: the name is not a valid application id.
     """
-    from duolog.engine.application_ids import checkpoint_of  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.engine.checkpoint.application_ids import checkpoint_of  # noqa: PLC0415 - keeps `--help` fast
     from duolog.runtime.states import KeptState  # noqa: PLC0415
 
     directory = default_data_dir(application) if data_dir is None else data_dir

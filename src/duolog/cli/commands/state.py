@@ -21,7 +21,7 @@ from duolog.cli.terminal.output import Column, Row
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
-    from duolog.engine.commit_topic import Committed
+    from duolog.engine.changelog.commit_topic import Committed
     from duolog.engine.restore_plan import RestorePlan
     from duolog.runtime.application import Application
     from duolog.runtime.states import KeptState
@@ -266,8 +266,8 @@ def _last_commit(committed: "Committed") -> str:
 
 
 def _what_a_restore_does(application: "Application", plan: "RestorePlan") -> Iterator[str]:
-    from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as in `_application`
-    from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+    from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+    from duolog.engine.checkpoint.checkpoint import Checkpoint  # noqa: PLC0415 - as in `_application`
 
     logged = LoggedCheckpoint(Checkpoint(application.checkpoint_dir))
     for spark_dir, aside in logged.moves_of_restore():

@@ -12,7 +12,7 @@ from duolog.core.errors import QueryError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from duolog.engine.metrics import Metrics
+    from duolog.engine.query.metrics import Metrics
 
 _FIRST_S: Final = 1.0
 COLUMNS: Final = (

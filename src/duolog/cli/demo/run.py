@@ -31,7 +31,7 @@ from duolog.runtime.supervisor import BrokerProcess
 
 if TYPE_CHECKING:
     from duolog.cli.demo.options import DemoOptions
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 _POLL_S: Final = 0.1
 STALLED_S: Final = 120.0

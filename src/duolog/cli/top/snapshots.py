@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from duolog.cli.errors import NotServed
-from duolog.engine.metrics import Metrics
+from duolog.engine.query.metrics import Metrics
 from duolog.runtime.metrics.local_registry import list_applications
 
 Told = Mapping[str, Any]

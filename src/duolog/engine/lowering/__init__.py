@@ -11,6 +11,6 @@
     stream_joins.py  the sides of a join of streams
     aggregates.py  the fold
 
-Each function is pure and knows nothing of its neighbours; `duolog.engine.lower` walks the plan and
+Each function is pure and knows nothing of its neighbours; `duolog.engine.lowering.lower` walks the plan and
 links what they return.
 """

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from duolog.engine.expressions import Names, key_names, lower_as_declared, lower_expression
-from duolog.engine.formats import encode
+from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared, lower_expression
+from duolog.engine.lowering.formats import encode
 from duolog.engine.lowering.keys import lower_group
 from duolog.engine.lowering.operators import (
     FoldOperator,
@@ -15,8 +15,8 @@ from duolog.engine.lowering.operators import (
 )
 from duolog.engine.lowering.pinned_structs import as_lowered_first
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
+from duolog.engine.lowering.sql import spark_type
 from duolog.engine.lowering.windows import lower_windows
-from duolog.engine.sql import spark_type
 from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.formats import internal_key_format

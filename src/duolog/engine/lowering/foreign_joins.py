@@ -5,7 +5,7 @@ What travels:  a subscription   key = foreign key   value = left key, number, in
                an announcement  key = left key      value = number, whether it can be joined
 """
 
-from duolog.engine.expressions import Names, lower_as_declared
+from duolog.engine.lowering.expressions import Names, lower_as_declared
 from duolog.engine.lowering.foreign_operators import (
     AnnounceOperator,
     ForeignJoinOperator,
@@ -18,8 +18,8 @@ from duolog.engine.lowering.foreign_operators import (
 from duolog.engine.lowering.operators import TableOperator
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
+from duolog.engine.lowering.sql import spark_types
 from duolog.engine.lowering.tables import lower_getter
-from duolog.engine.sql import spark_types
 from duolog.plan.expressions import Scope
 from duolog.plan.nodes import (
     Announce,

@@ -17,7 +17,7 @@ from duolog.engine.lowering.operators import (
     RouteOperator,
 )
 from duolog.engine.lowering.rows import Json, Row
-from duolog.engine.ticks import TICKS
+from duolog.engine.lowering.ticks import TICKS
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, Process
 

@@ -11,13 +11,13 @@ the key.
 
 from dataclasses import replace
 
-from duolog.engine.expressions import key_names, lower_as_declared
-from duolog.engine.formats import encode
+from duolog.engine.lowering.expressions import key_names, lower_as_declared
+from duolog.engine.lowering.formats import encode
 from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
 from duolog.engine.lowering.partitions import lower_partition
+from duolog.engine.lowering.pinned_texts import are_pinned
 from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
-from duolog.engine.pinned_texts import are_pinned
 from duolog.plan.cutting.levels import Edge
 from duolog.plan.expressions import (
     Call,

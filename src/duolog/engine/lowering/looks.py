@@ -5,12 +5,12 @@ Of an aggregate its results are shown, and not the accumulators that it keeps.
 
 from collections.abc import Mapping
 
-from duolog.engine.expressions import key_names
+from duolog.engine.lowering.expressions import key_names
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Row, Surroundings
+from duolog.engine.lowering.sql import literal, spark_types
 from duolog.engine.lowering.tables import lower_getter
 from duolog.engine.lowering.topics import json_text
-from duolog.engine.sql import literal, spark_types
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, ProcessorRows, Suppress
 from duolog.plan.types import Array, Column, Map, Struct

@@ -1,6 +1,6 @@
 """What stands beside key and value: expressions of it, and the nodes that write it."""
 
-from duolog.engine.expressions import Names, lower_expression
+from duolog.engine.lowering.expressions import Names, lower_expression
 from duolog.engine.lowering.operators import HeadersOperator, TimeOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.plan.expressions import Expression, type_of

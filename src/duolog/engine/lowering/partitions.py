@@ -1,9 +1,9 @@
 """The partition that a record has chosen: an expression of it, or a function's answer for its key."""
 
-from duolog.engine.expressions import lower_expression
-from duolog.engine.formats import encode
+from duolog.engine.lowering.expressions import lower_expression
+from duolog.engine.lowering.formats import encode
 from duolog.engine.lowering.rows import Row, Surroundings
-from duolog.engine.sql import text
+from duolog.engine.lowering.sql import text
 from duolog.plan.expressions import Expression
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.plan.formats import JSON

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from duolog.engine.pinned_texts import are_pinned
+from duolog.engine.lowering.pinned_texts import are_pinned
 from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.expressions import Call, Cast, Expression, Literal, rewrite, walk
 from duolog.plan.types import Array, Column, Struct, Type

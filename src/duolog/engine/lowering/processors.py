@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from duolog.engine.expressions import arguments_of
+from duolog.engine.lowering.expressions import arguments_of
 from duolog.engine.lowering.operators import ProcessOperator, ProcessOutputOperator
+from duolog.engine.lowering.python_functions import name_of
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
-from duolog.engine.python_functions import name_of
-from duolog.engine.sql import quoted, spark_type, spark_types, text
+from duolog.engine.lowering.sql import quoted, spark_type, spark_types, text
 from duolog.plan.cutting.python_calls import may_wait
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.nodes import Process, ProcessOutput

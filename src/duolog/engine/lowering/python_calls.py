@@ -9,10 +9,10 @@ where a call is in a branch that may not be asked for, a function is called by t
 from collections.abc import Sequence
 from dataclasses import replace
 
-from duolog.engine.expressions import Names, arguments_of
+from duolog.engine.lowering.expressions import Names, arguments_of
 from duolog.engine.lowering.operators import PythonOperator
+from duolog.engine.lowering.python_functions import name_of
 from duolog.engine.lowering.rows import Json, Row, Surroundings
-from duolog.engine.python_functions import name_of
 from duolog.plan.cutting.python_calls import calls_of_many
 from duolog.plan.expressions import Expression, type_of
 from duolog.plan.nodes import Node

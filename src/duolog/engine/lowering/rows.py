@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from duolog.engine.expressions import Names
+from duolog.engine.lowering.expressions import Names
 from duolog.engine.lowering.operators import Operator, ProjectOperator
 from duolog.engine.lowering.required import Required
-from duolog.engine.sql import spark_types
+from duolog.engine.lowering.sql import spark_types
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.expressions import Scope
 from duolog.plan.nodes import Node

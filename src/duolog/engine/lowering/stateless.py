@@ -6,7 +6,7 @@ Of a table's change the kernel filters and projects old and new alike.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from duolog.engine.expressions import lower_as_declared, lower_expression
+from duolog.engine.lowering.expressions import lower_as_declared, lower_expression
 from duolog.engine.lowering.operators import (
     ExplodeOperator,
     FilterOperator,
@@ -16,7 +16,7 @@ from duolog.engine.lowering.operators import (
 )
 from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
-from duolog.engine.sql import spark_type
+from duolog.engine.lowering.sql import spark_type
 from duolog.plan.expressions import type_of
 from duolog.plan.nodes import Branch, Explode, Filter, Project, Rename, Split, ToStream
 from duolog.plan.types import Array, Column, Map, Type

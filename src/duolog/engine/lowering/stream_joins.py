@@ -4,11 +4,11 @@ What is kept of a record is what the join's values read of it, whatever is read 
 side are r0… of the other.
 """
 
-from duolog.engine.expressions import Names, key_names, lower_as_declared
-from duolog.engine.formats import encode_key
+from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared
+from duolog.engine.lowering.formats import encode_key
 from duolog.engine.lowering.operators import StreamJoinOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
-from duolog.engine.sql import spark_types
+from duolog.engine.lowering.sql import spark_types
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamJoin, StreamJoinSide

@@ -1,7 +1,7 @@
 """Suppress: rows that wait in the order of time, and then of their key."""
 
-from duolog.engine.expressions import key_names
-from duolog.engine.formats import encode_key
+from duolog.engine.lowering.expressions import key_names
+from duolog.engine.lowering.formats import encode_key
 from duolog.engine.lowering.operators import SuppressOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.plan.formats import internal_key_format

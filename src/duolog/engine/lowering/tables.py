@@ -9,9 +9,9 @@ Source: Kafka Streams `KTableValueGetter`.
 
 from dataclasses import dataclass
 
-from duolog.engine.expressions import Names, key_names, lower_as_declared
-from duolog.engine.formats import encode
 from duolog.engine.lowering.buckets import bucket_ms
+from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared
+from duolog.engine.lowering.formats import encode
 from duolog.engine.lowering.operators import (
     JoinOperator,
     LookupOperator,
@@ -20,9 +20,9 @@ from duolog.engine.lowering.operators import (
     WaitOperator,
 )
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
+from duolog.engine.lowering.sql import spark_types
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_rename
 from duolog.engine.lowering.suppress import lower_suppress
-from duolog.engine.sql import spark_types
 from duolog.plan.cutting.cuts import TableCopy
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import internal_key_format

@@ -1,14 +1,14 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
-from duolog.engine.decoded import FALSE, Decoded, Part
-from duolog.engine.expressions import Names, lower_expression
-from duolog.engine.formats import decode, decode_key, encode, encode_key, or_nulls_only
+from duolog.engine.lowering.decoded import FALSE, Decoded, Part
+from duolog.engine.lowering.expressions import Names, lower_expression
+from duolog.engine.lowering.formats import decode, decode_key, encode, encode_key, or_nulls_only
 from duolog.engine.lowering.metadata import lower_time
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
-from duolog.engine.sql import spark_types, text
+from duolog.engine.lowering.sql import spark_types, text
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import JSON
 from duolog.plan.nodes import ForEach, Print, Sink, Source

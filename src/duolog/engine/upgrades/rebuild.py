@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from duolog.engine.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import CheckpointInUse, QueryFailed
 from duolog.engine.modes import ChosenMode
-from duolog.engine.query import RunningQuery
-from duolog.engine.topics import EndOffsets
+from duolog.engine.query.query import RunningQuery
+from duolog.engine.topics.topics import EndOffsets
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.shadow import Shadow
 from duolog.engine.upgrades.upgrade import initial_stores

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from duolog.engine.store_layouts import fills_store
-from duolog.engine.store_names import Names
+from duolog.engine.lowering.store_layouts import fills_store
+from duolog.engine.lowering.store_names import Names
 
 Json = dict[str, Any]
 

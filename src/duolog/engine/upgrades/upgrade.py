@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from duolog.engine.checkpoint_files import last_commit
+from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.errors import StoresNotKept
 from duolog.engine.stores import operator_of
 from duolog.engine.upgrades.comparison import Comparison, StoreChange

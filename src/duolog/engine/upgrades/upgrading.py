@@ -13,28 +13,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from duolog.engine.calling import Call
-from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.launch import Launcher
-from duolog.engine.owner import Holder, claim, release
-from duolog.engine.patterns import with_topics
-from duolog.engine.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
-from duolog.engine.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.owner import Holder, claim, release
+from duolog.engine.checkpoint.state_schemas import lead_here
+from duolog.engine.jvm.versions import versions
+from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
+from duolog.engine.lowering.store_names import Names
+from duolog.engine.query.calling import Call
+from duolog.engine.query.launch import Launcher
+from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.settings import EngineConfig
-from duolog.engine.starts import begins_of
-from duolog.engine.state_schemas import lead_here
-from duolog.engine.store_names import Names
-from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.topics.patterns import with_topics
+from duolog.engine.topics.starts import begins_of
+from duolog.engine.topics.topics import EndOffsets, TopicReader
 from duolog.engine.upgrades.comparison import Comparison, compare
 from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
 from duolog.engine.upgrades.shadow import shadow_of
 from duolog.engine.upgrades.upgrade import How, Upgrade
-from duolog.engine.versions import versions
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Plan
 
 if TYPE_CHECKING:
-    from duolog.engine.session import Session
+    from duolog.engine.spark.session import Session
 
 logger: Final = logging.getLogger(__name__)
 

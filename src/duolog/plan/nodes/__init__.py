@@ -37,7 +37,7 @@ with two children is computed once, two equal nodes are computed twice.
 A table's records are changes: the old row and the new row, either of which may be null.
 
 Start with `node`, which defines the traits of a node. A new kind of node is a class with these traits, a
-row in `engine/lower.py` and one in `testing/reference/operators.py`. Cutting, describing and the search
+row in `engine/lowering/lower.py` and one in `testing/reference/operators.py`. Cutting, describing and the search
 for needed columns use only the traits.
 
 Source: Kafka Streams `kstream/internals/graph`.

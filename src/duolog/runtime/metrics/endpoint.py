@@ -15,7 +15,7 @@ from duolog.runtime.metrics.exposition import exposition
 from duolog.runtime.metrics.local_registry import local_applications
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 logger = logging.getLogger(__name__)
 

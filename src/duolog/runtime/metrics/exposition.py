@@ -8,7 +8,7 @@ from duolog.broker.metrics.text import family, line
 from duolog.runtime.metrics.rows import AGES, AGES_DOC, ROWS, ages
 
 if TYPE_CHECKING:
-    from duolog.engine.metrics import Metrics
+    from duolog.engine.query.metrics import Metrics
 
 
 def exposition(applications: Sequence["Metrics"]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from duolog.engine.metrics import Metrics
+    from duolog.engine.query.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def local_applications() -> "list[Metrics]":
     """Return the applications that run in this process, by name."""
     # Imported here: a process with queries has loaded them, a client need not.
     from duolog.engine.engine import running_queries  # noqa: PLC0415
-    from duolog.engine.metrics import metrics_of  # noqa: PLC0415
+    from duolog.engine.query.metrics import metrics_of  # noqa: PLC0415
 
     return [metrics_of(query) for query in running_queries()]
 

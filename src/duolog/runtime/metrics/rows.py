@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from duolog.engine.metrics import Metrics, SinkMetrics, StoreMetrics
+    from duolog.engine.query.metrics import Metrics, SinkMetrics, StoreMetrics
 
 Kind = Literal["counter", "gauge"]
 Labels = dict[str, object]
@@ -185,7 +185,7 @@ def ages(sink: "SinkMetrics") -> Iterator[tuple[str, int]]:
     """Yield the buckets of a sink's histogram, in ms, with cumulative counts.
 
     Example:
-        >>> from duolog.engine.metrics import SinkMetrics
+        >>> from duolog.engine.query.metrics import SinkMetrics
         >>> list(ages(SinkMetrics("t", 4, 0, 9, (1, 2, 0, 1))))
         [('0', 1), ('1', 3), ('3', 3), ('+Inf', 4)]
     """

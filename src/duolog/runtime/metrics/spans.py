@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from duolog.core.errors import QueryError
-from duolog.engine.metrics import Epoch, read_epochs
+from duolog.engine.query.metrics import Epoch, read_epochs
 from duolog.runtime.metrics.collector import Collector, Span
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 _LOOK_S: Final = 2.0
 _LAST_S: Final = 3.0
@@ -147,7 +147,7 @@ def _has_ended(query: "RunningQuery") -> bool:
 
 
 def _counted(query: "RunningQuery") -> dict[str, Any]:
-    from duolog.engine.query import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
+    from duolog.engine.query.query import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:
         return query.launcher.counted()

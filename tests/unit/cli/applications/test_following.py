@@ -22,14 +22,14 @@ from duolog.cli.applications.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.dsl.topology import Topology
 from duolog.engine.errors import TopologyChanged
-from duolog.engine.lower import lower
-from duolog.engine.progress import Progress, Skipped
+from duolog.engine.lowering.lower import lower
+from duolog.engine.query.progress import Progress, Skipped
 from duolog.plan.cutting.levels import find_levels
 from duolog.runtime.broker_watch import BrokerWatch, Looked
 
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
     from duolog.runtime.application import Application
 
 TEXT = """

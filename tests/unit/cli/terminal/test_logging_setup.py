@@ -11,8 +11,8 @@ import pytest
 
 from duolog.broker.log_format import log_to_stderr
 from duolog.cli.terminal import logging_setup
-from duolog.engine.session_conf import session_conf
 from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.session_conf import session_conf
 
 PROGRAM = """
 import sys
@@ -80,7 +80,7 @@ def test_what_goes_on_after_the_command_is_one_line_for_people(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A JVM stayed to keep its archive of classes, and no one was told."""
-    logger = logging.getLogger("duolog.engine.java_end")
+    logger = logging.getLogger("duolog.engine.jvm.java_end")
 
     @click.command()
     @logging_setup.log_format_option

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog.engine.sql_functions.registry import LOWERINGS
+from duolog.engine.lowering.sql_functions.registry import LOWERINGS
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope

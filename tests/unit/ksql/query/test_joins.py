@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.ksql.errors import SqlError
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, SelectKey, StreamJoin

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.ksql.catalog.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
 from duolog.ksql.query.planner import Planned

@@ -9,7 +9,7 @@ import pytest
 
 from duolog import Processor, Record, Topology, call, col, when
 from duolog.dsl.streams import Stream
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.cutting.python_calls import function_calls
 

@@ -5,7 +5,7 @@ import pytest
 from duolog import Topology, col
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Stream
-from duolog.engine.lower import lower
+from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import StreamJoinSide
 from duolog.plan.windows.join_window import JoinWindow

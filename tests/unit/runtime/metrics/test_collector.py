@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from duolog.engine.metrics import Epoch
+from duolog.engine.query.metrics import Epoch
 from duolog.runtime.metrics import collector as collectors
 from duolog.runtime.metrics import spans
 from duolog.runtime.metrics.collector import Collector
 from unit.runtime.metrics.test_spans import MS, PHASES, PlayedQuery
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 

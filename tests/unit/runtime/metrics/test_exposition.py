@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from duolog.core.errors import ConfigError
-from duolog.engine.metrics import Metrics
+from duolog.engine.query.metrics import Metrics
 from duolog.runtime.metrics import endpoint as endpoints
 from duolog.runtime.metrics.endpoint import ApplicationsEndpoint, serve_metrics
 from duolog.runtime.metrics.exposition import exposition
 from duolog.runtime.metrics.rows import AGES, ROWS
-from unit.engine.metrics_samples import whole
+from unit.engine.query.metrics_samples import whole
 
 NAME = re.compile(r"[a-z_:][a-z0-9_:]*")
 

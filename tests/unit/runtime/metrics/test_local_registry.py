@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from duolog.engine.metrics import Metrics
+from duolog.engine.query.metrics import Metrics
 from duolog.runtime.metrics import local_registry
-from unit.engine.metrics_samples import whole
+from unit.engine.query.metrics_samples import whole
 
 
 @pytest.fixture

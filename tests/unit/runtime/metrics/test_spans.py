@@ -8,11 +8,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from duolog.engine.metrics import Epoch
+from duolog.engine.query.metrics import Epoch
 from duolog.runtime.metrics import spans
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 MS = 1_000_000
 PHASES = {"addBatch": 70, "walCommit": 5, "latestOffset": 2, "triggerExecution": 90}

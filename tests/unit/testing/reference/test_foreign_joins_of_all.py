@@ -14,9 +14,9 @@ import pytest
 
 from duolog import Topology, col
 from duolog.dsl.streams import Table
-from duolog.engine.lower import lower
-from duolog.engine.store_layouts import shape_of
-from duolog.engine.store_names import Names
+from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.store_layouts import shape_of
+from duolog.engine.lowering.store_names import Names
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Source, TableJoin, ancestors
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord, latest

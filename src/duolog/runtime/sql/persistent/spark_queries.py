@@ -26,7 +26,7 @@ from duolog.runtime.sql.command_log.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
     from duolog.engine.upgrades.upgrade import Upgrade
 
 

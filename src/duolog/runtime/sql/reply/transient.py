@@ -37,7 +37,7 @@ from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
 
 if TYPE_CHECKING:
-    from duolog.engine.query import RunningQuery
+    from duolog.engine.query.query import RunningQuery
 
 _TOPIC: Final = "__push-{}"
 _MARK: Final = "DUOLOG_ROW"

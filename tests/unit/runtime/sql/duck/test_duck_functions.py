@@ -12,7 +12,7 @@ from duolog.ksql.session import SqlSession, parse
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
-from unit.engine import text_samples, value_samples
+from unit.engine.lowering.sql_functions import text_samples, value_samples
 
 _OF_JAVA_ALONE: Final = "REGEXP_EXTRACT('(a|b)*', RPAD('', 100000, 'ab'))"
 """Java's expressions run out of stack there, Python's do not."""

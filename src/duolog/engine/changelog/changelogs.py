@@ -1,0 +1,139 @@
+"""The changelogs of an application's stores: internal topics, from which its state comes back.
+
+    APPLICATION-STORE-changelog     each change of a store, one partition for each task; compacted
+    APPLICATION-STORE-changelog-N   the same of one that an upgrade has begun, or that has other tasks since (`generations`)
+    APPLICATION-commits             what was committed: `commit_topic`
+
+The kernel writes them (`Changelog`, `CommitTopic`), beside the results and in the same order. Who deletes a checkpoint gets
+it back from them; `restore` does that.
+
+Source: Kafka Streams' names (`ProcessorStateManager.storeChangelogTopic`) and settings of internal topics
+(`UnwindowedUnversionedChangelogTopicConfig`). Windows are removed here by tombstones, as stores remove their rows, and
+not by retention.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.core.units import MIB
+from duolog.engine.checkpoint.generations import InternalTopics
+from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch
+from duolog.engine.jvm.masters import is_one_jvm
+from duolog.engine.lowering.rows import Json
+from duolog.engine.settings import EngineConfig
+
+logger: Final = logging.getLogger(__name__)
+
+ENTRY_BYTES_MAX: Final = 16 * MIB
+"""What one entry of a store may have: an accumulator of many values is one."""
+_SEGMENT_BYTES: Final = 50 * MIB
+_COMPACTED: Final = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(_SEGMENT_BYTES),
+    "max.message.bytes": str(ENTRY_BYTES_MAX),
+}
+_TIMEOUT_S: Final = 15.0
+
+
+def commit_topic(name: str) -> str:
+    """Return the name of the topic that says what the application of this name in Kafka has committed."""
+    return f"{name}-commits"
+
+
+def wants_changelogs(config: EngineConfig) -> bool:
+    """Tell whether an application that starts for the first time is to have changelogs.
+
+    By itself where its executors may go with their disks, on a cluster.
+    """
+    if config.changelog == "auto":
+        return not is_one_jvm(config.master)
+    return config.changelog == "on"
+
+
+def with_changelogs(spec: Json, topics: InternalTopics) -> Json:
+    """Return a spec whose stores have changelogs: sinks behind its own."""
+    known = spec["sinks"]
+    logs = [
+        {
+            "id": len(known) + number,
+            "topic": topics.changelog(store),
+            "window_bytes": 0,
+            "store": store,
+        }
+        for number, store in enumerate(spec["stores"])
+    ]
+    return spec | {"sinks": [*known, *logs]}
+
+
+def changelogs_of(spec: Json) -> list[str]:
+    """Return the changelog topics that a spec writes."""
+    return [sink["topic"] for sink in spec["sinks"] if sink.get("store")]
+
+
+def create_internal_topics(
+    config: EngineConfig, spec: Json, commits: str, there: Mapping[str, int]
+) -> None:
+    """Make the internal topics of an application that are missing.
+
+    `commits` is its topic of commits; `there` are the partitions of the topics that exist.
+
+    Raises:
+        ChangelogMismatch: one that exists has another number of partitions than the application has tasks.
+        BrokerUnreachable: no broker answers, or it refuses one.
+    """
+    tasks: int = spec["tasks"]
+    wanted = dict.fromkeys(changelogs_of(spec), tasks)
+    wanted[commits] = 1
+    for name, partitions in wanted.items():
+        if there.get(name, partitions) != partitions:
+            raise ChangelogMismatch(
+                f'internal topic "{name}" has {there[name]} partitions instead of {partitions}',
+                query_id=spec["application_id"],
+                detail="A partition of a changelog is a task's.",
+                hint=f"`duolog state reset {spec['application_id']}` removes what an earlier topology of "
+                "this name has left.",
+            )
+    missing = [
+        NewTopic(name, partitions, config=_COMPACTED)
+        for name, partitions in wanted.items()
+        if name not in there
+    ]
+    admin = _admin(config)  # Kept until it has answered: it takes the answer along.
+    for name, made in admin.create_topics(missing).items() if missing else ():
+        try:
+            made.result(_TIMEOUT_S)
+        except (KafkaException, TimeoutError) as error:
+            told = error.args[0] if error.args else None
+            if isinstance(told, KafkaError) and told.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            raise BrokerUnreachable(
+                f'internal topic "{name}" cannot be made',
+                query_id=spec["application_id"],
+                detail=f"{told or error}.",
+            ) from error
+
+
+def delete_internal_topics(config: EngineConfig, names: Collection[str]) -> bool:
+    """Delete topics that nobody reads any more, those that there are; tell whether all are gone."""
+    admin = _admin(config)
+    gone = True
+    for name, deleted in admin.delete_topics(list(names)).items() if names else ():
+        try:
+            deleted.result(_TIMEOUT_S)
+        except (KafkaException, TimeoutError) as error:
+            told = error.args[0] if error.args else None
+            unknown = KafkaError.UNKNOWN_TOPIC_OR_PART
+            if not isinstance(told, KafkaError) or told.code() != unknown:
+                logger.warning("topic %s stays, which nobody reads any more: %s", name, error)
+                gone = False
+    return gone
+
+
+def _admin(config: EngineConfig) -> AdminClient:
+    options: dict[str, str | int | float | bool] = {**config.client_options, "log_level": 0}
+    options["bootstrap.servers"] = config.bootstrap_servers
+    return AdminClient(options)

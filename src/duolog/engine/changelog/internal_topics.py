@@ -1,0 +1,99 @@
+"""Whether the internal topics of an application are what it can trust: there, and kept whole.
+
+    missing, and it held entries     refused: a new one would have only what changes from then on
+    of another id than before        refused: so is it, unless somebody says that it was brought back whole
+    not compacted alone              refused: what is older than its retention would go, whether it counts or not
+
+Looked at by each start, before it changes anything.
+
+Source: Kafka Streams, KIP-698, looks at the same of the topics that it finds.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from duolog.engine.checkpoint.topic_ids import logged_anew
+from duolog.engine.errors import ChangelogMismatch
+
+_DELETE: Final = "delete"
+_BROUGHT_BACK: Final = (
+    "Where somebody has brought it back whole, from a backup or to another cluster, `duolog state restore FILE` fills the "
+    "stores from it and goes on with it. "
+)
+
+
+def ensure_there(
+    application_id: str,
+    held: Collection[str],
+    there: Collection[str],
+    *,
+    has_state: bool,
+    of_sql: bool = False,
+) -> None:
+    """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist.
+
+    `has_state` says whether the checkpoint has what they had, `of_sql` whether it is a query of SQL's, which stands in no file.
+    """
+    missing = sorted(set(held) - set(there))
+    if missing:
+        names, many = ", ".join(f'"{name}"' for name in missing), len(missing) > 1
+        raise ChangelogMismatch(
+            f'changelog{"s" if many else ""} {names} of application "{application_id}" '
+            f"{'are' if many else 'is'} missing",
+            query_id=application_id,
+            detail="A new one would be empty: state that comes back from it would lack all that has not changed since, "
+            "and results would go on wrong.",
+            hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
+            f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
+            "or start it under another application id.".lstrip(),
+        )
+
+
+def ensure_same(
+    application_id: str,
+    known: Mapping[str, str],
+    ids: Mapping[str, str],
+    *,
+    has_state: bool,
+    of_sql: bool = False,
+) -> None:
+    """Raise ChangelogMismatch where a changelog has another id than it was known by; one that is not told is not compared.
+
+    `has_state` says whether the checkpoint has what it lacks, `of_sql` whether it is a query of SQL's, which stands in no file.
+    """
+    for topic, now in sorted(ids.items()):
+        if known.get(topic, now) != now:
+            raise ChangelogMismatch(
+                f'changelog "{topic}" of application "{application_id}" was deleted and made anew',
+                query_id=application_id,
+                detail=f"Its id is {now}; what the application has written is in {known[topic]}. State that comes back from it "
+                "would lack what is not in this one.",
+                hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
+                f"`duolog state reset {application_id}` begins anew from the source topics.".lstrip(),
+            )
+
+
+def is_kept_by_age(policy: str) -> bool:
+    """Tell whether a topic of this cleanup.policy loses records that nothing has taken the place of.
+
+    Example:
+        >>> is_kept_by_age("compact"), is_kept_by_age("compact, delete"), is_kept_by_age("")
+        (False, True, False)
+    """
+    return _DELETE in {word.strip() for word in policy.split(",")}
+
+
+def ensure_compacted(
+    application_id: str, policies: Mapping[str, str], bootstrap_servers: str
+) -> None:
+    """Raise ChangelogMismatch where an internal topic loses records by their age; `policies` are those of all that exist."""
+    for name, policy in sorted(policies.items()):
+        if is_kept_by_age(policy):
+            raise ChangelogMismatch(
+                f'internal topic "{name}" has cleanup.policy={policy} instead of compact',
+                query_id=application_id,
+                detail="By its retention it loses records that count still: state would come back without them.",
+                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b {bootstrap_servers}` keeps what is "
+                "there. Where the application has written to it for longer than its retention, some is gone: "
+                f"`duolog state reset {application_id}` begins anew from the source topics.",
+            )

@@ -1,0 +1,228 @@
+"""A checkpoint whose stores have changelogs: its generations, and how it comes back.
+
+CHECKPOINTS/<application id>/application.json    "changelog": what `generations` says
+CHECKPOINTS/<application id>/restoring           there while the stores are filled
+CHECKPOINTS/<application id>/spark.before-restore  what a restore has put aside; spark-2.before-restore behind an upgrade
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.changelog.commit_topic import Committed
+from duolog.engine.checkpoint.checkpoint import OF_SPARKS, SPARK_DIR, Checkpoint
+from duolog.engine.checkpoint.checkpoint_files import (
+    ensure_readable,
+    last_commit,
+    read_json,
+    writing,
+)
+from duolog.engine.checkpoint.checkpoint_positions import as_kept, positions_in
+from duolog.engine.checkpoint.checksums import write_with_checksum
+from duolog.engine.checkpoint.durable import make_durable_dir, remove_tree, sync_dir, write_durably
+from duolog.engine.checkpoint.generations import (
+    BEFORE_ALL,
+    Generations,
+    InternalTopics,
+    begun,
+    held_topics,
+    with_ids,
+    with_made,
+    with_topics,
+    without_dropped,
+)
+from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch
+
+Json = dict[str, Any]
+
+_RESTORING: Final = "restoring"
+_ASIDE: Final = ".before-restore"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCheckpoint:
+    """The same directory as `checkpoint`."""
+
+    checkpoint: Checkpoint
+
+    @property
+    def directory(self) -> Path:
+        return self.checkpoint.directory
+
+    @property
+    def spark_dir(self) -> Path:
+        return self.checkpoint.spark_dir
+
+    @property
+    def topics(self) -> InternalTopics:
+        """The names of its internal topics."""
+        return InternalTopics.of(self.directory.name, self._content()["changelog"])
+
+    def name_topics(self, stores: Sequence[str]) -> InternalTopics:
+        """Fix the names of the changelogs of its stores, where that is not done; return them."""
+        pinned = self._content()
+        log = with_topics(pinned["changelog"], self.directory.name, stores)
+        if log != pinned["changelog"]:
+            self.checkpoint.replace_content(pinned | {"changelog": log})
+        return self.topics
+
+    def dropped_topics(self) -> list[str]:
+        """Return the changelogs that nobody reads any more; none while an upgrade may still be taken back."""
+        pinned = self._content()
+        return [] if "before" in pinned else list(pinned["changelog"].get("dropped", ()))
+
+    def forget_dropped_topics(self) -> None:
+        """Keep in mind that those topics are gone."""
+        pinned = self._content()
+        self.checkpoint.replace_content(
+            pinned | {"changelog": without_dropped(pinned["changelog"])}
+        )
+
+    def held_topics(self, topics: Sequence[str]) -> list[str]:
+        """Return those of `topics`, its changelogs, that hold entries where something was committed."""
+        pinned = self._content()
+        before = pinned.get("before", {})
+        names = InternalTopics.of(self.directory.name, before.get("changelog", {}))
+        stores = before.get("shape", {}).get("stores", {})
+        return held_topics(pinned["changelog"], topics, [names.changelog(of) for of in stores])
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of its changelogs, as far as a broker has told them."""
+        return dict(self._content()["changelog"].get("ids", {}))
+
+    def note_made(self, topics: Sequence[str], ids: Mapping[str, str]) -> None:
+        """Keep in mind that these topics are there, with these ids."""
+        pinned = self._content()
+        log = with_ids(with_made(pinned["changelog"], topics), ids)
+        if log != pinned["changelog"]:
+            self.checkpoint.replace_content(pinned | {"changelog": log})
+
+    def begin_generation(self) -> Committed:
+        """Count a start of a query; return what was committed before it, and its number.
+
+        Of an upgrade that has committed nothing yet, that is what the topology before it has committed.
+
+        Raises:
+            CheckpointNotWritable: this user may not write there, or there is no space.
+        """
+        pinned = self._content()
+        spark_dir = self.spark_dir
+        log = begun(pinned["changelog"], last_commit(spark_dir))
+        self.checkpoint.replace_content(pinned | {"changelog": log})
+        before = self.checkpoint.spark_dir_before_upgrade
+        told = spark_dir if before is None or last_commit(spark_dir) is not None else before
+        committed = Committed(
+            log["generation"], BEFORE_ALL, log["generations"], None, state=told.name
+        )
+        commit = last_commit(told)
+        if commit is None:
+            return replace(committed, **log.get("restored", {}))
+        text = (told / "offsets" / str(commit)).read_text()
+        query = read_json(told / "metadata", self.directory.name)["id"]
+        at_ms = (told / "commits" / str(commit)).stat().st_mtime_ns // 1_000_000
+        return replace(
+            committed, offsets=text, query=str(query), number=commit, committed_at_ms=at_ms
+        )
+
+    def skip_generations(self, committed: Committed) -> None:
+        """Go on behind a generation that another checkpoint of this name has begun, and committed nothing."""
+        pinned = self._content()
+        log = pinned["changelog"] | _generation(
+            committed.generation, committed.generations, since=BEFORE_ALL
+        )
+        self.checkpoint.replace_content(pinned | {"changelog": log})
+
+    def is_whole(self) -> bool:
+        """Tell whether a query can go on from it; one that has committed nothing is none."""
+        if self.is_half_restored:
+            return False
+        try:
+            spark_dir = self.checkpoint.go_on_from()[0]
+            if self.checkpoint.pinned_tasks() is None or last_commit(spark_dir) is None:
+                return False
+            ensure_readable(spark_dir, self.directory.name)
+        except CheckpointMismatch:
+            return True  # It says by itself what is wrong.
+        except CheckpointDamaged:
+            return False
+        return True
+
+    @property
+    def is_half_restored(self) -> bool:
+        """Whether a restore has not come to its end; of what that has made nobody needs anything."""
+        return (self.directory / _RESTORING).exists()
+
+    def moves_of_restore(self) -> list[tuple[Path, Path]]:
+        """Return what a restore puts aside, or removes where one is half done, each with where it goes."""
+        # What says which of them is Spark's may be damaged; beside an upgrade that was struck there are two.
+        return [
+            (spark_dir, spark_dir.with_name(spark_dir.name + _ASIDE))
+            for spark_dir in sorted(self.directory.glob(f"{SPARK_DIR}*"))
+            if not spark_dir.name.endswith(_ASIDE)
+        ]
+
+    def begin_restore(self, content: Json, generation: int, generations: Generations) -> None:
+        """Put back what the first start fixed, and put aside what is left of Spark's checkpoint.
+
+        Raises:
+            CheckpointMismatch: it was written by another Duolog.
+            CheckpointNotWritable: this user may not write there, or there is no space.
+        """
+        self.checkpoint.ensure_format(content)
+        # What a restore writes is of no epoch, and counts.
+        log = content["changelog"] | _generation(generation, generations, since=BEFORE_ALL - 1)
+        marked = self.directory / _RESTORING
+        with writing(self.directory, self.directory.name):
+            make_durable_dir(self.directory)
+            half_restored = self.is_half_restored
+            for spark_dir, aside in self.moves_of_restore():
+                remove_tree(spark_dir if half_restored else aside)
+                if spark_dir.exists():
+                    spark_dir.rename(aside)
+            write_durably(marked, "")
+        kept = {name: of for name, of in content.items() if name not in OF_SPARKS}
+        self.checkpoint.replace_content(kept | {"changelog": log})
+
+    def end_restore(self, committed: Committed) -> None:
+        """Have the next micro-batch go on from what was `committed`: by the text of Spark's entry, as it was.
+
+        The states are of the last commit of the restore, if there was anything to restore.
+        """
+        commit, offsets = last_commit(self.spark_dir), committed.offsets
+        assert offsets is not None, "something was committed"
+        with writing(self.directory, self.directory.name):
+            if commit is None:
+                content = self._content()
+                starts = as_kept(positions_in(offsets, self.checkpoint.starts()))
+                # Nothing of Spark's tells of that commit: a start before the next one would deny it.
+                log = content["changelog"] | {"restored": _told(committed)}
+                self.checkpoint.replace_content(content | {"starts": starts, "changelog": log})
+                remove_tree(self.spark_dir)
+            else:
+                # What stands there are offsets of changelogs.
+                for path in (self.spark_dir / "offsets").iterdir():
+                    path.unlink()
+                for path in (self.spark_dir / "commits").iterdir():
+                    if path.name not in (str(commit), f".{commit}.crc"):
+                        path.unlink()
+                remove_tree(self.spark_dir / "sources")
+                write_with_checksum(self.spark_dir / "offsets" / str(commit), offsets)
+            (self.directory / _RESTORING).unlink()
+            sync_dir(self.directory)
+
+    def _content(self) -> Json:
+        content = self.checkpoint.content()
+        assert content is not None, "nothing was fixed yet"
+        return content
+
+
+def _told(committed: Committed) -> Json:
+    """Return what `Committed` has of the commit itself."""
+    of = asdict(committed)
+    return {name: of[name] for name in ("offsets", "query", "number", "committed_at_ms")}
+
+
+def _generation(number: int, generations: Generations, *, since: int) -> Json:
+    """Return what is kept of a generation that begins behind the commit `since`."""
+    return {"generation": number, "since": since, "generations": generations}

@@ -1,0 +1,76 @@
+"""Whether the topic that the marker of an application stands in is one: nobody else's, and kept for as long as it rests.
+
+Its name is made of the application's, so a topic of people may have it.
+"""
+
+import json
+from collections.abc import Collection
+from typing import Final
+
+from duolog.engine.changelog.commit_topic import records_in
+from duolog.engine.changelog.internal_topics import is_kept_by_age
+from duolog.engine.errors import ChangelogMismatch
+from duolog.engine.exactly_once.epochs import marker_topic
+from duolog.engine.settings import EngineConfig
+from duolog.engine.topics.topics import TopicReader
+
+_KEYS: Final = {"epoch", "owner"}
+_LOOKED_AT: Final = 100
+
+
+def is_marker(key: str, value: bytes) -> bool:
+    """Tell whether a record is one of a marker topic, as the kernel's `EpochMarkers` writes them."""
+    try:
+        return key in _KEYS and isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def ensure_is_marker(
+    config: EngineConfig, topics: TopicReader, name: str, application_id: str
+) -> None:
+    """Raise ChangelogMismatch where the marker topic of transactions of this name is another's, or forgets; before anything is written.
+
+    Raises:
+        BrokerUnreachable: no broker answers.
+    """
+    topic = marker_topic(name)
+    partitions = topics.existing_partition_counts([topic]).get(topic)
+    if partitions is None:
+        return
+    if partitions != 1:
+        raise _not_its_own(
+            topic, application_id, f"It has {partitions} partitions, and a marker has one."
+        )
+    policy = topics.cleanup_policies([topic]).get(topic, "compact")
+    options = {
+        **config.client_options,
+        "bootstrap.servers": config.bootstrap_servers,
+        "log_level": 0,
+    }
+    records = records_in(topic, options, application_id, records_max=_LOOKED_AT)
+    if foreign := _foreign(records):
+        raise _not_its_own(
+            topic, application_id, f'It holds records of others: one has the key "{foreign}".'
+        )
+    if is_kept_by_age(policy):
+        raise ChangelogMismatch(
+            f'internal topic "{topic}" has cleanup.policy={policy} instead of compact',
+            query_id=application_id,
+            detail="Which results were committed last would be forgotten while the application rests for longer than "
+            "its retention; they could be written again.",
+            hint=f"`duolog topics alter {topic} --config cleanup.policy=compact -b {config.bootstrap_servers}`.",
+        )
+
+
+def _foreign(records: Collection[tuple[str, bytes]]) -> str | None:
+    return next((key for key, value in records if not is_marker(key, value)), None)
+
+
+def _not_its_own(topic: str, application_id: str, why: str) -> ChangelogMismatch:
+    return ChangelogMismatch(
+        f'topic "{topic}" is not the marker of application "{application_id}"',
+        query_id=application_id,
+        detail=f"{why} Results exactly once need a topic of this name, which tells which were committed last.",
+        hint="Start it under another application id; or give that topic another name.",
+    )

@@ -1,0 +1,255 @@
+"""Can the files that a start depends on be read, and are they all there? Where not: which, what is lost, what to do.
+
+Spark reads the last entries of its logs and raises a bare Java error over one that is empty or cut. Over one that is
+missing, as in a directory that was half copied, it says nothing: it begins anew, or on older state.
+Looked at before it starts, and nothing is mended: only a person knows whether a copy is at hand. Nor does Spark compare the
+checksums next to these files (`checksums`): a flipped bit is found here.
+
+    metadata            who the query is                   damaged: its state cannot be found
+    sources/S/0         where the first start began        damaged: records before that cannot be told from lost ones
+    offsets/N           what micro-batch N reads           of one that is not committed: it is planned anew
+    commits/N           micro-batch N is done              damaged: it is computed again
+    state/O/P/V_ID.*    what operator O of task P keeps    missing: V is the last commit's, and so are the ids
+"""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.checkpoint.checksums import matches_checksum
+from duolog.engine.checkpoint.file_hints import file_hint
+from duolog.engine.checkpoint.state_schemas import ensure_schemas
+from duolog.engine.errors import (
+    CheckpointDamaged,
+    CheckpointMismatch,
+    CheckpointNotWritable,
+    FileSystemFailed,
+)
+
+Json = dict[str, Any]
+
+DIFFERS: Final = "Its content differs from its checksum."
+
+
+def copy_or_reset(application_id: str) -> str:
+    """Return what a person does about a checkpoint that cannot be used as it is."""
+    return f"Bring a copy of the checkpoint back, or run {begin_anew(application_id)}"
+
+
+def begin_anew(application_id: str) -> str:
+    """Return what a person does to compute everything again.
+
+    A checkpoint that is only removed comes back from changelogs, and is refused where results are written once.
+    """
+    return f"`duolog state reset {application_id}` to compute everything again from the topics."
+
+
+def damaged(path: Path, application_id: str, lost: str, hint: str) -> CheckpointDamaged:
+    return CheckpointDamaged(
+        f'file "{path}" of application "{application_id}" is damaged',
+        query_id=application_id,
+        detail=lost,
+        hint=hint,
+    )
+
+
+@contextlib.contextmanager
+def writing(directory: Path, application_id: str) -> Iterator[None]:
+    """Raise CheckpointNotWritable if the system refuses to write a file in this block.
+
+    The message is worded like the kernel's for its own files: which of them a full disk hits first is chance.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        detail, hint = "", file_hint(reason)
+        if isinstance(error, FileSystemFailed):
+            detail, hint = f"{error.message[:1].upper()}{error.message[1:]}.", error.hint
+        raise CheckpointNotWritable(
+            f'application "{application_id}" cannot write {error.filename or directory}: {reason}',
+            query_id=application_id,
+            detail=detail,
+            hint=hint,
+        ) from error
+
+
+def read_json(path: Path, application_id: str) -> Json:
+    """Return the object in a file.
+
+    Raises:
+        CheckpointDamaged: there is none in it.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise damaged(
+            path, application_id, "It tells what the state means.", copy_or_reset(application_id)
+        )
+    return found
+
+
+def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
+    """Raise CheckpointDamaged where there is state, and nothing that tells what it means."""
+    if any(spark_dir.glob("commits/[0-9]*")):
+        raise CheckpointDamaged(
+            f'file "{pin}" of application "{application_id}" is missing',
+            query_id=application_id,
+            detail=f"It tells what the state in {spark_dir} means.",
+            hint=copy_or_reset(application_id),
+        )
+
+
+def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
+    newer = found > reads
+    return CheckpointMismatch(
+        f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
+        detail=f"Its format is {found}; this Duolog reads {reads}.",
+        hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
+        f"or {begin_anew(directory.name)}",
+    )
+
+
+def ensure_there(spark_dir: Path, application_id: str) -> None:
+    """Raise CheckpointDamaged where Spark's checkpoint is gone, of which something was committed: all would begin anew."""
+    if not (spark_dir / "metadata").exists() and last_commit(spark_dir) is None:
+        raise CheckpointDamaged(
+            f'directory "{spark_dir}" of application "{application_id}" is missing',
+            query_id=application_id,
+            detail="It has what was committed: the state, and how far the topics were read. Without it all would begin anew, and "
+            "results would be written again.",
+            hint="Bring a copy of it back. Where the application has changelogs, its start restores it from them; else "
+            f"`duolog state reset {application_id}` has the next start compute everything again.",
+        )
+
+
+def ensure_readable(spark_dir: Path, application_id: str) -> None:
+    """Raise CheckpointDamaged where Spark could not read what it needs to go on, or would not miss it."""
+    committed = numbers_in(spark_dir / "commits")
+    if (metadata := spark_dir / "metadata").exists():
+        read_json(metadata, application_id)
+        _ensure_sum(metadata, application_id, "It says whose state it is.")
+    elif committed:
+        raise _missing(metadata, application_id, "It says whose state it is.")
+    _ensure_logs_fit(spark_dir, application_id, committed, numbers_in(spark_dir / "offsets"))
+    for number in committed[-1:]:
+        path = spark_dir / "commits" / str(number)
+        if not is_whole_entry(path):
+            lost = f"It says that micro-batch {number} is done."
+            hint = (
+                f"Remove it and .{number}.crc beside it: the micro-batch is computed again, and its "
+                "results are written again."
+            )
+            raise damaged(path, application_id, lost, hint)
+    for path in sorted(spark_dir.glob("sources/*/[0-9]*")):
+        _ensure_sum(path, application_id, "It says where the first start began.")
+    for number in numbers_in(spark_dir / "offsets")[-2:]:
+        path = spark_dir / "offsets" / str(number)
+        if is_whole_entry(path):
+            continue
+        lost = f"It says what micro-batch {number} reads."
+        if number in committed:
+            raise damaged(path, application_id, lost, copy_or_reset(application_id))
+        hint = f"Remove it and .{number}.crc beside it: the micro-batch is planned anew."
+        raise damaged(path, application_id, f"{lost} That one is not done yet.", hint)
+    if committed:
+        _ensure_state(spark_dir, committed[-1], application_id)
+        ensure_schemas(spark_dir, application_id)
+
+
+def _ensure_sum(path: Path, application_id: str, lost: str) -> None:
+    if not matches_checksum(path):
+        raise damaged(path, application_id, f"{lost} {DIFFERS}", copy_or_reset(application_id))
+
+
+def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> CheckpointDamaged:
+    return CheckpointDamaged(
+        f'file "{path}" of application "{application_id}" is missing',
+        query_id=application_id,
+        detail=f"{lost} The checkpoint is not whole, as one that was copied in part.",
+        hint=hint or copy_or_reset(application_id),
+    )
+
+
+def _ensure_logs_fit(
+    spark_dir: Path, application_id: str, committed: list[int], planned: list[int]
+) -> None:
+    """Of the micro-batches that were planned all are done, but for the last."""
+    for number in committed[-1:]:
+        if number not in planned:
+            path = spark_dir / "offsets" / str(number)
+            raise _missing(path, application_id, f"It says what micro-batch {number} has read.")
+    for number in planned[-1:]:
+        if number in committed:
+            continue
+        if number - 1 not in (-1, *committed):
+            path = spark_dir / "commits" / str(number - 1)
+            raise _missing(path, application_id, f"It says that micro-batch {number - 1} is done.")
+        # Hadoop names a file before its checksum: the file was there, and Spark could not write it again.
+        if (spark_dir / "commits" / f".{number}.crc").exists():
+            path = spark_dir / "commits" / str(number)
+            raise _missing(
+                path,
+                application_id,
+                f"It says that micro-batch {number} is done.",
+                f"Bring it back, or remove .{number}.crc beside it: the micro-batch is computed again, "
+                "and its results are written again.",
+            )
+
+
+def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
+    """See that the state is there which the last commit tells of.
+
+    Shapes: {operator: [[id of each store] of each task]}; a store's file is a snapshot or what has changed since.
+    """
+    entry = json.loads((spark_dir / "commits" / str(number)).read_text().splitlines()[1])
+    ids = entry.get("stateUniqueIds") if isinstance(entry, dict) else None
+    for operator, tasks in (ids or {}).items():
+        for task, stores in enumerate(tasks):
+            directory = spark_dir / "state" / operator / str(task)
+            for store in stores:
+                name = f"{number + 1}_{store}"
+                files = [directory / f"{name}.changelog", directory / f"{name}.zip"]
+                if not any(path.exists() for path in files):
+                    lost = f"It is state that micro-batch {number} has left."
+                    raise _missing(files[0], application_id, lost)
+                for path in files:
+                    if path.exists() and path.stat().st_size == 0:
+                        lost = f"It is empty, and holds state that micro-batch {number} has left."
+                        raise damaged(path, application_id, lost, copy_or_reset(application_id))
+
+
+def last_commit(spark_dir: Path) -> int | None:
+    """Return the number of the last micro-batch or epoch that is committed; None before the first."""
+    try:
+        names = [path.name for path in (spark_dir / "commits").iterdir()]
+    except FileNotFoundError:
+        return None
+    return max((int(name) for name in names if name.isdigit()), default=None)
+
+
+def numbers_in(log: Path) -> list[int]:
+    """Return the numbers of the entries of one of Spark's logs, the smallest first."""
+    return sorted(int(path.name) for path in log.glob("[0-9]*") if path.name.isdigit())
+
+
+def is_whole_entry(path: Path) -> bool:
+    """Tell whether a file is a whole entry, as it was written: a line with a version, then lines of JSON or `-`."""
+    try:
+        version, *lines = path.read_text().splitlines()
+        for line in lines:
+            if line != "-":
+                json.loads(line)
+    except ValueError:
+        return False
+    return version.startswith("v") and bool(lines) and matches_checksum(path)
+
+
+def fingerprint(content: object) -> str:
+    """Return a short name for what is kept; equal contents have equal names."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

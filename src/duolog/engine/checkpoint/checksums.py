@@ -1,0 +1,63 @@
+"""Verify the checksums that Hadoop keeps next to the files of a checkpoint.
+
+    .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 of each such piece of N (4 bytes each)
+
+Spark reads its logs through Hadoop's FileContext, which writes these files and never compares them: a flipped digit in
+an offset is taken for the offset. A file without a checksum is taken as it is: HDFS compares its own. A checksum that a
+power cut has left empty, short or filled up with zeros says nothing about the rest of the file, which became durable
+before its name.
+
+Source: Hadoop `ChecksumFs`, `DataChecksum`.
+"""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Final
+
+from duolog.engine.checkpoint.durable import write_durably
+from duolog.engine.checkpoint.remote.paths import RemotePath
+
+_MAGIC: Final = b"crc\0"
+_HEAD: Final = struct.Struct(">4sI")
+_SUM_BYTES: Final = 4
+_PIECE_BYTES: Final = 512
+
+
+def matches_checksum(path: Path) -> bool:
+    """Tell whether a file has the content that its checksum was computed from; true if it has no checksum."""
+    if isinstance(path, RemotePath):
+        return True
+    try:
+        kept = _place(path).read_bytes().rstrip(b"\0")
+    except FileNotFoundError:
+        return True
+    if len(kept) < _HEAD.size:
+        return True
+    magic, piece_bytes = _HEAD.unpack_from(kept)
+    if magic != _MAGIC or not piece_bytes:
+        return False
+    found = kept[_HEAD.size :]
+    sums = _sums(path.read_bytes(), piece_bytes)
+    return sums.startswith(found)
+
+
+def write_with_checksum(path: Path, text: str) -> None:
+    """Replace a file and its checksum; a crash in between leaves one without the other, and never two that differ."""
+    if isinstance(path, RemotePath):
+        return write_durably(path, text)
+    _place(path).unlink(missing_ok=True)
+    write_durably(path, text)
+    content = _HEAD.pack(_MAGIC, _PIECE_BYTES) + _sums(text.encode(), _PIECE_BYTES)
+    _place(path).write_bytes(content)
+    return None
+
+
+def _place(path: Path) -> Path:
+    return path.with_name(f".{path.name}.crc")
+
+
+def _sums(content: bytes, piece_bytes: int) -> bytes:
+    pieces = range(0, len(content), piece_bytes)
+    sums = (zlib.crc32(content[at : at + piece_bytes]) for at in pieces)
+    return b"".join(one.to_bytes(_SUM_BYTES, "big") for one in sums)

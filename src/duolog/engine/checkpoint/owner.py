@@ -1,0 +1,370 @@
+"""Which JVM runs an application: one at a time may write to its checkpoint.
+
+    CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
+    CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; says who that is
+    CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
+    CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
+    CHECKPOINTS/<application id>/owner.N.claim  behind an URL, where there are no locks: made by who claims as number N
+
+    who holds it                          what a start finds         what it does
+    a process of this machine, in any     both locks are held        refuses
+    container; also one that is paused
+    one whose JVM still starts            Python's lock is held      refuses, before its own JVM starts
+    a JVM whose Python has just ended     its lock is held           waits, and refuses where it stays
+    a JVM that has just been killed       the lock is free           goes on at once
+    another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
+    system                                supported                  where it goes on, else takes over
+    whoever it is, behind an URL          no lock, and whether the   as from another host; of two that claim at once one
+                                          beat goes on               makes `owner.N.claim`, and the other one is refused
+    an owner that was paused, taken for   owner.json is another's    its next write fails: `Checkpoint` in
+    dead and replaced, and comes back                                the kernel looks before each one
+
+The JVM's lock decides and not Python's, because it outlives a Python process that was killed for a moment,
+and would still write. A pid tells nothing: it comes back, and in another container it is another process.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Final, Literal, Protocol
+
+from duolog.engine.checkpoint.checkpoint_files import writing
+from duolog.engine.checkpoint.durable import make_durable_dir, sweep_unfinished, write_durably
+from duolog.engine.checkpoint.remote.paths import RemotePath
+from duolog.engine.errors import CheckpointInUse
+
+OWNER_FILE: Final = "owner.json"
+LOCK_FILE: Final = "owner.lock"
+PROCESS_FILE: Final = "owner.process"
+WAIT_S: Final = 30.0
+LEASE_S: Final = 15.0
+"""How long the beat of an owner on another host must be still before it is taken for dead."""
+WATCH_S: Final = 5.0
+"""How long one is watched that may be alive: two of its beats."""
+_SETTLE_S: Final = 1.0
+_POLL_S: Final = 0.1
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+Locked = Literal["locked", "held", "unsupported"]
+
+# The locks of this process. It may claim a checkpoint again, with another JVM.
+_locked_here: Final[dict[Path, IO[bytes]]] = {}
+# Names of what this process has claimed. A JVM of its own that it claims anew for has ended.
+_claims_here: Final[set[str]] = set()
+
+
+class Holder(Protocol):
+    """The JVM's side of a claim: the kernel's class `Checkpoint`."""
+
+    def lock(self, directory: str) -> Locked: ...
+    def own(self, directory: str, owner: str, number: int) -> None: ...
+    def release(self, directory: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A claim: each is of its own, and its number is above those before it."""
+
+    number: int
+    claim: str
+    machine: str
+    host: str
+    pid: int
+    """Of its JVM."""
+    released: bool = False
+    process: int | None = None
+    """Of the Python process that has started the JVM, and starts another one where that is killed: the one that a person stops."""
+
+    def __str__(self) -> str:
+        if self.process is None:
+            return f"process {self.pid} on host {self.host}, its JVM"
+        return f"process {self.process} on host {self.host}"
+
+
+def claim(
+    directory: Path,
+    holder: Holder,
+    application_id: str,
+    *,
+    pid: int,
+    wait_s: float = WAIT_S,
+    lease_s: float = LEASE_S,
+) -> None:
+    """Make the JVM `pid` the owner of the checkpoint in `directory`.
+
+    Raises:
+        CheckpointInUse: another process runs the application, and still does after `wait_s`.
+        CheckpointNotWritable: this user may not write there, or there is no space.
+    """
+    with writing(directory, application_id):
+        make_durable_dir(directory)
+        if not isinstance(directory, RemotePath):
+            (directory / LOCK_FILE).touch()
+    locked = _lock(directory, holder, application_id, wait_s)
+    try:
+        found = _read(directory)
+        if found is not None and not _is_gone(found, locked):
+            _wait_for_end_of_lease(directory, found, application_id, lease_s)
+        number = 1 if found is None else found.number + 1
+        if isinstance(directory, RemotePath):
+            number = _claim_number(directory, number, application_id, lease_s)
+        name, host = uuid.uuid4().hex, socket.gethostname()
+        mine = Owner(number, name, _machine(), host, pid, process=os.getpid())
+        with writing(directory, application_id):
+            content = _write(directory, mine)
+        if locked == "unsupported":
+            # Of two that claim at once the last one stays, and the other one sees it here.
+            time.sleep(_SETTLE_S)
+            _ensure_mine(directory, mine, application_id)
+        _lock_here(directory)
+        _claims_here.add(name)
+        holder.own(str(directory), content, number)
+    except BaseException:
+        _unlock_here(directory)
+        holder.release(str(directory))
+        raise
+    for of_another in (*directory.glob("owner.*.beat"), *directory.glob("owner.*.claim")):
+        if of_another.name.split(".")[1] != str(number):
+            of_another.unlink(missing_ok=True)
+    sweep_unfinished(directory, like=directory / OWNER_FILE)
+
+
+def _claim_number(directory: RemotePath, number: int, application_id: str, lease_s: float) -> int:
+    """Make the claim of a number that nobody else has, which a file system without locks gives to one alone.
+
+    One that was made and never came to `owner.json` is of a start that was killed, or of one that is just at it.
+    """
+    deadline = time.monotonic() + lease_s
+    while not _makes(directory / f"owner.{number}.claim", application_id):
+        now = _read(directory)
+        if now is not None and now.number >= number:
+            raise _in_use(directory, application_id, now)
+        if time.monotonic() > deadline:
+            number += 1
+        else:
+            time.sleep(_POLL_S)
+    return number
+
+
+def _makes(file: RemotePath, application_id: str) -> bool:
+    with writing(file.parent, application_id):
+        try:
+            file.create()
+        except FileExistsError:
+            return False
+    return True
+
+
+def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
+    """See, without a JVM, that no process of this machine runs the application; behind an URL, of none.
+
+    What only a wait can tell, as of an owner on another host or of a JVM that is ending, `claim` tells. Behind an URL an
+    owner that has not given the checkpoint up is watched for `watch_s`.
+
+    Raises:
+        CheckpointInUse: another process does.
+    """
+    found = _read(directory)
+    if isinstance(directory, RemotePath):
+        if found is not None and not found.released:
+            _wait_for_end_of_lease(directory, found, application_id, watch_s)
+        return
+    of_this_machine = found is not None and found.machine == _machine()
+    if of_this_machine and _has_jvm(directory) and _is_locked_elsewhere(directory):
+        raise _in_use(directory, application_id, _process_of(directory) or found)
+
+
+def reserve(directory: Path, application_id: str) -> bool:
+    """Keep the other processes of this machine from starting the application; needs no JVM, which takes seconds.
+
+    What `claim` does later includes it, and `release` or `give_back` ends it.
+
+    Returns:
+        Whether it is news: False where this process had it already.
+
+    Raises:
+        CheckpointInUse: another process runs the application or is starting it.
+        CheckpointNotWritable: this user may not write there, or there is no space.
+    """
+    with writing(directory, application_id):
+        make_durable_dir(directory)
+    if directory in _locked_here:
+        return False
+    # Who only looks, as `ensure_no_live_owner` does, holds the lock for a moment.
+    deadline = time.monotonic() + _SETTLE_S
+    while _is_locked_elsewhere(directory):
+        if time.monotonic() > deadline:
+            raise _in_use(directory, application_id, _process_of(directory))
+        time.sleep(_POLL_S)
+    # Of two that come to this line at once one takes it, and `claim` refuses the other one.
+    _lock_here(directory)
+    return directory in _locked_here
+
+
+def give_back(directory: Path) -> None:
+    """End what `reserve` began, of a start that has not come to its claim."""
+    _unlock_here(directory)
+
+
+def release(directory: Path, holder: Holder, pid: int) -> None:
+    """Give the checkpoint up; does nothing where another process owns it."""
+    found = _read(directory)
+    try:
+        if found is not None and found.machine == _machine() and found.pid == pid:
+            _write(directory, Owner(**asdict(found) | {"released": True}))
+    finally:
+        # Also where nothing can be written: the next start, once it can, must not find it locked.
+        _unlock_here(directory)
+        holder.release(str(directory))
+
+
+def taken_over_by(directory: Path, pid: int) -> Owner | None:
+    """Return who has claimed a checkpoint since the JVM `pid` of this machine has; None where nobody has."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        found = _read(directory)
+        if found is not None and (found.pid, found.machine) != (pid, _machine()):
+            return found
+    return None
+
+
+def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -> Locked:
+    deadline = time.monotonic() + wait_s
+    while (locked := holder.lock(str(directory))) == "held":
+        lives = _is_locked_elsewhere(directory)
+        if time.monotonic() > deadline or lives:
+            # `owner.process` is that of whoever has locked it last, which may be this one.
+            known = _process_of(directory) if lives else ""
+            raise _in_use(directory, application_id, known or _read(directory))
+        time.sleep(_POLL_S)
+    return locked
+
+
+def _lock_here(directory: Path) -> None:
+    if directory not in _locked_here:
+        # Where the file system has no locks, the JVM's is missing too.
+        with contextlib.suppress(OSError):
+            _locked_here[directory] = _flocked(directory)
+
+
+def _unlock_here(directory: Path) -> None:
+    if directory in _locked_here:
+        _locked_here.pop(directory).close()
+
+
+def _is_locked_elsewhere(directory: Path) -> bool:
+    """Tell whether the Python process of an owner lives; that of a JVM that is ending does not."""
+    if directory in _locked_here:
+        return False
+    try:
+        _flocked(directory).close()
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _has_jvm(directory: Path) -> bool:
+    """Tell whether a JVM holds the lock: Java's are those of `fcntl`."""
+    try:
+        with (directory / LOCK_FILE).open("rb") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _flocked(directory: Path) -> IO[bytes]:
+    file = (directory / PROCESS_FILE).open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    # For people. Where it cannot be written, a claim says so with the path.
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on host {socket.gethostname()}\n".encode())
+        file.flush()
+    return file
+
+
+def _process_of(directory: Path) -> str:
+    try:
+        return (directory / PROCESS_FILE).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
+    if (now := _read(directory)) != mine:
+        raise _in_use(directory, application_id, now)
+
+
+def _is_gone(found: Owner, locked: Locked) -> bool:
+    # The lock of this machine's processes was free; one of another machine proves nothing here.
+    of_here = locked == "locked" or found.claim in _claims_here
+    return found.released or (of_here and found.machine == _machine())
+
+
+def _wait_for_end_of_lease(
+    directory: Path, found: Owner, application_id: str, lease_s: float
+) -> None:
+    """Watch the beat of an owner that no lock tells of. Clocks of hosts are not compared."""
+    beat = directory / f"owner.{found.number}.beat"
+    first, deadline = _touched_at(beat), time.monotonic() + lease_s
+    while time.monotonic() < deadline:
+        if _touched_at(beat) != first or _read(directory) != found:
+            now = _read(directory)
+            if now is not None and now.released:
+                return
+            raise _in_use(directory, application_id, now)
+        time.sleep(_POLL_S)
+
+
+def _touched_at(beat: Path) -> object:
+    """Return what changes as the owner lives; what is behind an URL has no times that all file systems can set."""
+    try:
+        return beat.read_bytes() if isinstance(beat, RemotePath) else beat.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _in_use(directory: Path, application_id: str, owner: Owner | str | None) -> CheckpointInUse:
+    return CheckpointInUse(
+        f'application "{application_id}" runs in another process',
+        query_id=application_id,
+        detail="An application id has one process at a time: a second one would not share the work, it "
+        f"would do all of it again. Checkpoint {directory} is held by {owner or 'it'}.",
+        hint='Stop it first. Another application gets another name, Topology("…"), or data directory; '
+        "one is spread by partitions and the setting master, not by processes.",
+    )
+
+
+def _read(directory: Path) -> Owner | None:
+    try:
+        return Owner(**json.loads((directory / OWNER_FILE).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def _write(directory: Path, owner: Owner) -> str:
+    content = json.dumps(asdict(owner), indent=1)
+    write_durably(directory / OWNER_FILE, content)
+    return content
+
+
+def _machine() -> str:
+    """Return what all processes that share a kernel, and so its locks, have in common."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return f"{socket.gethostname()} {uuid.getnode():x}"

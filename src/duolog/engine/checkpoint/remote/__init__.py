@@ -1,0 +1,9 @@
+"""Checkpoints behind the URL of a Hadoop file system, `hdfs://…`: paths that this process reads and writes by a small JVM.
+
+Start with `paths.RemotePath`; `stores` says which file systems may have a checkpoint, `door` speaks with the JVM.
+"""
+
+from duolog.engine.checkpoint.remote.paths import RemotePath
+from duolog.engine.checkpoint.remote.stores import data_dir_at, directory_at, local_dir_of
+
+__all__ = ["RemotePath", "data_dir_at", "directory_at", "local_dir_of"]

@@ -1,0 +1,160 @@
+"""Hadoop's file systems for this process: a small JVM beside it, without Spark, that is asked by lines of JSON.
+
+    this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteDoor (kernel.jar) ──▶ Hadoop's FileContext
+                 ◀────────────{"found": …}──────────────
+
+Spark's own JVM is not asked: what is wrong with a checkpoint is told before that one starts, and `duolog state` needs none. It
+has Spark's jars, so it reads what Spark reads; the settings are Hadoop's (`HADOOP_CONF_DIR`) and behind them those that
+begin with `spark.hadoop.`. It starts with the first question and ends with this process, as its standard input does.
+
+Threads: any, one question at a time.
+"""
+
+import atexit
+import base64
+import errno
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+from duolog.engine.errors import FileSystemFailed
+from duolog.engine.jvm.jars import kernel_jar, spark_jars
+from duolog.engine.jvm.java import ensure_java
+from duolog.engine.kernel_classes import kernel_class_name
+
+_MAIN: Final = kernel_class_name("RemoteDoor")
+_OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_OF_HADOOP: Final = "spark.hadoop."
+_CONF_DIRS: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+# Who asks is a person, or a start: by default a client tries for a minute.
+_PATIENCE: Final = {
+    "ipc.client.connect.max.retries": "3",
+    "ipc.client.connect.max.retries.on.timeouts": "1",
+    "ipc.client.connect.timeout": "5000",
+    "fs.permissions.umask-mode": "022",
+}
+_WORDS: Final = {
+    errno.EHOSTUNREACH: ("does not answer", "See that it runs, and that the URL names its host and port."),
+    errno.EACCES: ("refuses it", "Give this user the right to read and write there."),
+    errno.EROFS: ("is in safe mode, and takes no writes", "Wait until it has left it."),
+    errno.EDQUOT: ("takes no more: a quota is used up", "Raise the quota, or free space in it."),
+    errno.ENOSPC: ("has no space, or too few of its data nodes live", "Free space, or start data nodes."),
+    errno.EPROTONOSUPPORT: (
+        "is of a kind that this Spark has no client for",
+        "Name the jars of its client: spark.jars=FILE,…, with the settings spark.hadoop.… that it needs.",
+    ),
+}  # fmt: skip
+
+
+class Door:
+    """A JVM that reads and writes files behind URLs; it is started when it is first asked.
+
+    Args:
+        spark: Spark's settings, of which those of Hadoop and `spark.jars` matter.
+    """
+
+    def __init__(self, spark: Mapping[str, str]) -> None:
+        self.settings = _PATIENCE | {
+            name.removeprefix(_OF_HADOOP): value
+            for name, value in spark.items()
+            if name.startswith(_OF_HADOOP)
+        }
+        self.jars = tuple(filter(None, spark.get("spark.jars", "").split(",")))
+        self._asking = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        atexit.register(self.close)
+
+    def ask(self, do: str, path: str, **more: str) -> Any:
+        """Return what is found.
+
+        Raises:
+            FileNotFoundError, FileExistsError: as the system's own calls.
+            FileSystemFailed: the file system is away, or refuses; named by its URL.
+            JavaMissing, KernelMissing: there is nobody to ask.
+        """
+        request = json.dumps({"do": do, "path": path, **more}).encode() + b"\n"
+        with self._asking:
+            answer = self._answer(request, path)
+        if "failed" not in answer:
+            return answer["found"]
+        number = getattr(errno, answer["failed"])
+        if number in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
+            raise OSError(number, os.strerror(number), path)  # Which makes it FileNotFoundError, ….
+        raise _failed(path, number, answer["why"])
+
+    def read(self, path: str) -> bytes:
+        return base64.b64decode(self.ask("read", path))
+
+    def close(self) -> None:
+        """End the JVM, if there is one."""
+        atexit.unregister(self.close)
+        with self._asking:
+            process, self._process = self._process, None
+        if process is not None:
+            _end(process)
+
+    def _answer(self, request: bytes, path: str) -> Any:
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._start()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:
+            line = b""
+        except BaseException:
+            # Ctrl-C: the answer that comes would be taken for that of the next question.
+            self._process = None
+            _end(process)
+            raise
+        if not line:
+            self._process = None
+            _end(process)
+            raise _failed(path, errno.EIO, "the JVM that reads it has ended")
+        return json.loads(line)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        conf = [os.environ[name] for name in _CONF_DIRS if os.environ.get(name)]
+        own = [jar.removeprefix("file:") for jar in self.jars]
+        class_path = [*conf, str(kernel_jar()), *own, *map(str, spark_jars())]
+        process = subprocess.Popen(  # noqa: S603 - a program of ours, with no shell
+            [str(ensure_java()), *_OPTIONS, _MAIN],
+            env=os.environ | {"CLASSPATH": os.pathsep.join(class_path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Ctrl-C in a terminal goes to all of its group; this one is asked until the very end.
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(self.settings).encode() + b"\n")
+        return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()  # It holds nothing that is not written.
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:  # What was not sent yet.
+                continue
+
+
+def _failed(path: str, number: int, why: str) -> FileSystemFailed:
+    scheme, _, rest = path.partition("://")
+    words, hint = _WORDS.get(number, ("failed", ""))
+    return FileSystemFailed(
+        f'file system "{scheme}://{rest.partition("/")[0]}" {words}',
+        path=path,
+        number=number,
+        why=why,
+        hint=hint,
+    )

@@ -1,0 +1,86 @@
+"""Which file systems may have a checkpoint, and what of an application stays on this machine all the same.
+
+    file:///data                    a local directory, as if given by its path
+    hdfs://host:8020/data           rename and create are atomic: one owner, and each entry once
+    viewfs://name/data              the same, where what is mounted there is HDFS
+    abfss://… s3a://… gs://…        refused, unless the setting `checkpoint.stores` names the scheme: some of them rename by
+                                    copying, file by file, and then two owners may both write an entry, and half of one may be read
+
+What an owner stands for (`engine.owner`) and what Spark's logs stand for rests on two calls: a rename that does not overwrite, and
+a create that does not either. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on atomicity; Spark's `CheckpointFileManager`.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from duolog.core.errors import ConfigError
+from duolog.engine.checkpoint.remote.paths import RemotePath, use
+
+SAFE: Final = frozenset({"hdfs", "viewfs"})
+STORES_SETTING: Final = "checkpoint.stores"
+_ODD: Final = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+def directory_at(url: str) -> Path:
+    """Return the directory that `url` names; whether it is there nobody has looked.
+
+    Example:
+        >>> directory_at("hdfs://host:8020/a/b/") / "checkpoints"
+        RemotePath('hdfs://host:8020/a/b/checkpoints')
+        >>> directory_at("file:///srv/data")
+        PosixPath('/srv/data')
+
+    Raises:
+        ConfigError: it names no directory.
+    """
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        return Path(unquote(parts.path)).resolve()
+    if not parts.netloc or scheme == "file" or parts.query or parts.fragment:
+        raise ConfigError(
+            f'data directory "{url}" names no directory of a file system',
+            name="data_dir",
+            value=url,
+            hint="Write it as hdfs://HOST:PORT/PATH, or with the name of a nameservice in the place of host and port.",
+        )
+    return RemotePath(f"{scheme}://{parts.netloc}{parts.path}")
+
+
+def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
+    """Return the directory that `url` names, for an application with these settings of its engine.
+
+    Raises:
+        ConfigError: it names no directory, or its file system is none that a checkpoint is safe on.
+    """
+    directory = directory_at(url)
+    if not isinstance(directory, RemotePath):
+        return directory
+    scheme = directory.system.partition(":")[0]
+    also = {name.strip() for name in settings.get(STORES_SETTING, "").split(",")}
+    if scheme not in SAFE | also:
+        raise ConfigError(
+            f'data directory "{url}" is on a file system that is not known to be safe for checkpoints',
+            name="data_dir",
+            value=url,
+            detail=f"On {' and '.join(sorted(SAFE))} a rename and the making of a file happen at once, and refuse what exists; of "
+            f"{scheme} that is not known. Else two processes may own one checkpoint, and results be lost or written again.",
+            hint=f"Use hdfs, or a directory. If your store does both, {STORES_SETTING}={scheme} says so.",
+        )
+    use(directory, {name: of for name, of in settings.items() if name.startswith("spark.")})
+    return directory
+
+
+def local_dir_of(data_dir: Path, home: Path) -> Path:
+    """Return where what stays on this machine goes: logs. Below `home`, where the data directory is behind an URL.
+
+    Example:
+        >>> local_dir_of(directory_at("hdfs://host:8020/a"), Path("/home"))
+        PosixPath('/home/remote/hdfs-host-8020-a')
+    """
+    if not isinstance(data_dir, RemotePath):
+        return data_dir
+    return home / "remote" / _ODD.sub("-", str(data_dir))

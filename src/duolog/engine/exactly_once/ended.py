@@ -1,0 +1,89 @@
+"""Whether the transactions of an application have ended: what is read before that lacks what a broker has committed already.
+
+A commit is answered once it is decided; that it is so is written into each partition behind that, by a broker that may be
+away just then. Until it stands there, readers of committed records see the end of a partition in front of it.
+
+Source: KIP-98, and Kafka's TransactionMarkerChannelManager; InitProducerId waits until the transaction before has ended.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, Producer
+
+from duolog.core.units import MINUTE_MS
+from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.exactly_once.epochs import transactional_id
+from duolog.engine.jvm.masters import is_one_jvm
+from duolog.engine.settings import EngineConfig
+
+logger: Final = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.5
+_FENCES_WITHIN_S: Final = 60.0
+_ENDS_WITHIN_S: Final = 60.0
+# Nobody ends those of executors that were lost with the checkpoint: the broker does, by transaction.timeout.ms.
+_OF_CLUSTERS_END_WITHIN_S: Final = 16 * MINUTE_MS / 1000
+_SHOWN_MAX: Final = 5
+
+
+def fence(config: EngineConfig, name: str, application_id: str) -> None:
+    """Shut out whoever writes in transactions of this name, and wait until the last one has ended.
+
+    Raises:
+        BrokerUnreachable: no broker answers, or one that it was written to does not.
+    """
+    options: dict[str, Any] = {**config.client_options, "log_level": 0}
+    options |= {
+        "bootstrap.servers": config.bootstrap_servers,
+        "transactional.id": transactional_id(name),
+    }
+    try:
+        Producer(options).init_transactions(_FENCES_WITHIN_S)
+    except KafkaException as error:
+        raise BrokerUnreachable(
+            f'the last transaction of application "{application_id}" has not ended',
+            query_id=application_id,
+            detail=f"{error.args[0] if error.args else error}.",
+            hint="A broker that leads a partition of its topics may be away: its log says why. Start it again "
+            "once that is back; nothing was changed.",
+        ) from error
+
+
+def ends_within_s(config: EngineConfig) -> float:
+    """Return how long transactions that nobody ends may stay open."""
+    return _ENDS_WITHIN_S if is_one_jvm(config.master) else _OF_CLUSTERS_END_WITHIN_S
+
+
+def ensure_ended(
+    open_partitions: Callable[[], Sequence[str]],
+    application_id: str,
+    within_s: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until no transaction is open in the partitions that are looked at, for `within_s` seconds at most.
+
+    Raises:
+        QueryFailed: one is still.
+        BrokerUnreachable, SourceTopicMissing: as `open_partitions`.
+    """
+    deadline = clock() + within_s
+    is_told = False
+    while found := open_partitions():
+        names = ", ".join(found[:_SHOWN_MAX]) + (" …" if len(found) > _SHOWN_MAX else "")
+        if clock() >= deadline:
+            raise QueryFailed(
+                f'a transaction of application "{application_id}" has not ended in {within_s:.0f} s',
+                query_id=application_id,
+                detail=f"It is open in {names}: what was committed behind its first record cannot be read yet.",
+                hint="Start it again: the broker ends by transaction.timeout.ms what nobody does.",
+                may_pass=True,
+            )
+        if not is_told:
+            logger.warning("waiting for a transaction to end in %s", names)
+            is_told = True
+        sleep(_LOOK_S)

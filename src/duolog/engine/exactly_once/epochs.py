@@ -1,0 +1,222 @@
+"""Which epochs count, where results are written exactly once: the marker in Kafka beside Spark's log of commits.
+
+    CHECKPOINTS/<application id>/prepared.N       what Spark was to write as commits/N, before the transaction was committed
+    CHECKPOINTS/<application id>/spark/commits/N  Spark's: epoch N is done
+    topic <application id>-epochs                 the marker: which epoch was committed last, of which of Spark's queries
+
+The transaction is what decides (`Transactions` in the kernel). It is committed between the two files, so a start finds
+
+    marker                            what has happened                   what is done
+    of an epoch in commits            all is done, or nothing was written nothing
+    of an epoch before a prepared.N   the marker topic was truncated      refused
+      that is in commits
+    of the epoch behind commits       a crash behind the transaction      prepared.N becomes commits/N, once all of the
+                                                                          executors' transactions are committed (`parts`)
+    of a later epoch                  a copy of the checkpoint, older     refused
+    of another query                  another checkpoint wrote results    refused, or taken over where the checkpoint says so;
+                                                                          an upgrade goes on behind the query before it
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from duolog.engine.checkpoint.checkpoint import PREPARED, Checkpoint
+from duolog.engine.checkpoint.checkpoint_files import last_commit, read_json, writing
+from duolog.engine.checkpoint.checksums import write_with_checksum
+from duolog.engine.checkpoint.durable import make_durable_dir
+from duolog.engine.checkpoint.prepared_entry import read_prepared
+from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
+from duolog.engine.exactly_once.parts import Part
+
+NO_EPOCH: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The epoch whose transaction was committed last, and Spark's id of the query that it belongs to."""
+
+    query: str = ""
+    epoch: int = NO_EPOCH
+    parts: tuple[Part, ...] = ()
+    """On a cluster, the transactions of executors that are committed with it."""
+    prepared: str = ""
+    """The SHA-256 of the entry that the epoch prepared; empty if it is not known."""
+
+    @classmethod
+    def parse(cls, markers: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Read it from what stands in the marker topic, by key."""
+        found = markers.get("epoch")
+        if found is None:
+            return cls()
+        parts = tuple(Part.parse(part) for part in found.get("parts", ()))
+        digest = str(found.get("prepared", ""))
+        return cls(str(found["query"]), int(found["epoch"]), parts, digest)
+
+
+def marker_topic(name: str) -> str:
+    """Return the topic that holds the marker of the application whose transactions have this name."""
+    return f"{name}-epochs"
+
+
+def transactional_id(name: str) -> str:
+    """Return the transactional id that decides what counts, of the application whose transactions have this name."""
+    return f"{name}-0"
+
+
+def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
+    """Raise unless the checkpoint goes on where the committed results end. `topic` is where the marker stands.
+
+    Raises:
+        CheckpointMismatch: results were committed that it does not know of; they would be written again.
+        CheckpointDamaged: what Spark is to know of the last epoch cannot be read.
+        LogTruncated: the marker topic has lost its last records.
+    """
+    if marker.epoch == NO_EPOCH:
+        return _ensure_marker_is_whole(checkpoint, marker, topic)
+    application_id = checkpoint.directory.name
+    if marker.query != query_id(checkpoint):
+        if checkpoint.takes_over() == (marker.query, marker.epoch):
+            return None
+        before = checkpoint.spark_dir_before_upgrade
+        if before is None or marker.query != _query_id(before, application_id):
+            raise _not_its_own(checkpoint, topic, _why_other(checkpoint))
+        if marker.epoch > _last_committed(before):
+            raise _not_its_own(
+                checkpoint,
+                topic,
+                "A crash came behind its last transaction; start it once as it was before the upgrade.",
+            )
+        return None
+    last = last_committed(checkpoint)
+    if marker.epoch <= last:
+        return _ensure_marker_is_whole(checkpoint, marker, topic)
+    if marker.epoch > last + 1 or not checkpoint.prepared(marker.epoch).is_file():
+        known = f"epoch {last}" if last >= 0 else "the start"
+        raise _not_its_own(
+            checkpoint,
+            topic,
+            f"Epoch {marker.epoch} was committed, and it knows all up to {known}.",
+        )
+    offsets = checkpoint.spark_dir / "offsets" / str(marker.epoch)
+    if not offsets.is_file():
+        raise _not_its_own(
+            checkpoint, topic, f"Epoch {marker.epoch} was committed, and {offsets} is not there."
+        )
+    _read_prepared(checkpoint, marker)
+    return None
+
+
+def _read_prepared(checkpoint: Checkpoint, marker: Marker) -> str:
+    path, application_id = checkpoint.prepared(marker.epoch), checkpoint.directory.name
+    return read_prepared(path, marker.epoch, application_id, digest=marker.prepared)
+
+
+def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
+    """Raise LogTruncated if the marker topic lacks an epoch that it has had: its entry is there, which comes after it."""
+    done = (of for of in _prepared_epochs(checkpoint) if _has_become_entry(checkpoint, of))
+    marked = max(done, default=NO_EPOCH)
+    if marked <= marker.epoch:
+        return
+    application_id = checkpoint.directory.name
+    known = "no epoch" if marker.epoch == NO_EPOCH else f"epoch {marker.epoch}"
+    raise LogTruncated(
+        f'topic "{topic}" of application "{application_id}" has lost records',
+        query_id=application_id,
+        detail=f"It tells of {known}; epoch {marked} was committed to it. Results that were committed in the same "
+        "transactions may be lost too.",
+        hint=f"Restore the broker's data. To compute everything again, run `duolog state reset {application_id}`.",
+    )
+
+
+def _has_become_entry(checkpoint: Checkpoint, epoch: int) -> bool:
+    """Tell whether the prepared entry of an epoch stands in Spark's log: it came there after its transaction."""
+    entry = checkpoint.spark_dir / "commits" / str(epoch)
+    with contextlib.suppress(FileNotFoundError, CheckpointDamaged, CheckpointMismatch):
+        prepared = read_prepared(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
+        return entry.read_text() == prepared
+    return False
+
+
+def _prepared_epochs(checkpoint: Checkpoint) -> list[int]:
+    names = (path.name for path in checkpoint.directory.glob(f"{PREPARED}[0-9]*"))
+    return [int(name.removeprefix(PREPARED)) for name in names if name[len(PREPARED) :].isdigit()]
+
+
+def is_behind(checkpoint: Checkpoint, marker: Marker) -> bool:
+    """Tell whether a crash came between the decision that the epoch counts, and Spark's entry of it."""
+    return marker.query == query_id(checkpoint) and marker.epoch == last_committed(checkpoint) + 1
+
+
+def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
+    """Put down that the epoch is done whose transaction was committed last, where a crash came in between.
+
+    Tells whether that was so. Call it behind `ensure_goes_on`, as the owner of checkpoint and transactions.
+
+    Raises:
+        CheckpointNotWritable: this user may not write there, or there is no space.
+        CheckpointDamaged: what Spark was to write cannot be read; nothing is put down.
+    """
+    is_own = marker.query == query_id(checkpoint)
+    if not is_own and marker.epoch != NO_EPOCH:
+        # Not only until the upgrade is settled: this query may write nothing for long.
+        checkpoint.take_over(marker.query, marker.epoch)
+    behind = marker.epoch != NO_EPOCH and is_behind(checkpoint, marker)
+    if behind:
+        commits = checkpoint.spark_dir / "commits"
+        entry = _read_prepared(checkpoint, marker)
+        with writing(checkpoint.directory, checkpoint.directory.name):
+            make_durable_dir(commits)
+            write_with_checksum(commits / str(marker.epoch), entry)
+    for number in _prepared_epochs(checkpoint):
+        # The last one that counts stays: it shows later how far the marker had come.
+        if not (is_own and number == marker.epoch):
+            with contextlib.suppress(OSError):
+                checkpoint.prepared(number).unlink()
+    return behind
+
+
+def query_id(checkpoint: Checkpoint) -> str:
+    """Return Spark's id of the query of a checkpoint; empty before its first start.
+
+    Raises:
+        CheckpointDamaged: it cannot be read.
+    """
+    return _query_id(checkpoint.spark_dir, checkpoint.directory.name)
+
+
+def last_committed(checkpoint: Checkpoint) -> int:
+    """Return the number of the last epoch that is done; `NO_EPOCH` where none is."""
+    return _last_committed(checkpoint.spark_dir)
+
+
+def _query_id(spark_dir: Path, application_id: str) -> str:
+    path = spark_dir / "metadata"
+    return str(read_json(path, application_id)["id"]) if path.is_file() else ""
+
+
+def _last_committed(spark_dir: Path) -> int:
+    found = last_commit(spark_dir)
+    return NO_EPOCH if found is None else found
+
+
+def _why_other(checkpoint: Checkpoint) -> str:
+    """Return why committed results are not those of the query that a checkpoint names."""
+    path = checkpoint.spark_dir / "metadata"
+    if not path.is_file() and last_commit(checkpoint.spark_dir) is not None:
+        return f"The file that names the query which wrote them is missing: {path}."
+    return "They were written with another checkpoint."
+
+
+def _not_its_own(checkpoint: Checkpoint, topic: str, how: str) -> CheckpointMismatch:
+    application_id = checkpoint.directory.name
+    return CheckpointMismatch(
+        f'application "{application_id}" has committed results that its checkpoint does not know of',
+        query_id=application_id,
+        detail=f"{how} To go on would write results again. Checkpoint: {checkpoint.directory}.",
+        hint="Bring the checkpoint back that they were written with. To write all results again, "
+        f'`duolog state reset {application_id}` removes checkpoint and internal topics, "{topic}" with them; '
+        "or use another application id.",
+    )

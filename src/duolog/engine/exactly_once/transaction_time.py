@@ -1,0 +1,69 @@
+"""How long a transaction of results may take before its broker breaks it off, and what surely takes longer.
+
+exactly once    twice an epoch, and two minutes at least; on a cluster 15, as those of executors are committed behind the
+                decision that they count. Or what the client setting transaction.timeout.ms says
+a look-up       tries times timeout, and the pauses between tries: an epoch ends when its look-ups have, and its transaction with it
+"""
+
+from typing import Final
+
+from duolog.core.errors import ConfigError
+from duolog.core.units import MINUTE_MS
+from duolog.engine.jvm.masters import is_one_jvm
+from duolog.engine.settings import EngineConfig
+from duolog.plan.cutting.python_calls import lookups_of
+from duolog.plan.nodes import Plan
+
+NAME: Final = "transaction.timeout.ms"
+# How long an epoch that nobody ends may hold up readers of committed records; and how long one may take.
+_TIMEOUT_MS: Final = 2 * MINUTE_MS
+# On a cluster those of executors are committed behind the decision that they count. A broker allows no more by default.
+_TIMEOUT_OF_CLUSTERS_MS: Final = 15 * MINUTE_MS
+
+
+def transaction_timeout_ms(config: EngineConfig) -> int:
+    """Return when a broker breaks off a transaction of results that has not ended.
+
+    Raises:
+        ConfigError: what the client setting says is no number.
+    """
+    given = config.client_options.get(NAME)
+    if given is None:
+        least_ms = _TIMEOUT_MS if is_one_jvm(config.master) else _TIMEOUT_OF_CLUSTERS_MS
+        return max(least_ms, 2 * config.epoch_ms)
+    if not given.isdecimal():
+        raise ConfigError(f"{NAME}={given} is no number of milliseconds", name=NAME, value=given)
+    return int(given)
+
+
+def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
+    """See that no look-up may take as long as the transaction that waits for it.
+
+    The broker would break it off, and the epoch be computed again, with the same look-ups.
+
+    Raises:
+        ConfigError: one may, and results are written exactly once.
+    """
+    if not config.exactly_once:
+        return
+    timeout_ms = transaction_timeout_ms(config)
+    for node, function, lookups in lookups_of(plan):
+        tries = lookups.retries + 1
+        lasts_ms = lookups.tries_ms
+        if lasts_ms >= timeout_ms:
+            place = plan.places.get(node.name, "")
+            at = f"{node} at {place}" if place else f"{node}"
+            raise ConfigError(
+                f"look-up {function.called} of {at} may take {lasts_ms} ms, and a transaction of results {timeout_ms} ms",
+                name=NAME,
+                value=timeout_ms,
+                detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms, "
+                f"with pauses that begin at {lookups.pause_ms} ms. An epoch ends when its look-ups "
+                "have; the broker breaks off a transaction that lasts longer, and the epoch is computed again.",
+                hint="Give map_async a shorter timeout, a shorter backoff or fewer retries; or raise epoch.ms, since a transaction may last for two "
+                "epochs; or use processing.guarantee=at_least_once.",
+            )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,36 @@
+"""A short-lived process: lets Spark's own resolver fetch jars into a directory.
+
+    python -m duolog.engine.jvm.jar_resolver DIRECTORY GROUP:ARTIFACT:VERSION...
+
+Spark resolves `ivy://` coordinates against the repositories that the machine is set up for, so no
+host is named here. `transitive=false`, because a parent that is not served would fail the rest.
+The jars land in DIRECTORY/jars; `duolog.engine.jvm.jars` checks them before they are used.
+"""
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def resolve(directory: Path, coordinates: list[str]) -> None:
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "512m")
+        .config("spark.jars.ivy", str(directory))
+        .config("spark.local.dir", str(directory / "local"))
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .getOrCreate()
+    )
+    try:
+        for coordinate in coordinates:
+            spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive=false'")
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    resolve(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,84 @@
+"""Answers what functions of a user's give for keys, for which the kernel's tasks wait.
+
+    task of Spark ─▶ KeyFunctions (JVM) ─▶ take ─▶ this thread: function(key) ─▶ tell ─▶ the task goes on
+
+The kernel asks once for a key, and remembers the answers for the last 100,000 of them. One thread calls all functions of an
+application. One that fails, or gives no partition, is an error of the record whose key it was.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from py4j.protocol import Py4JError
+
+from duolog.core.exception_text import describe_exception
+from duolog.engine.jvm.forks import forks_ended
+from duolog.plan.expressions.key_functions import KeyFunction
+from duolog.serde.json import JsonSerde
+
+_KEYS_MAX: Final = 1000
+_WAIT_MS: Final = 500
+_AGAIN_S: Final = 0.1
+_GIVEN_UP_S: Final = 10.0
+# A session that was closed under the query has no JVM at all.
+_JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
+
+
+class Asking(Protocol):
+    """Where keys wait for an answer: a `Launcher`."""
+
+    def take_keys(self, keys_max: int, wait_ms: int) -> str: ...
+    def tell_of_keys(self, answers: str) -> None: ...
+
+
+class Answerer:
+    """A thread that answers while a query runs.
+
+    Args:
+        functions: by the names of the nodes that ask them.
+        asking: the launcher of the query, as it is by then.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, KeyFunction],
+        asking: Callable[[], Asking],
+        application_id: str,
+    ) -> None:
+        self._functions = {
+            name: (function, JsonSerde(function.key)) for name, function in functions.items()
+        }
+        self._asking = asking
+        self._ending = threading.Event()
+        name = f"duolog-keys-{application_id}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more; wait, for a while, for the function that is being called."""
+        self._ending.set()
+        self._thread.join(_GIVEN_UP_S)
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                taken = json.loads(self._asking().take_keys(_KEYS_MAX, _WAIT_MS))
+                if taken:
+                    self._asking().tell_of_keys(json.dumps([self._answer(*one) for one in taken]))
+            except _JVM_IS_GONE:
+                # Whoever waits for Spark tells why, or starts another.
+                self._ending.wait(_AGAIN_S)
+
+    def _answer(self, number: int, name: str, key: str) -> list[Any]:
+        """Return the number of a question, with the partition, or with what is wrong."""
+        function, serde = self._functions[name]
+        try:
+            with forks_ended():
+                return [number, function.partition(serde.deserialize(key.encode())), None]
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
+            told = describe_exception(error)
+            return [number, None, f"{function.called}: {told}"]

@@ -1,0 +1,268 @@
+"""How far a query is: what Spark and the kernel report, against where the topics end.
+
+Spark reports once per micro-batch; a real-time epoch reports nothing until it ends. So the
+positions come from the kernel's counters where it runs in this JVM, else from Spark's report.
+"""
+
+import datetime as dt
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from duolog.engine.lowering.ticks import TICKS
+from duolog.engine.query.counted import of_all_jvms
+from duolog.engine.topics.topics import EndOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Records that were passed over for one reason: how many, and the first of them.
+
+    `str` tells it to people.
+    """
+
+    stage: str
+    """What failed: deserialization, processing, production; or retention, which was faster than the query."""
+    reason: str
+    at: str
+    """The node or the topic where it failed; empty where the stage says it all."""
+    count: int
+    topic: str | None
+    """Where the first one stands; None where that is not known."""
+    partition: int
+    offset: int
+    key: str | None = None
+    """Its key and the beginning of its value, as text or as 0x…; None where they are not at hand."""
+    value: str | None = None
+
+    def __str__(self) -> str:
+        verb = {
+            "deserialization": "read",
+            "processing": "process",
+            "production": "write",
+            "retention": "read",
+        }
+        records = "1 record" if self.count == 1 else f"{self.count:,} records"
+        whence = f' of topic "{self.topic}"' if self.topic else ""
+        at = f" at {self.at}" if self.at else ""
+        first = f"; the first: partition {self.partition}, offset {self.offset}" if whence else ""
+        parts = [
+            f", {n} {v}" for n, v in (("key", self.key), ("value", self.value)) if v is not None
+        ]
+        return (
+            f"cannot {verb.get(self.stage, self.stage)} {records}{whence}{at}: {self.reason}"
+            f"{first}{''.join(parts)}"
+        )
+
+    @property
+    def kind(self) -> tuple[str, str | None, str, str]:
+        """What tells one reason from another: numbers in it do not."""
+        return self.stage, self.topic, self.at, re.sub(r"\d+", "#", self.reason)
+
+    def and_later(self, later: "Skipped") -> "Skipped":
+        return replace(self, count=self.count + later.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment in the life of a query. Counts are of records since this process started it."""
+
+    mode: str
+    state: str
+    epoch_id: int = -1
+    """Number of the last micro-batch or epoch that Spark reported, -1 before the first."""
+    records_in: int = 0
+    records_out: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Records that were passed over, by what failed: deserialization, processing, production."""
+    skipped_because: tuple[Skipped, ...] = ()
+    """The same by reason, each with its first record."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """How often a record came too late for a window, by operator."""
+    records_per_second: float = 0.0
+    """Input rate of the last micro-batch or epoch that read anything."""
+    duration_ms: int = 0
+    """How long the last micro-batch or epoch took."""
+    trouble: str = ""
+    """Why the query waits for its next start, while its state is `restarting`."""
+    lag_records: Mapping[str, int] = field(default_factory=dict)
+    """For each source topic: records that are in it and not yet read; nothing if no broker says so."""
+    state_rows: int | None = None
+    """Rows of all stores, as they were counted last; None where none was."""
+
+    @property
+    def records_skipped(self) -> int:
+        return sum(self.skipped.values())
+
+    @property
+    def lag_records_total(self) -> int | None:
+        """Records that are not yet read; None if no broker says where topics end."""
+        return sum(self.lag_records.values()) if self.lag_records else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one of Spark's progress reports says."""
+
+    epoch_id: int
+    started_at_ms: int
+    records_in: int
+    records_by_topic: Mapping[str, int]
+    """What was read of each topic."""
+    records_per_second: float
+    durations_ms: Mapping[str, int]
+    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (all of it), …"""
+    positions: EndOffsets
+    state_commit_ms: int = 0
+    """How long stores took to commit, summed over the tasks of all levels, which run side by side."""
+
+    @property
+    def duration_ms(self) -> int:
+        return self.durations_ms.get("triggerExecution", 0)
+
+    @classmethod
+    def parse(cls, text: str) -> "Report":
+        """Read Spark's `StreamingQueryProgress` in its JSON form."""
+        report: dict[str, Any] = json.loads(text)
+        positions: dict[str, dict[int, int]] = {}
+        records: dict[str, int] = {}
+        for source in report.get("sources", ()):
+            read_to = _positions(source.get("endOffset"))
+            positions.update(read_to)
+            # A source has one topic.
+            records.update(dict.fromkeys(read_to, int(source.get("numInputRows") or 0)))
+        durations = report.get("durationMs") or {}
+        return cls(
+            epoch_id=int(report.get("batchId", -1)),
+            started_at_ms=_epoch_ms(report.get("timestamp")),
+            records_in=int(report.get("numInputRows", 0)),
+            records_by_topic=records,
+            records_per_second=float(report.get("processedRowsPerSecond") or 0.0),
+            durations_ms={phase: int(spent) for phase, spent in durations.items()},
+            positions=positions,
+            state_commit_ms=sum(
+                int(operator.get("commitTimeMs") or 0)
+                for operator in report.get("stateOperators", ())
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What the kernel in this JVM has counted for an application."""
+
+    records_in: int = 0
+    records_out: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    bytes_in: int = 0
+    """Bytes of the keys and values of what was read."""
+    positions: EndOffsets = field(default_factory=dict)
+    skipped_because: tuple[Skipped, ...] = ()
+    late: Mapping[str, int] = field(default_factory=dict)
+    state_rows: int | None = None
+    """Of this JVM and its executors: those of one before were the same."""
+
+    @property
+    def mean_bytes(self) -> float:
+        """How large a record was; 0 where there was none."""
+        return self.bytes_in / self.records_in if self.records_in else 0.0
+
+    def since(self, before: "Counters") -> "Counters":
+        """Return what was read after `before`."""
+        return Counters(
+            records_in=self.records_in - before.records_in,
+            bytes_in=self.bytes_in - before.bytes_in,
+        )
+
+    def added_to(self, before: "Counters") -> "Counters":
+        """Return these counts and those of another JVM; the positions are these."""
+        reasons = {skipped.kind: skipped for skipped in before.skipped_because}
+        for skipped in self.skipped_because:
+            first = reasons.get(skipped.kind)
+            reasons[skipped.kind] = first.and_later(skipped) if first else skipped
+        return replace(
+            self,
+            records_in=before.records_in + self.records_in,
+            records_out=before.records_out + self.records_out,
+            skipped=_summed(before.skipped, self.skipped),
+            late=_summed(before.late, self.late),
+            bytes_in=before.bytes_in + self.bytes_in,
+            skipped_because=tuple(reasons.values()),
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "Counters":
+        """Read the kernel's snapshot: of this JVM, and of executors in others."""
+        return cls.of(of_all_jvms(json.loads(text)))
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any]) -> "Counters":
+        samples: dict[tuple[str, str | None, str, str], Skipped] = {}
+        for sample in counted.get("samples", ()):
+            skipped = Skipped(**sample)
+            first = samples.get(skipped.kind)
+            samples[skipped.kind] = first.and_later(skipped) if first else skipped
+        tasks = counted.get("tasks", {}).values()
+        rows = [int(store["rows"]) for task in tasks for store in task["stores"].values()]
+        return cls(
+            records_in=int(counted.get("records_in", 0)),
+            records_out=int(counted.get("records_out", 0)),
+            skipped={what: int(count) for what, count in counted.get("skipped", {}).items()},
+            late={operator: int(count) for operator, count in counted.get("late", {}).items()},
+            bytes_in=int(counted.get("bytes_in", 0)),
+            positions=_positions(counted.get("positions")),
+            skipped_because=tuple(samples.values()),
+            state_rows=sum(rows) if rows else None,
+        )
+
+
+def _summed(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    return {of: before.get(of, 0) + now.get(of, 0) for of in before.keys() | now.keys()}
+
+
+def merge_positions(*reported: EndOffsets) -> dict[str, dict[int, int]]:
+    """Return the furthest position of each partition."""
+    furthest: dict[str, dict[int, int]] = {}
+    for positions in reported:
+        for topic, offsets in positions.items():
+            kept = furthest.setdefault(topic, {})
+            for partition, offset in offsets.items():
+                kept[partition] = max(offset, kept.get(partition, 0))
+    return furthest
+
+
+def lag_of(positions: EndOffsets, ends: EndOffsets) -> dict[str, int]:
+    """Return, for each topic of `ends`, how many records lie between position and end.
+
+    Example:
+        >>> lag_of({"flights": {0: 90}}, {"flights": {0: 100, 1: 5}})
+        {'flights': 15}
+    """
+    return {
+        topic: sum(
+            max(0, end - positions.get(topic, {}).get(partition, 0))
+            for partition, end in offsets.items()
+        )
+        for topic, offsets in ends.items()
+    }
+
+
+def _epoch_ms(timestamp: object) -> int:
+    if not isinstance(timestamp, str):
+        return 0
+    return int(dt.datetime.fromisoformat(timestamp).timestamp() * 1000)
+
+
+def _positions(offsets: object) -> dict[str, dict[int, int]]:
+    # Spark nests JSON in JSON for some sources and versions.
+    if isinstance(offsets, str):
+        offsets = json.loads(offsets)
+    if not isinstance(offsets, dict):
+        return {}
+    return {
+        topic: {int(partition): int(offset) for partition, offset in partitions.items()}
+        for topic, partitions in offsets.items()
+        if topic != TICKS
+    }

@@ -1,0 +1,77 @@
+"""Which queries this process runs, by their checkpoints, and which it starts.
+
+Of two queries on one checkpoint Spark stops the first without a word. So starts on one go one after the other, and
+the second is refused. So is one of a name that another one has here: what the JVM counts, prints and asks of this process goes by
+name. Two SQL services have queries of equal ids. Threads: any.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from duolog.engine.errors import CheckpointInUse
+from duolog.engine.query.query import RunningQuery
+
+# Starts on several checkpoints go side by side; two of them may share a lock by chance, and then one waits.
+_starting: Final = tuple(threading.Lock() for _ in range(64))
+_naming: Final = tuple(threading.Lock() for _ in range(64))
+_by_checkpoint: Final[dict[Path, RunningQuery]] = {}
+
+
+@contextlib.contextmanager
+def start_of(checkpoint: Path, application_id: str) -> Iterator[None]:
+    """Hold what a start on a checkpoint holds, under its name."""
+    by_name = _naming[hash(application_id) % len(_naming)]
+    with by_name, _starting[hash(checkpoint) % len(_starting)]:
+        yield
+
+
+def note_running(checkpoint: Path, query: RunningQuery) -> None:
+    _by_checkpoint[checkpoint] = query
+
+
+def runs_here(checkpoint: Path) -> bool:
+    """Tell whether this process runs a query on a checkpoint."""
+    running = _by_checkpoint.get(checkpoint)
+    return running is not None and not running.has_ended
+
+
+def forget_ended() -> None:
+    """Let go of what ended queries hold: a client's threads and connections, the session of a JVM."""
+    for place, query in list(_by_checkpoint.items()):
+        if query.has_ended:
+            del _by_checkpoint[place]
+
+
+def stop_running(checkpoint: Path) -> None:
+    """Stop the query that this process runs on a checkpoint, if it does."""
+    if (running := _by_checkpoint.get(checkpoint)) is not None:
+        running.stop()
+
+
+def ensure_not_running(checkpoint: Path, application_id: str) -> None:
+    """Raise CheckpointInUse where this process runs a query on a checkpoint, or one of this name on another."""
+    if runs_here(checkpoint):
+        raise CheckpointInUse(
+            f'application "{application_id}" runs already',
+            query_id=application_id,
+            detail=f"This process runs it, on checkpoint {checkpoint}.",
+            hint='Stop it first. Another application gets another name, Topology("…").',
+        )
+    for place, other in list(_by_checkpoint.items()):
+        if other.application_id == application_id and not other.has_ended:
+            raise CheckpointInUse(
+                f'an application "{application_id}" runs in this process already',
+                query_id=application_id,
+                detail=f"That one is on checkpoint {place}, and this one on {checkpoint}. What both count and print would be one.",
+                hint="Stop the other one, give this one another name, or start it in a process of its own. Of two SQL services "
+                "each is a duolog sql of its own.",
+            )
+
+
+def running_queries() -> list[RunningQuery]:
+    """Return the queries that run in this process, of all its engines, by name. Any thread."""
+    running = [query for query in list(_by_checkpoint.values()) if not query.has_ended]
+    return sorted(running, key=lambda query: query.application_id)

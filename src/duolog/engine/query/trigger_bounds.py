@@ -1,0 +1,65 @@
+"""The bounds of a running query's micro-batches: planned at each start, and compared with what was read since.
+
+Thread rule: the thread that waits for Spark.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from duolog.engine.query.progress import Counters, Report
+from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES, Backlog, records_max_by_topic
+
+# Micro-batches may be so much larger than planned before new bounds are worth a new start.
+_OUTGROWN: Final = 2.0
+
+
+@dataclass(slots=True)
+class TriggerBounds:
+    """How many bytes a micro-batch may have, and what was seen of records so far."""
+
+    bytes_max: int = 0
+    epoch_seen: int = -1
+    _seen: Counters = field(default_factory=Counters)
+    _guessed: dict[str, int] = field(default_factory=dict)
+    """The bounds of topics whose records' size was not known."""
+
+    def plan(
+        self, backlogs: Mapping[str, Backlog], seen: Counters, mean_bytes: float, records_max: int
+    ) -> dict[str, int]:
+        """Return how many records of each topic a micro-batch reads at most.
+
+        `mean_bytes` is the size of the records that were read so far; 0 where there were none.
+        """
+        self._seen, self.epoch_seen = seen, -1
+        found = records_max_by_topic(
+            backlogs,
+            records_max=records_max,
+            bytes_max=self.bytes_max,
+            unknown_bytes=mean_bytes or UNKNOWN_RECORD_BYTES,
+        )
+        unknown = [topic for topic in found if not (backlogs[topic].mean_bytes or mean_bytes)]
+        self._guessed = {topic: found[topic] for topic in unknown}
+        return found
+
+    def halve(self) -> None:
+        self.bytes_max = max(1, self.bytes_max // 2)
+
+    def are_outgrown(
+        self, report: Report | None, seen: Counters, lag: Callable[[], Mapping[str, int]]
+    ) -> bool:
+        """Tell whether the last micro-batch was far larger than it may be, or a guess keeps it small.
+
+        Its records are as large as those read since the last look, by the kernel that has counted
+        the bytes; how many it had, Spark tells.
+        """
+        before = self._seen
+        if report is None or report.epoch_id == self.epoch_seen:
+            return False
+        self._seen, self.epoch_seen = seen, report.epoch_id
+        if any(report.records_by_topic.get(topic) for topic in self._guessed):
+            # How many it has read tells nothing: Spark shares a bound out and rounds each share down.
+            left = lag()
+            if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
+                return True
+        return report.records_in * seen.since(before).mean_bytes > _OUTGROWN * self.bytes_max

@@ -1,0 +1,103 @@
+"""What a topology on a Spark cluster needs beyond one on this machine, and what cannot be there.
+
+Tasks of a cluster are in other JVMs than the one that this process has started:
+
+    functions that this process is to call   refused: they are here alone
+    functions of keys                        called in a process beside each executor, as other functions are
+    what happens by the wall clock           tasks tell the driver when they want to know the time, and it makes the ticks
+    processors                               go on where their task was last; elsewhere they are made anew
+    results exactly once                     each executor has a transaction, and the driver commits all (`transactions`)
+    a task that runs twice at once           refused with exactly once: both would write
+    the time of a partition                  refused: it is known to the JVM that has read the partition before
+    the order of tables and streams          in micro-batches as anywhere; in real time nobody waits for rows of a table
+    what is printed                          stands in the standard output of the executors
+    checkpoints                              must be a directory that all executors have at the same path
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from duolog.core.errors import ConfigError
+from duolog.engine.checkpoint.checkpoint import Json
+from duolog.engine.checkpoint.owner import OWNER_FILE
+from duolog.engine.errors import ExecutorsMissing
+from duolog.engine.jvm.masters import is_one_jvm
+from duolog.engine.lowering.python_functions import described_of_keys
+from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.executors import slots_of
+from duolog.engine.spark.session import Session
+from duolog.engine.spark.slots import slots_free
+from duolog.plan.cutting.levels import Levels
+from duolog.plan.nodes import Plan
+from duolog.plan.nodes.plan import key_functions_of
+
+
+def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: EngineConfig) -> None:
+    """See that nothing of the plan depends on tasks in the JVM of this process.
+
+    Raises:
+        ConfigError: something does, and the master is a cluster.
+    """
+    master = config.master
+    if is_one_jvm(master):
+        return
+    if config.exactly_once and config.spark.get("spark.speculation", "").lower() == "true":
+        raise ConfigError(
+            "processing.guarantee=exactly_once_v2 cannot be with spark.speculation: a task that runs twice writes twice",
+            name="spark.speculation",
+            value="true",
+            hint="Leave spark.speculation out, or use at_least_once.",
+        )
+    if plan.calls:
+        raise _not_there(
+            f"{plan.calls[0].name} calls a function, which the machines of a cluster do not have",
+            master,
+            'Use a local master; or write the records to a topic, and read it: to("…").',
+        )
+    for source in spec()["sources"]:
+        if source.get("invalid_timestamp") == "partition_time":
+            raise _not_there(
+                f'UsePartitionTimeOnInvalidTimestamp of topic "{source["topic"]}" needs a local master',
+                master,
+                "Use FailOnInvalidTimestamp or LogAndSkipOnInvalidTimestamp.",
+            )
+
+
+def functions_there(levels: Levels, master: str) -> list[Json]:
+    """Return the functions that executors are to call, and this process calls where they are in its JVM."""
+    return [] if is_one_jvm(master) else described_of_keys(key_functions_of(levels.nodes))
+
+
+def ensure_shared(directory: Path, session: Session, master: str) -> None:
+    """See that the executors have the checkpoint at the path where it is here. It is claimed already.
+
+    Raises:
+        ExecutorsMissing: one of them has not.
+    """
+    if is_one_jvm(master):
+        return
+    spark = session.spark
+    unseen = session.kernel("SharedDirectory").unseen(
+        spark.sparkContext._jsc,  # noqa: SLF001 - PySpark has no public way to it
+        str(directory / OWNER_FILE),
+        slots_of(spark, master),
+    )
+    if unseen:
+        raise ExecutorsMissing(
+            f"checkpoint {directory} is not a directory of all executors",
+            detail=f"{unseen[:1].upper()}{unseen[1:]}.",
+            hint="Put the data directory (--data) on a file system that this machine and all workers have at the same "
+            "path, and let the workers write there.",
+        )
+
+
+def has_room(directory: Path, needed: int, master: str, session: Callable[[], Session]) -> bool:
+    """Tell whether the real-time query on a checkpoint fits now: workers of a cluster come and go."""
+    if is_one_jvm(master):
+        return True
+    return needed <= slots_free(slots_of(session().spark, master), besides=directory)
+
+
+def _not_there(what: str, master: str, hint: str) -> ConfigError:
+    return ConfigError(what, name="master", value=master, hint=hint)

@@ -1,0 +1,116 @@
+"""The executors of a cluster: waited for at a start, since what they have for tasks decides how a query runs.
+
+Spark says how many tasks run at once as soon as the session is there, and means the executors that have come so far: none,
+a moment after the start. A query that asked then would stay in micro-batches for good.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from duolog.core.errors import ConfigError
+from duolog.engine.errors import ExecutorsMissing
+from duolog.engine.jvm.jars import spark_home
+from duolog.engine.jvm.masters import is_one_jvm, promised_slots, standalone_masters
+from duolog.engine.settings import MASTER_VARIABLE, EngineConfig
+
+REACH_S: Final = 5.0
+FIRST_EXECUTOR_S: Final = 60.0
+"""How long a start waits for the first executor: a JVM begins, on a machine that may be busy."""
+_SETTLED_S: Final = 3.0
+_POLL_S: Final = 0.1
+
+
+def ensure_master_answers(master: str, timeout_s: float = REACH_S) -> None:
+    """See that a standalone master listens; Spark would try for a minute, and end the session.
+
+    Raises:
+        ConfigError: none of them does.
+    """
+    addresses = standalone_masters(master)
+    for address in addresses:
+        try:
+            with socket.create_connection(address, timeout_s):
+                return
+        except OSError:
+            continue
+    if addresses:
+        raise ConfigError(
+            f"no Spark master answers at {master}",
+            name="master",
+            value=master,
+            hint=f"Start it, or say where it is; without a cluster leave the setting and {MASTER_VARIABLE} out.",
+        )
+
+
+def await_executors(
+    spark: SparkSession, config: EngineConfig, ended: Callable[[], bool] = lambda: False
+) -> None:
+    """Wait until executors have come: all that are promised, or until none has for some seconds.
+
+    Raises:
+        ExecutorsMissing: not one has.
+    """
+    if is_one_jvm(config.master):
+        return
+    wanted = _promised_executors(config.master, config.spark)
+    began = changed = time.monotonic()
+    count = 0
+    while not ended():
+        now, found = time.monotonic(), _count(spark)
+        if found != count:
+            count, changed = found, now
+        if wanted is not None and count >= wanted:
+            return
+        if count and wanted is None and now - changed > _SETTLED_S:
+            return
+        if now - began > FIRST_EXECUTOR_S:
+            break
+        time.sleep(_POLL_S)
+    if not count:
+        raise ExecutorsMissing(
+            f"no executor of {config.master} has come within {FIRST_EXECUTOR_S:.0f} s",
+            hint="See that it has workers with free cores and memory (spark.executor.memory, 1 GiB by default), and "
+            "that they reach this machine (spark.driver.host).",
+        )
+
+
+def executors_left_in(master: str, spark: SparkSession) -> Path | None:
+    """Return where Spark leaves the jars and the output of executors that it has started on this machine for a test.
+
+    That is in the directory of its installation, which it never clears. None for any other master: workers have their own.
+    """
+    if promised_slots(master) is None or is_one_jvm(master):
+        return None
+    return spark_home() / "work" / str(spark.sparkContext.applicationId)
+
+
+def slots_of(spark: SparkSession, master: str) -> int:
+    """Return how many Spark tasks run at once: what a real-time query must fit into."""
+    if is_one_jvm(master):
+        return spark.sparkContext.defaultParallelism
+    # Not the parallelism: it is two at least, and a setting of the user's.
+    context = _context(spark)
+    profile = context.resourceProfileManager().defaultResourceProfile()
+    slots: int = context.maxNumConcurrentTasks(profile)
+    return slots
+
+
+def _promised_executors(master: str, settings: Mapping[str, str]) -> int | None:
+    if (slots := promised_slots(master)) is not None:
+        return slots // int(master.split(",")[1])
+    told = settings.get("spark.executor.instances", "")
+    return int(told) if told.isdigit() else None
+
+
+def _count(spark: SparkSession) -> int:
+    executors: int = _context(spark).getExecutorIds().size()
+    return executors
+
+
+def _context(spark: SparkSession) -> Any:
+    return spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public way to it

@@ -1,0 +1,461 @@
+"""The one Spark session of this process: started once, kept warm, stopped at the end.
+
+Start to first row costs seconds (JVM, jars, first plan), so every query of a process shares it.
+It has owners: each call of `open_session` makes one, and the JVM ends when the last of them closes.
+What an owner asks for and the JVM cannot give, because it was started with something else, is refused.
+
+Thread rule: any thread.
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from duolog.core.errors import ConfigError
+from duolog.engine.checkpoint.owner import Holder
+from duolog.engine.errors import JvmNotStarted, KernelMissing
+from duolog.engine.jvm.class_archive import ClassArchive
+from duolog.engine.jvm.giving_up import GivingUp
+from duolog.engine.jvm.guard import JvmGuard
+from duolog.engine.jvm.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar, spark_jars
+from duolog.engine.jvm.java import ensure_java
+from duolog.engine.jvm.java_end import JavaEnd, is_busy
+from duolog.engine.jvm.masters import local_address
+from duolog.engine.jvm.scratch import Scratch, scratch_dir
+from duolog.engine.kernel_classes import kernel_class
+from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.executors import await_executors, ensure_master_answers, executors_left_in
+from duolog.engine.spark.session_conf import session_conf
+
+# What is left of a JVM that has closed its connections.
+_LAST_MOMENT_S: Final = 2
+
+_LAST_WORDS_BYTES: Final = 2000
+
+_KILLED_HINT: Final = (
+    "The system kills processes when it runs out of memory: give the machine more, "
+    'or lower the setting "driver.memory.bytes".'
+)
+
+# What a JVM is started with, by the names that a user gives them.
+_FIXED: Final = {
+    "master": "master",
+    "driver.memory.bytes": "driver_memory_bytes",
+    "state.memory.max.bytes": "state_memory_bytes_max",
+    "connector": "connector",
+    "spark.*": "spark",
+}
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    """The JVM of this process, with the session in it."""
+
+    spark: SparkSession
+    jvm: Any
+    """Its way to Java. PySpark keeps one for the process, which is none, or that of the next JVM, once this one has gone."""
+    scratch: ExitStack
+    java_process: Any
+    config: EngineConfig
+    end: JavaEnd
+    owners: set["Session"] = field(default_factory=set)
+    kernel: dict[str, Any] = field(default_factory=dict)
+    """Classes of the kernel, by name."""
+    by_partitions: dict[int, SparkSession] = field(default_factory=dict)
+    """Sessions of the same JVM, by their number of shuffle partitions."""
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.java_process is not None and self.java_process.poll() is not None
+
+    @property
+    def how_it_ended(self) -> str:
+        """A sentence about the end of the JVM; empty while it runs."""
+        return _how_ended(self.java_process.poll()) if self.has_ended else ""
+
+    def stop(self) -> None:
+        left = executors_left_in(self.config.master, self.spark)
+        # The JVM may be gone already, killed by the signal that ends this process too.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            self.spark.stop()
+        # Then PySpark has gone no further, and keeps a thread with a socket: this time it asks no JVM.
+        self.spark.sparkContext.stop()
+        self.scratch.close()
+        if left is not None:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """One owner's share in the session of this process."""
+
+    _running: _Running
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._running.spark
+
+    def spark_with(self, shuffle_partitions: int) -> SparkSession:
+        """Return a session whose queries have this number of shuffle partitions, which is all that sets queries apart.
+
+        Made once, and changed by nobody: queries that start at once cannot get each other's.
+        """
+        running = self._running
+        with running.opening:
+            if (known := running.by_partitions.get(shuffle_partitions)) is None:
+                known = running.spark.newSession()
+                known.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
+                _register_kernel(known)
+                running.by_partitions[shuffle_partitions] = known
+        return known
+
+    @property
+    def holder(self) -> Holder:
+        """The JVM as what holds checkpoints."""
+        holder: Holder = self.kernel("Checkpoint")
+        return holder
+
+    def kernel(self, name: str) -> Any:
+        """Return a class of the kernel, looked up once: the JVM looks for each part of its name in all jars."""
+        known = self._running.kernel
+        if name not in known:
+            known[name] = kernel_class(self.jvm, name)
+        return known[name]
+
+    @property
+    def jvm(self) -> Any:
+        """Java's packages by name; what is asked of a JVM that has gone raises Py4JError or ConnectionError."""
+        return self._running.jvm
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where the JVM writes what it says: that of the application that started it."""
+        return self._running.config.log_path
+
+    @property
+    def java_pid(self) -> int:
+        """The process id of the JVM."""
+        return int(self._running.java_process.pid)
+
+    def note_query(self) -> None:
+        """Tell that a query was started: from then on its classes are worth an archive."""
+        self._running.end.ran_query = True
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the JVM is gone, by itself or because something killed it."""
+        return self._running.has_ended
+
+    @property
+    def how_it_ended(self) -> str:
+        """A sentence about the end of the JVM; empty while it runs."""
+        return self._running.how_it_ended
+
+    def end_now(self) -> None:
+        """Kill the JVM, unless others have a share in it; whoever waits for it, as `close` does, goes on at once.
+
+        What is on disk is what a crash leaves, which every start expects.
+        """
+        running = self._running
+        if running.java_process is not None and running.owners <= {self}:
+            running.end.ran_query = False
+            running.java_process.kill()
+
+    def close(self) -> None:
+        """Give the share up. The last owner ends the JVM and removes its scratch files."""
+        global _running  # noqa: PLW0603 - as in open_session
+        with _lock:
+            self._running.owners.discard(self)
+            if self._running is not _running or self._running.owners:
+                return
+            _running = None
+            self._running.stop()
+
+
+_lock = threading.Lock()
+_running: _Running | None = None
+
+
+def open_session(
+    config: EngineConfig,
+    *,
+    extra: Mapping[str, str] | None = None,
+    given_up: threading.Event | None = None,
+) -> Session:
+    """Return a share in the session of this process, which the first call starts.
+
+    Where its JVM has gone, a new one is started; shares in the old one stay with what is gone. A start
+    ends at once, as one that failed, when `given_up` is set.
+
+    Raises:
+        ConfigError: the session runs with another master, memory or connector than `config` asks for.
+        JavaMissing: there is no Java that Spark can run on.
+        ConnectorMissing: the Kafka connector cannot be had.
+        ExecutorsMissing: the master is a cluster that gives none.
+        KernelMissing: the wheel holds no kernel.
+        JvmNotStarted: it ended before it was ready.
+    """
+    global _running  # noqa: PLW0603 - a process can hold only one JVM, and so one session
+    with _lock:
+        if _running is not None and _running.has_ended:
+            _running.stop()
+            _running = None
+        if _running is None:
+            _running = _start(config, extra or {}, given_up or threading.Event())
+            atexit.register(_stop_at_exit)
+        else:
+            _ensure_same(_running.config, config)
+            _say_where_the_log_is(_running.config.log_path, config.log_path)
+        share = Session(_running)
+        _running.owners.add(share)
+        return share
+
+
+def running_config() -> EngineConfig | None:
+    """Return what the JVM of this process was started with; None where there is none."""
+    with _lock:
+        return None if _running is None or _running.has_ended else _running.config
+
+
+def _stop_at_exit() -> None:
+    global _running
+    with _lock:
+        running, _running = _running, None
+    if running is not None:
+        running.stop()
+
+
+def _ensure_same(running: EngineConfig, wanted: EngineConfig) -> None:
+    for name, field_name in _FIXED.items():
+        has, asked = getattr(running, field_name), getattr(wanted, field_name)
+        if has != asked:
+            raise ConfigError(
+                f'setting "{name}" cannot be {asked!r} here: this process runs Spark with {has!r}',
+                name=name,
+                value=asked,
+                detail="All applications of one process share one JVM, and the first one started it.",
+                hint="Give them all the same value, or run this one in a process of its own.",
+            )
+
+
+def _say_where_the_log_is(running: Path | None, wanted: Path | None) -> None:
+    """Leave a line in the log that an owner expects, where the JVM writes to another's."""
+    if wanted is None or wanted == running:
+        return
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    place = "the terminal" if running is None else str(running)
+    with wanted.open("a") as log:
+        log.write(
+            f"The JVM of process {os.getpid()} was started by another application: it logs to {place}\n"
+        )
+
+
+def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.Event) -> _Running:
+    _ensure_wanted(given_up)
+    java = ensure_java()
+    ensure_master_answers(config.master)
+    jars = (*connector_jars(config.connector), kernel_jar())
+    # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    with GivingUp(given_up) as giving_up, ExitStack() as undo:
+        held = undo.enter_context(scratch_dir())
+        scratch = held.directory
+        archive = ClassArchive.of(
+            java, (*spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
+        )
+        archive.take_over()
+        writes = _is_to_write(config, archive)
+        java_options = archive.java_options(write=writes)
+        conf = SparkConf(loadDefaults=False)
+        settings = session_conf(config, jars, scratch, java_options) | dict(extra)
+        conf.setAll(list(settings.items()))
+        guard = undo.enter_context(JvmGuard(scratch))
+        with local_address(config.master):
+            gateway = _launch_java(conf, _log_file(config, undo), held)
+        giving_up.process = gateway.proc
+        end = JavaEnd(gateway.proc, archive if writes else None)
+        undo.push(end)
+        # Run in the reverse order: the JVM is told what its end is to be while it can be asked.
+        undo.callback(_forget_gateway, gateway)
+        undo.callback(_let_it_write, gateway, end)
+        _ensure_wanted(given_up)
+        with _lives(gateway.proc):
+            _let_it_end_with_us(gateway)
+            guard.dismiss()
+            context = SparkContext(conf=conf, gateway=gateway)
+            _ensure_wanted(given_up)
+            spark = SparkSession(context)
+            _register_kernel(spark)
+            await_executors(spark, config, given_up.is_set)
+        kept = undo.pop_all()
+    return _Running(spark, gateway.jvm, kept, gateway.proc, config, end)
+
+
+@contextlib.contextmanager
+def _lives(process: Any) -> Iterator[None]:
+    """Raise JvmNotStarted for whatever fails within because the JVM has ended: PySpark then stumbles over anything."""
+    try:
+        yield
+    except JvmNotStarted:
+        raise
+    except Exception as error:
+        # As by a signal to all processes of a group.
+        if not _has_ended(process):
+            raise
+        raise JvmNotStarted(
+            "the JVM ended while Spark started in it",
+            detail=_how_ended(process.poll()),
+            hint=_of_killed(process.poll()),
+        ) from error
+
+
+def _how_ended(status: int) -> str:
+    """Return a sentence about the exit status of a JVM.
+
+    Example:
+        >>> _how_ended(-9), _how_ended(3)
+        ('The JVM was killed by SIGKILL.', 'The JVM ended with exit status 3.')
+    """
+    if status >= 0:
+        return f"The JVM ended with exit status {status}."
+    try:
+        return f"The JVM was killed by {signal.Signals(-status).name}."
+    except ValueError:
+        return f"The JVM was killed by signal {-status}."
+
+
+def _of_killed(status: int | None) -> str:
+    return _KILLED_HINT if status == -signal.SIGKILL else ""
+
+
+def _has_ended(process: Any) -> bool:
+    try:
+        process.wait(_LAST_MOMENT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _ensure_wanted(given_up: threading.Event) -> None:
+    if given_up.is_set():
+        raise JvmNotStarted("the start of the JVM was given up")
+
+
+def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
+    if config.log_path is None:
+        return None
+    config.log_path.parent.mkdir(parents=True, exist_ok=True)
+    return undo.enter_context(config.log_path.open("ab"))
+
+
+def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> JavaGateway:
+    # The JVM works in its scratch directory: a stray file (derby.log, …) is removed with it.
+    popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
+    popen |= {"stdout": log, "stderr": log} if log else {}
+    said_before = log.tell() if log else 0
+    try:
+        gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
+    except PySparkException as error:
+        status = _kill_launched(error)  # It has ended, and its pipe is open.
+        raise _not_started(Path(log.name) if log else None, said_before, status) from error
+    except BaseException as error:
+        _kill_launched(error)
+        raise
+    return gateway
+
+
+def _kill_launched(error: BaseException) -> int | None:
+    """Kill the JVM whose launch was cut short, by Ctrl-C say; return the exit status of one that had ended before.
+
+    PySpark keeps the process to itself until it is ready, and removes the directory that the JVM is
+    to answer in: it would fail of that, and stay for good.
+    """
+    status = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, subprocess.Popen) and value.pid is not None:
+                found = value.poll()
+                status = found if status is None else status
+                with value:  # Closes its pipe, and waits.
+                    value.kill()
+    return status
+
+
+def _not_started(log: Path | None, said_before: int, status: int | None) -> JvmNotStarted:
+    said = log.read_bytes()[said_before:][-_LAST_WORDS_BYTES:] if log else b""
+    how = "" if status is None else _how_ended(status)
+    log_hint = f"The engine's log is {log}." if log else ""
+    return JvmNotStarted(
+        "the JVM did not start",
+        detail=f"{how} {said.decode(errors='replace').strip()}".strip(),
+        hint=f"{_of_killed(status)} {log_hint}".strip(),
+    )
+
+
+def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
+    """Tell whether a JVM that starts now is to write its archive as it ends.
+
+    To note the classes makes a start a third more expensive: in vain, if the machine stays busy until the end.
+    """
+    return config.writes_class_archive and archive.is_wanted and not is_busy()
+
+
+def _let_it_write(gateway: JavaGateway, end: JavaEnd) -> None:
+    if end.keeps_archive:
+        with contextlib.suppress(Py4JError, ConnectionError):
+            kernel_class(gateway.jvm, "ParentWatch").end()
+
+
+def _forget_gateway(gateway: JavaGateway) -> None:
+    # A thread of it remembers the connections, and stays until it is told.
+    gateway.shutdown()
+    gateway.close(keep_callback_server=True)  # Also where the JVM had gone.
+    # PySpark keeps all this for the life of the process, and would ask a JVM that has ended.
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    SparkContext._gateway = None  # noqa: SLF001
+    SparkContext._jvm = None  # noqa: SLF001
+
+
+def _let_it_end_with_us(gateway: JavaGateway) -> None:
+    """Let the JVM halt when this process is gone: told by its standard input alone, it ends minutes later under load."""
+    if gateway.proc is not None:
+        with _kernel_is_there():
+            kernel_class(gateway.jvm, "ParentWatch").begin(os.getpid())
+
+
+def _register_kernel(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to a Java class
+    with _kernel_is_there():
+        kernel_class(jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def _kernel_is_there() -> Iterator[None]:
+    try:
+        yield
+    except TypeError as error:  # py4j: a package is not callable, so there is no such class
+        raise KernelMissing(
+            "the kernel jar lacks a class that this Duolog calls",
+            detail=f"{kernel_jar()}: {error}.",
+            hint=COMPILE_AGAIN,
+        ) from error

@@ -1,0 +1,186 @@
+"""Who may start on a checkpoint behind a URL, where there are no locks: of those that claim, one; and who holds it, is seen by its beat."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from duolog.engine.checkpoint import owner
+from duolog.engine.checkpoint.owner import Locked, claim, ensure_no_live_owner, release
+from duolog.engine.checkpoint.remote import RemotePath
+from duolog.engine.errors import CheckpointInUse
+from unit.engine.checkpoint.remote.played_door import PlayedDoor, played
+
+DIRECTORY = RemotePath("hdfs://host/checkpoints/totals")
+LEASE_S = 0.6
+NEVER_S = 3600
+"""Waiting for it would take longer than the test's time limit."""
+BEAT_S = 0.05
+
+
+_beating: "list[Holder]" = []
+
+
+class Holder:
+    """The JVM's side, as `Checkpoint` in the kernel plays it behind a URL: no locks, and a beat."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self.number = 0
+
+    def lock(self, directory: str) -> Locked:
+        assert directory == str(DIRECTORY)
+        return "unsupported"
+
+    def own(self, directory: str, owner: str, number: int) -> None:
+        assert (DIRECTORY / "owner.json").read_text() == owner
+        assert directory == str(DIRECTORY)
+        self.number = number
+        self._beat(number)
+        self._beating = threading.Thread(target=self._go_on, args=[number], daemon=True)
+        self._beating.start()
+        _beating.append(self)
+
+    def release(self, directory: str) -> None:
+        assert directory == str(DIRECTORY)
+        self._ended.set()
+
+    def die(self) -> None:
+        self._ended.set()
+        self._beating.join()
+
+    def _go_on(self, number: int) -> None:
+        while not self._ended.wait(BEAT_S):
+            self._beat(number)
+
+    @staticmethod
+    def _beat(number: int) -> None:
+        (DIRECTORY / f"owner.{number}.beat").replace_text(str(time.monotonic_ns()))
+
+
+@pytest.fixture
+def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedDoor]:
+    monkeypatch.setattr(owner, "_SETTLE_S", 0.05)
+    with played() as door:
+        yield door
+        while _beating:
+            _beating.pop().die()
+
+
+def start(holder: Holder, pid: int = 1, lease_s: float = LEASE_S) -> None:
+    claim(DIRECTORY, holder, "totals", pid=pid, wait_s=0.2, lease_s=lease_s)
+
+
+def forget_this_process() -> None:
+    """Be another process from here on."""
+    owner._claims_here.clear()  # noqa: SLF001
+
+
+@pytest.mark.usefixtures("door")
+def test_a_second_driver_is_refused_while_the_first_one_beats() -> None:
+    first = Holder()
+    start(first)
+    forget_this_process()
+    try:
+        with pytest.raises(CheckpointInUse, match='"totals" runs in another process'):
+            start(Holder(), pid=2)
+        with pytest.raises(CheckpointInUse):
+            ensure_no_live_owner(DIRECTORY, "totals", watch_s=LEASE_S)
+    finally:
+        first.die()
+
+
+@pytest.mark.usefixtures("door")
+def test_one_that_was_killed_is_followed_behind_its_lease_and_not_before() -> None:
+    first, second = Holder(), Holder()
+    start(first)
+    first.die()
+    forget_this_process()
+
+    begun = time.monotonic()
+    ensure_no_live_owner(DIRECTORY, "totals", watch_s=BEAT_S)
+    start(second, pid=2)
+    second.die()
+
+    assert time.monotonic() - begun >= LEASE_S
+    assert second.number == first.number + 1
+    assert sorted(path.name for path in DIRECTORY.glob("owner.*")) == [
+        f"owner.{second.number}.beat",
+        f"owner.{second.number}.claim",
+        "owner.json",
+    ]
+
+
+@pytest.mark.usefixtures("door")
+def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() -> None:
+    first, second, third = Holder(), Holder(), Holder()
+    start(first)
+    release(DIRECTORY, first, 1)
+    forget_this_process()
+
+    start(second, pid=2, lease_s=NEVER_S)
+    second.die()
+    start(third, pid=3, lease_s=NEVER_S)
+    third.die()
+
+    assert third.number == 3
+
+
+@pytest.mark.usefixtures("door")
+def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
+    holders = [Holder() for _ in range(8)]
+    told: list[Exception] = []
+    at_once = threading.Barrier(len(holders))
+
+    def begin(holder: Holder) -> None:
+        at_once.wait()
+        try:
+            start(holder)
+        except CheckpointInUse as error:
+            told.append(error)
+
+    threads = [threading.Thread(target=begin, args=[holder]) for holder in holders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(told) == len(holders) - 1
+    assert sorted(holder.number for holder in holders)[-2:] == [0, 1]
+
+
+def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
+    door: PlayedDoor,
+) -> None:
+    DIRECTORY.mkdir(parents=True)
+    (DIRECTORY / "owner.1.claim").create()  # Of a start that was killed just then.
+
+    begun = time.monotonic()
+    holder = Holder()
+    start(holder)
+    holder.die()
+
+    assert time.monotonic() - begun >= LEASE_S
+    assert holder.number == 2
+    assert "hdfs://host/checkpoints/totals/owner.1.claim" not in door.files
+
+
+@pytest.mark.usefixtures("door")
+def test_who_is_paused_between_claim_and_owner_json_and_replaced_does_not_become_the_owner() -> (
+    None
+):
+    first = Holder()
+    start(first)
+    first.die()
+    found = owner._read(DIRECTORY)  # noqa: SLF001
+    assert found is not None
+    later = replace(found, number=2, claim="another")
+    (DIRECTORY / "owner.2.claim").create()
+    owner._write(DIRECTORY, later)  # noqa: SLF001
+    (DIRECTORY / "owner.2.beat").replace_text("1")
+    forget_this_process()
+
+    with pytest.raises(CheckpointInUse):
+        owner._claim_number(DIRECTORY, 2, "totals", LEASE_S)  # noqa: SLF001

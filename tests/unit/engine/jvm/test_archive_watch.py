@@ -1,0 +1,80 @@
+"""The process that bounds how long a JVM writes its archive; here other processes play the JVM."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duolog.core.units import MIB
+from duolog.engine.jvm import archive_watch
+
+WAIT_S = 60
+
+
+@pytest.fixture
+def writer() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends with its standard input."""
+    program = "import sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def arriving(tmp_path: Path) -> Path:
+    path = tmp_path / "a.1.arriving"
+    path.write_bytes(bytes(4096))
+    return path
+
+
+def test_a_jvm_that_takes_too_long_is_killed_and_leaves_no_part_of_an_archive(
+    writer: subprocess.Popen[bytes], arriving: Path
+) -> None:
+    watch = archive_watch.bound(writer.pid, arriving, 0.0)
+
+    assert watch is not None
+    assert writer.wait(WAIT_S) == -signal.SIGKILL
+    assert watch.wait(WAIT_S) == 0
+    assert not arriving.exists()
+
+
+def test_a_jvm_that_grows_too_large_is_killed_and_leaves_no_part_of_an_archive(
+    arriving: Path,
+) -> None:
+    """It grew to 1.3 GB, and nothing bounded it."""
+    program = f"import sys; sys.stdin.read(1); held = bytearray({64 * MIB}); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as writer:
+        watch = archive_watch.bound(writer.pid, arriving, 10 * WAIT_S, 32 * MIB)
+        assert watch is not None
+        assert writer.stdin is not None
+        writer.stdin.write(b".")
+        writer.stdin.flush()
+
+        assert writer.wait(WAIT_S) == -signal.SIGKILL
+
+    assert watch.wait(WAIT_S) == 0
+    assert not arriving.exists()
+
+
+def test_a_jvm_that_ends_in_time_keeps_what_it_wrote(
+    writer: subprocess.Popen[bytes], arriving: Path
+) -> None:
+    watch = archive_watch.bound(writer.pid, arriving, WAIT_S)
+
+    assert writer.stdin is not None
+    writer.stdin.close()
+
+    assert watch is not None
+    assert writer.wait(WAIT_S) == 0
+    assert watch.wait(WAIT_S) == 0
+    assert arriving.exists()
+
+
+def test_a_process_that_is_gone_is_not_watched(arriving: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait(WAIT_S)
+
+    assert archive_watch.bound(gone.pid, arriving) is None

@@ -1,0 +1,103 @@
+"""The cache of jars: no network and no JVM; a file in the cache stands for the repository."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from duolog.core.errors import ConfigError
+from duolog.engine.errors import ConnectorMissing
+from duolog.engine.jvm import jars
+from duolog.engine.jvm.jars import Artifact, connector_jars, parse_artifacts
+
+CONTENT = b"a jar"
+ARTIFACT = Artifact("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
+SELECTION = f"{ARTIFACT.coordinate}@{ARTIFACT.sha256}"
+
+
+def serve(content: bytes | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the resolver deliver `content`, or nothing; return the coordinates it was asked for."""
+    asked: list[str] = []
+
+    def resolve(artifacts: list[Artifact], scratch: Path) -> str:
+        asked.extend(artifact.coordinate for artifact in artifacts)
+        if content is None:
+            return "unresolved dependency"
+        (scratch / "jars").mkdir()
+        (scratch / "jars" / "org.example_thing-1.0.jar").write_bytes(content)
+        return ""
+
+    monkeypatch.setattr(jars, "_resolve_in_a_process", resolve)
+    return asked
+
+
+def test_a_jar_is_fetched_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = serve(CONTENT, monkeypatch)
+
+    first = connector_jars(SELECTION, cache_dir=tmp_path / "jars")
+    second = connector_jars(SELECTION, cache_dir=tmp_path / "jars")
+
+    assert first == second == (tmp_path / "jars" / "thing-1.0.jar",)
+    assert first[0].read_bytes() == CONTENT
+    assert asked == ["org.example:thing:1.0"]
+    assert [path.name for path in (tmp_path / "jars").iterdir()] == ["thing-1.0.jar"]
+
+
+def test_a_jar_with_another_sum_is_refused_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(b"another jar", monkeypatch)
+
+    with pytest.raises(ConnectorMissing, match="is not the one that was pinned"):
+        connector_jars(SELECTION, cache_dir=tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_jar_in_the_cache_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = serve(CONTENT, monkeypatch)
+    (tmp_path / "thing-1.0.jar").write_bytes(b"half a j")
+
+    (jar,) = connector_jars(SELECTION, cache_dir=tmp_path)
+
+    assert jar.read_bytes() == CONTENT
+    assert len(asked) == 1
+
+
+def test_a_jar_that_is_not_served_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(None, monkeypatch)
+
+    with pytest.raises(ConnectorMissing) as caught:
+        connector_jars(SELECTION, cache_dir=tmp_path)
+
+    assert caught.value.message == "cannot fetch jar org.example:thing:1.0"
+    assert caught.value.detail == "unresolved dependency"
+    assert str(tmp_path) in caught.value.hint
+
+
+def test_a_directory_of_jars_is_used_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "b.jar").touch()
+    (tmp_path / "a.jar").touch()
+    (tmp_path / "notes.txt").touch()
+
+    assert connector_jars(str(tmp_path)) == (tmp_path / "a.jar", tmp_path / "b.jar")
+
+
+def test_a_selection_without_a_sum_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"org\.example:thing:1\.0"):
+        parse_artifacts("org.example:thing:1.0")
+
+
+def test_a_directory_of_jars_may_be_named_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM that loads them works in another directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "thing.jar").write_bytes(CONTENT)
+
+    assert connector_jars("jars") == (tmp_path / "jars" / "thing.jar",)

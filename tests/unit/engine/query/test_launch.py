@@ -1,0 +1,109 @@
+"""How Spark queries are started, with a Spark that is played."""
+
+import json
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+from py4j.protocol import Py4JError
+
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.errors import QueryFailed
+from duolog.engine.exactly_once.epochs import Marker, ensure_goes_on
+from duolog.engine.query import launch
+from duolog.engine.query.launch import Launcher
+from duolog.engine.settings import EngineConfig, ErrorHandling
+
+
+def test_a_jvm_that_has_gone_before_a_query_starts_is_a_failure_of_ours(tmp_path: Path) -> None:
+    share = MagicMock()
+    share.kernel.side_effect = ConnectionRefusedError("no JVM")
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    with pytest.raises(QueryFailed, match="ConnectionRefusedError"):
+        launcher.start("micro-batch", {})
+
+
+@pytest.mark.parametrize(("taken", "batch_bytes"), [(None, 262144), (10**6, 262144), (1000, 1000)])
+def test_a_producer_makes_no_record_batch_that_a_topic_refuses(
+    tmp_path: Path, taken: int | None, batch_bytes: int
+) -> None:
+    """It is split into pieces of the size that was refused, until its time is over: minutes."""
+    share = MagicMock()
+    given: dict[str, str] = {}
+    share.jvm.java.util.HashMap.return_value.put = given.__setitem__
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    launcher.start("micro-batch", {}, taken)
+
+    assert given["kafka.batch.size"] == str(batch_bytes)
+
+
+def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path) -> None:
+    """Behind a failure its first micro-batch is one that they have seen."""
+    share = MagicMock()
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": [], "run": "r"}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+    kernel = share.kernel.return_value
+
+    for _ in range(2):
+        launcher.start("micro-batch", {})
+
+    told = [json.loads(call.args[1]) for call in kernel.apply.call_args_list]
+    assert told[0]["run"] == told[1]["run"]
+    assert told[0]["launch"] != told[1]["launch"]
+
+
+def test_what_is_begun_anew_by_intent_goes_on_behind_what_was_committed_under_its_name(
+    tmp_path: Path,
+) -> None:
+    """A second rebuild was refused: the topic of its marker outlives the checkpoint of the first one."""
+    share = MagicMock()
+    share.kernel.return_value.markers.return_value = '{"epoch": {"query": "first", "epoch": 3}}'
+    spec = {"application_id": "app.rebuild", "shuffle_partitions": 1, "sources": []}
+    checkpoint = Checkpoint(tmp_path / "app" / "rebuild")
+    checkpoint.pin("app.rebuild", {"tasks": 1}, {}, {})
+    config = EngineConfig("127.0.0.1:9092", tmp_path, exactly_once=True)
+    launcher = Launcher(share, config, checkpoint, spec)
+
+    launcher.take_over_what_was_begun()
+    ensure_goes_on(checkpoint, Marker("first", 3), "app.rebuild-epochs")
+
+    # One that has begun knows what is its own.
+    checkpoint.spark_dir.mkdir()
+    (checkpoint.spark_dir / "metadata").write_text('{"id": "second"}')
+    share.kernel.return_value.markers.return_value = '{"epoch": {"query": "third", "epoch": 9}}'
+    launcher.take_over_what_was_begun()
+    assert checkpoint.takes_over() == ("first", 3)
+
+
+@pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])
+def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """In a JVM that lives on the next start was told that the application runs."""
+    released: list[Path] = []
+    monkeypatch.setattr(launch, "release", lambda directory, *_: released.append(directory))
+    share = MagicMock()
+    kernels: dict[str, MagicMock] = {}
+    share.kernel.side_effect = lambda name: kernels.setdefault(name, MagicMock())
+    broken = share.kernel(fails)
+    broken.close.side_effect = broken.end.side_effect = Py4JError("no room on the disk")
+    config = EngineConfig("127.0.0.1:9092", tmp_path, exactly_once=True)
+
+    Launcher(share, config, Checkpoint(tmp_path), {"application_id": "app"}).release()
+
+    assert released == [tmp_path]
+    for name in {"TableGate", "CommitTopic", "Transactions"} - {fails}:
+        kernels[name].close.assert_called_once()
+
+
+def test_dead_letters_are_written_too(tmp_path: Path) -> None:
+    spec = {"sinks": [{"id": 0, "topic": "out"}]}
+    for dead_letters, written in ((None, ["out"]), ("dead", ["out", "dead"])):
+        errors = ErrorHandling(dead_letter_topic=dead_letters)
+        config = EngineConfig("127.0.0.1:9092", tmp_path, errors=errors)
+        launcher = Launcher(MagicMock(), config, Checkpoint(tmp_path), spec)
+        assert launcher.written_topics == written
