@@ -139,7 +139,7 @@ def _kill_jvm() -> bool:
 @pytest.fixture(autouse=True)
 def _own_log_level() -> Iterator[None]:
     """Restore Duolog's loggers after each test: the next one counts the lines it gets."""
-    loggers = [logging.getLogger(name) for name in ("duolog", "duolog.engine.jvm.java_end")]
+    loggers = [logging.getLogger(name) for name in ("duolog", "duolog.engine.jvm.shutdown")]
     before = [
         (logger, logger.level, logger.handlers[:], logger.filters[:], logger.propagate)
         for logger in loggers

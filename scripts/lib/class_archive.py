@@ -20,7 +20,7 @@ from duolog.core.errors import DuologError
 from duolog.engine.jvm.class_archive import ClassArchive
 from duolog.engine.jvm.jars import cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.jvm.java import ensure_java
-from duolog.engine.jvm.java_end import ARCHIVE_LIMITS
+from duolog.engine.jvm.shutdown import ARCHIVE_LIMITS
 from duolog.testing import Client, EmbeddedCluster
 
 _WRITE_S: Final = 300.0

@@ -167,17 +167,17 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/engine/checkpoint/remote/test_owner.py": Allowed(
         Counts(elapsed=2), "a lease lasts at least so long"
     ),
-    "unit/engine/query/test_calling.py": Allowed(
+    "unit/engine/query/test_for_each_callbacks.py": Allowed(
         Counts(deadline=1), "the pace at which a loop asks again"
     ),
     "unit/engine/test_engine.py": Allowed(
         Counts(sleep=1),
         "a start that takes long, so that two overlap; without it the test sees less",
     ),
-    "unit/engine/jvm/test_guard.py": Allowed(
+    "unit/engine/jvm/test_orphan_guard.py": Allowed(
         Counts(sleep=1), "programs that live until they are killed"
     ),
-    "unit/engine/query/test_running.py": Allowed(
+    "unit/engine/query/test_query_registry.py": Allowed(
         Counts(deadline=1), "shows that a thread waits: a slow machine only sees less"
     ),
     "unit/engine/spark/test_session.py": Allowed(

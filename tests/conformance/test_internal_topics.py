@@ -14,7 +14,7 @@ from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import ChangelogMismatch
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = pytest.mark.timeout(60)

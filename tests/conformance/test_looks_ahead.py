@@ -3,8 +3,8 @@
 from typing import Final
 
 from duolog.core.units import MINUTE_MS
-from duolog.engine.topics.peek import Peek
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.record_sampler import RecordSampler
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 
 BEGIN_MS: Final = 1_700_000_000_000
@@ -16,7 +16,7 @@ def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
         client = Client(cluster.bootstrap_servers)
         client.create_topic("a", partitions=2)
         client.produce("a", "x", b"1")
-        peek = Peek(cluster.bootstrap_servers, {})
+        peek = RecordSampler(cluster.bootstrap_servers, {})
         offsets = {("a", 0): 0, ("a", 1): 0}
 
         looks = [peek.ahead(offsets, 200, 10.0) for _ in range(3)]

@@ -9,7 +9,7 @@ import pytest
 
 from duolog import Topology
 from duolog.engine.errors import LeaderMissing
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.runtime.application import Application
 from duolog.testing import Client, EmbeddedCluster
 

@@ -16,7 +16,7 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.restore_plan import RestorePlan, restore_plan
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing import Client, EmbeddedCluster

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from duolog.engine.checkpoint.log_marks import MARKS_FILE
-from duolog.engine.checkpoint.log_watch import LogWatch
+from duolog.engine.checkpoint.position_marks import MARKS_FILE
+from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import CheckpointDamaged, LogTruncated
-from duolog.engine.topics.record_looks import Mark, RecordLooks
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.record_checks import Mark, RecordChecks
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import Client, EmbeddedCluster
 from waiting import DEADLINE_S
 
@@ -60,11 +60,11 @@ class Logs:
             self.cluster.stop()
         self.cluster.restart()
 
-    def watch(self, changelogs: tuple[str, ...] = ()) -> LogWatch:
+    def watch(self, changelogs: tuple[str, ...] = ()) -> TruncationWatch:
         topics = TopicReader(self.cluster.bootstrap_servers, {})
         internal = dict.fromkeys(changelogs, 1)
         # A broker that has just come back takes its time on a busy machine.
-        return LogWatch(topics, self.checkpoint, internal, "Write it anew.", glance_s=60.0)
+        return TruncationWatch(topics, self.checkpoint, internal, "Write it anew.", glance_s=60.0)
 
     @property
     def positions(self) -> dict[str, dict[int, int]]:
@@ -167,7 +167,7 @@ def test_a_record_is_found_before_more_aborted_ones_than_the_first_look_reads(lo
     end = logs.positions["in"][0]
     assert end > read + ABORTED
 
-    looks = RecordLooks(servers, {})
+    looks = RecordChecks(servers, {})
     [(at, found)] = looks.last_before({("in", 0): end}).items()
 
     assert (at, found.offset) == (("in", 0), read - 1)
@@ -187,7 +187,7 @@ def test_the_last_record_before_a_position_is_none_at_the_position(logs: Logs) -
     plain.produce("in", "later", partition=0)
     assert plain.flush(DEADLINE_S) == 0
 
-    [found] = RecordLooks(servers, {}).last_before({("in", 0): after_the_marker}).values()
+    [found] = RecordChecks(servers, {}).last_before({("in", 0): after_the_marker}).values()
 
     assert found.offset == after_the_marker - 2
 
@@ -205,9 +205,9 @@ def test_a_log_of_aborted_records_alone_is_read_through_once(
             producer.produce("aborted", f"aborted {number}")
         producer.flush(DEADLINE_S)  # What is not written yet is not aborted but dropped.
         producer.abort_transaction(DEADLINE_S)
-    looks = RecordLooks(servers, {})
+    looks = RecordChecks(servers, {})
     assert looks.last_before({("aborted", 0): ABORTED + 1}) == {}
-    monkeypatch.setattr(RecordLooks, "_read", None)
+    monkeypatch.setattr(RecordChecks, "_read", None)
 
     assert looks.last_before({("aborted", 0): ABORTED + 1}) == {}
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""The entry: starts the plan of an application as a query, or explains how it would run.
+"""The entry to the engine: start a plan as a query, or explain how it would run.
 
     engine = Engine(EngineConfig(bootstrap_servers="127.0.0.1:9092", checkpoint_dir=data / "checkpoints"))
     query = engine.start(plan, "flights")
@@ -20,46 +20,50 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
 from duolog.engine.checkpoint.owner import claim, ensure_no_live_owner, release
 from duolog.engine.checkpoint.state_schemas import lead_here
 from duolog.engine.errors import CheckpointDamaged
-from duolog.engine.exactly_once.transaction_time import ensure_lookups_end_in_time
+from duolog.engine.exactly_once.transaction_timeout import ensure_lookups_end_in_time
+from duolog.engine.execution_plan import ExecutionPlan
 from duolog.engine.explain import explain
 from duolog.engine.jvm.masters import promised_slots
 from duolog.engine.jvm.versions import versions
-from duolog.engine.lowering.looks import Bounds
 from duolog.engine.lowering.lower import lower
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.python_functions import python_of
+from duolog.engine.lowering.store_queries import Bounds
 from duolog.engine.lowering.timestamps import with_default_extractor
-from duolog.engine.prepared import Prepared
-from duolog.engine.query.calling import Call
+from duolog.engine.query.for_each_callbacks import Callback
 from duolog.engine.query.launch import Launcher
 from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
-from duolog.engine.query.reservations import Reservations
-from duolog.engine.query.running import (
+from duolog.engine.query.query_registry import (
     ensure_not_running,
     forget_ended,
     note_running,
     start_of,
     stop_running,
 )
-from duolog.engine.query.running import running_queries as running_queries  # noqa: PLC0414 - for others
+from duolog.engine.query.reservations import Reservations
 from duolog.engine.query.watched_topics import (
     ensure_changelogs_whole,
     ensure_logs_whole,
     watch_over,
 )
 from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
-from duolog.engine.spark.clustered import ensure_can_run, ensure_shared, functions_there, has_room
+from duolog.engine.spark.cluster_requirements import (
+    ensure_can_run,
+    ensure_shared,
+    functions_there,
+    has_room,
+)
 from duolog.engine.spark.executors import slots_of
 from duolog.engine.spark.session import Session, open_session
 from duolog.engine.spark.slots import hold_slots, release_slots
-from duolog.engine.stores import CommittedRows, Look, read_committed
+from duolog.engine.stores import CommittedRows, StoreQuery, read_committed
 from duolog.engine.topics.patterns import matched_topics, topics_read, with_topics
-from duolog.engine.topics.starts import begins_of
-from duolog.engine.topics.topics import EndOffsets, TopicReader
+from duolog.engine.topics.starting_offsets import resolve_starts
+from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
 from duolog.engine.upgrades.rebuild import take_over
 from duolog.engine.upgrades.restore import Tell, restore
-from duolog.engine.upgrades.upgrade import How, Upgrade
-from duolog.engine.upgrades.upgrading import Lowered, Upgrading
+from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
+from duolog.engine.upgrades.upgrader import Lowered, Upgrader
 from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
@@ -69,20 +73,16 @@ class _Ready:
     """What only has to be launched."""
 
     launcher: Launcher
-    prepared: Prepared
+    prepared: ExecutionPlan
     renewed: Callable[[], Launcher]
 
 
 class Engine:
-    """Runs plans on the Spark session of this process.
-
-    A JVM that it is just starting is given up when `given_up` is set.
-    """
+    """Runs plans on the Spark session of this process. Setting `given_up` aborts a JVM that is still starting."""
 
     def __init__(self, config: EngineConfig, given_up: threading.Event | None = None) -> None:
         self.config = config
-        self.on_restore: Tell = lambda _restored: None
-        """Told how far a restore is, while `start` waits for it."""
+        self.on_restore: Tell = lambda _restored: None  # Called with the progress of a restore.
         self._given_up = given_up or threading.Event()
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
@@ -269,7 +269,7 @@ class Engine:
             cache_bytes_max=self.config.cache_bytes_max,
         )
 
-    def explain_upgrade(self, plan: Plan, application_id: str) -> Upgrade:
+    def explain_upgrade(self, plan: Plan, application_id: str) -> UpgradePlan:
         """Return what becomes of each store of the application under `plan`; changes nothing.
 
         Spark is not started. The broker is asked for partitions, if one answers.
@@ -304,7 +304,7 @@ class Engine:
         levels = find_levels(plan, tasks)
         spec = self.spec(levels, application_id)
         checkpoint.ensure_fits(application_id, shape_of_plan(levels, application_id), {})
-        look = Look(levels, spec, table, bounds or {})
+        look = StoreQuery(levels, spec, table, bounds or {})
         return read_committed(self._session(), checkpoint, look)
 
     def close(self) -> None:
@@ -363,7 +363,7 @@ class Engine:
         begins: EndOffsets = {}
         if checkpoint.pinned_tasks() is None:
             starts = {**checkpoint.given_starts(), **starts}
-            begins = begins_of(plan, self._topics, counts, starts)
+            begins = resolve_starts(plan, self._topics, counts, starts)
         elif upgrade is not None:
             upgrading = self._upgrading(plan, application_id, config, starts)
             upgrading.settle(lowered, upgrade, topic_ids)
@@ -406,7 +406,7 @@ class Engine:
             prepared.partition_counts,
             ready.renewed,
             watch,
-            {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
+            {node.name: Callback.of(node, plan.places.get(node.name, "")) for node in plan.calls},
             plan.key_functions,
             lambda: has_room(
                 checkpoint.directory, prepared.needed, self.config.master, self._session
@@ -428,12 +428,12 @@ class Engine:
         application_id: str,
         config: EngineConfig,
         starts: EndOffsets | None = None,
-    ) -> Upgrading:
+    ) -> Upgrader:
         def note(query: RunningQuery) -> None:
             self._queries[query.application_id] = query
 
         given = self._checkpoint(application_id), self._topics, config, self._session
-        return Upgrading(plan, application_id, *given, note, starts or {})
+        return Upgrader(plan, application_id, *given, note, starts or {})
 
     def _lowered(self, plan: Plan, application_id: str) -> Lowered:
         matched = self._matched(plan, application_id)
@@ -441,7 +441,7 @@ class Engine:
         levels = find_levels(plan, self._tasks(self._checkpoint(application_id), counts))
         return Lowered(self.spec(levels, application_id), levels, counts, matched)
 
-    def _rebuild_beside(self, upgrading: Upgrading) -> None:
+    def _rebuild_beside(self, upgrading: Upgrader) -> None:
         """Rebuild what an upgrade cannot keep, then see to the end of the application that runs."""
         application_id, checkpoint = upgrading.application_id, upgrading.checkpoint
         lowered = self._lowered(upgrading.plan, application_id)
@@ -476,10 +476,10 @@ class Engine:
         counts: dict[str, int],
         *,
         config: EngineConfig,
-    ) -> Prepared:
+    ) -> ExecutionPlan:
         levels = find_levels(plan, self._tasks(checkpoint, counts))
         exactly_once = config.exactly_once
-        return Prepared.of(levels, counts, mode, slots_total, exactly_once=exactly_once)
+        return ExecutionPlan.of(levels, counts, mode, slots_total, exactly_once=exactly_once)
 
     def _matched(self, plan: Plan, application_id: str) -> dict[str, tuple[str, ...]]:
         if not any(source.is_pattern for source in plan.sources):

@@ -41,7 +41,7 @@ from duolog.engine.lowering.store_layouts import subtopologies_of
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
 from duolog.engine.upgrades.renaming import filled_by
-from duolog.engine.upgrades.upgrade import initial_stores
+from duolog.engine.upgrades.upgrade_plan import initial_stores
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Process
 from duolog.plan.types import render_columns

@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.checkpoint_positions import positions_in
-from duolog.engine.lowering.looks import Bounds, lower_look, shown_columns
 from duolog.engine.lowering.rows import Json
+from duolog.engine.lowering.store_queries import Bounds, lower_store_query, shown_columns
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
-from duolog.engine.topics.topics import EndOffsets
+from duolog.engine.topics.topic_reader import EndOffsets
 from duolog.functions.processors.stored import Kept, rows_of
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows
@@ -69,7 +69,7 @@ class RowReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StoreQuery:
     """What is asked for: the store of a table, in a plan as it was cut and lowered, within bounds of its key."""
 
     levels: Levels
@@ -117,7 +117,7 @@ def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
     return None if operator is None else Place(checkpoint.spark_dir, operator, commit, store)
 
 
-def read_committed(session: Session, checkpoint: Checkpoint, look: Look) -> CommittedRows:
+def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -> CommittedRows:
     """Return the rows of a store as the last commit has left them; none before the first one.
 
     Raises:
@@ -133,7 +133,7 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: Look) -> Comm
         position = positions_in(entry.read_text(), position)
     if place is None:
         return CommittedRows(position=position)
-    spec, lowered = look.spec, lower_look(look.table, look.levels, look.bounds)
+    spec, lowered = look.spec, lower_store_query(look.table, look.levels, look.bounds)
     spark = session.spark
     java_session: Any = spark._jsparkSession  # noqa: SLF001
     reader = session.kernel("StoreReader")

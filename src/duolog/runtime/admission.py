@@ -65,7 +65,7 @@ def ensure_admitted(plan: Plan, application_id: str, config: "EngineConfig") -> 
     """
     _ensure_topics(_topics(plan, config))
     # The engine is imported in functions: programs that only build a topology do not need it.
-    from duolog.engine.exactly_once.transaction_time import ensure_lookups_end_in_time  # noqa: PLC0415
+    from duolog.engine.exactly_once.transaction_timeout import ensure_lookups_end_in_time  # noqa: PLC0415
     from duolog.engine.jvm.masters import is_one_jvm  # noqa: PLC0415
 
     ensure_lookups_end_in_time(plan, config)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duolog.engine.restore_plan import RestorePlan
     from duolog.engine.stores import CommittedRows
     from duolog.engine.upgrades.restore import Restored
-    from duolog.engine.upgrades.upgrade import How, Upgrade
+    from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
     from duolog.plan.nodes import Node
 
 Mode = Literal["auto", "micro-batch", "real-time"]
@@ -114,9 +114,9 @@ class Application:
     def __repr__(self) -> str:
         state = "stopped" if self._was_started else "not started"
         if self._query is not None:
-            from duolog.engine.query.in_words import state_in_words  # noqa: PLC0415 - as the engine below
+            from duolog.engine.query.query_repr import describe_state  # noqa: PLC0415 - as the engine below
 
-            state = state_in_words(self._query)
+            state = describe_state(self._query)
         return f"<Application {self.application_id}: {state}, on {self._bootstrap_servers}>"
 
     @property
@@ -338,7 +338,7 @@ class Application:
         """
         return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
 
-    def explain_upgrade(self) -> "Upgrade":
+    def explain_upgrade(self) -> "UpgradePlan":
         """Return the action for each store of the checkpoint under this topology; changes nothing.
 
         Raises:

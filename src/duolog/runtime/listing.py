@@ -65,7 +65,7 @@ def note_started(application: Started) -> None:
 
 def stop_earlier(application_id: str) -> None:
     """Stop the query with this id in this process, if there is one."""
-    from duolog.engine.query.running import running_queries  # noqa: PLC0415 - as above
+    from duolog.engine.query.query_registry import running_queries  # noqa: PLC0415 - as above
 
     for application in list(_started_here):
         if application.application_id == application_id:

@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
-from duolog.engine.lowering.looks import lower_look
 from duolog.engine.lowering.lower import lower
 from duolog.engine.lowering.python_functions import python_of
+from duolog.engine.lowering.store_queries import lower_store_query
 from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.settings import (
     LOG_AND_CONTINUE,
@@ -82,7 +82,7 @@ class KernelEvaluator:
 
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows in the store of `table`, of all tasks; for a suppress, the buffered rows."""
-        packed = self._chain.rows(lower_look(table, self._levels))
+        packed = self._chain.rows(lower_store_query(table, self._levels))
         shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
         return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]
 

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from duolog.engine.checkpoint import topic_ids
 from duolog.engine.checkpoint.topic_ids import TopicWatch
 from duolog.engine.errors import ChangelogLost
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import EmbeddedCluster
 from waiting import wait_until
 

@@ -17,7 +17,7 @@ from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
-from duolog.engine.upgrades.upgrade import How
+from duolog.engine.upgrades.upgrade_plan import How
 from duolog.testing import EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 import waiting
-from duolog.engine.upgrades.upgrading import Lowered, Upgrading
+from duolog.engine.upgrades.upgrader import Lowered, Upgrader
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
@@ -128,17 +128,17 @@ def test_a_replaced_aggregate_is_rebuilt_beside_the_one_that_runs_and_comes_back
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     shop = Service(cluster, tmp_path / "shop", "shop_")
-    beside = Upgrading.beside
+    beside = Upgrader.beside
     seen: list[int | None] = []
 
-    def watched(upgrading: Upgrading, lowered: Lowered) -> None:
+    def watched(upgrading: Upgrader, lowered: Lowered) -> None:
         beside(upgrading, lowered)
         # The query before it tells results while this one has caught up, and has not taken its place.
         shop.order("b", 7)
         wait_for(lambda: shop.total("b") == 7)
         seen.append(shop.total("b"))
 
-    monkeypatch.setattr(Upgrading, "beside", watched)
+    monkeypatch.setattr(Upgrader, "beside", watched)
     with shop.open() as engine:
         said(engine, ORDERS + "CREATE " + TOTALS.format("shop_", "SUM(n)"))
         for n in (20, 5):

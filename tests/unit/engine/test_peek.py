@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 
 from confluent_kafka import KafkaError
 
-from duolog.engine.topics.peek import Ahead, _take
+from duolog.engine.topics.record_sampler import Sample, _take
 
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes have such names
 
@@ -18,12 +18,12 @@ def record(timestamp_ms: int) -> MagicMock:
 
 
 def test_a_look_keeps_the_time_of_the_first_record_and_whether_it_came_to_the_end() -> None:
-    ahead = Ahead()
+    ahead = Sample()
 
     assert [_take(ahead, record(ms)) for ms in (300, 100, 500)] == [False] * 3
-    assert ahead == Ahead(3, 18, 300)
+    assert ahead == Sample(3, 18, 300)
 
     end = MagicMock()
     end.error.return_value.code.return_value = END
     assert _take(ahead, end)
-    assert ahead == Ahead(3, 18, 300, reached_end=True)
+    assert ahead == Sample(3, 18, 300, reached_end=True)

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from duolog.engine.topics.record_looks import Mark, RecordLooks, SeenRecord
+from duolog.engine.topics.record_checks import Mark, RecordChecks, SeenRecord
 
 AT = ("orders", 0)
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes have such names
@@ -57,10 +57,10 @@ def _message(offset: int, value: bytes | int, epoch: int = -1) -> MagicMock:
     return message
 
 
-def looks_at(records: Mapping[int, tuple[bytes, int] | int]) -> tuple[RecordLooks, PlayedConsumer]:
+def looks_at(records: Mapping[int, tuple[bytes, int] | int]) -> tuple[RecordChecks, PlayedConsumer]:
     played = PlayedConsumer(records)
     consumer = cast("Consumer", cast("Any", played))
-    return RecordLooks("", {}, _opened={"error": consumer, "earliest": consumer}), played
+    return RecordChecks("", {}, _opened={"error": consumer, "earliest": consumer}), played
 
 
 def seen(value: bytes, epoch: int = 3) -> SeenRecord:

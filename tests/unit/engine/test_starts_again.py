@@ -12,7 +12,7 @@ from duolog import Topology
 from duolog.engine import Engine, EngineConfig, engine
 from duolog.engine.checkpoint import owner
 from duolog.engine.errors import BrokerUnreachable, CheckpointInUse, QueryFailed
-from duolog.engine.query import running
+from duolog.engine.query import query_registry
 from duolog.engine.spark import slots
 
 NAME = "copy"
@@ -74,7 +74,7 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Played]:
     one = Played(monkeypatch, tmp_path)
     yield one
     one.query.has_ended = True
-    running.forget_ended()
+    query_registry.forget_ended()
     slots.release_slots(tmp_path / NAME)
     owner.give_back(tmp_path / NAME)
 

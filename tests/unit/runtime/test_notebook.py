@@ -15,8 +15,8 @@ import pytest
 import duolog
 from duolog import Application, Topology, count
 from duolog.core.errors import ConfigError
-from duolog.engine.query import running
-from duolog.engine.query.in_words import query_in_words
+from duolog.engine.query import query_registry
+from duolog.engine.query.query_repr import query_repr
 from duolog.runtime import application as of_application
 from duolog.runtime import listing, waiting
 from duolog.runtime.waiting import Waiting
@@ -45,9 +45,9 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Pl
     queries: list[PlayedQuery] = []
 
     def start(_plan: object, name: str, _mode: str, **_: object) -> PlayedQuery:
-        running.ensure_not_running(tmp_path / name, name)
+        query_registry.ensure_not_running(tmp_path / name, name)
         queries.append(PlayedQuery(name))
-        running.note_running(tmp_path / name, queries[-1])  # type: ignore[arg-type]
+        query_registry.note_running(tmp_path / name, queries[-1])  # type: ignore[arg-type]
         return queries[-1]
 
     engine = SimpleNamespace(
@@ -63,7 +63,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Pl
     yield queries
     for query in queries:
         query.stop()
-    running.forget_ended()
+    query_registry.forget_ended()
 
 
 def counts(tmp_path: Path, name: str = "counts") -> Application:
@@ -80,7 +80,7 @@ def test_an_application_says_its_name_and_state(started: list[PlayedQuery], tmp_
 
     query = application.start()
     assert repr(application) == "<Application counts: running in real-time, on 127.0.0.1:9092>"
-    assert query_in_words(query) == "<RunningQuery counts: running in real-time>"
+    assert query_repr(query) == "<RunningQuery counts: running in real-time>"
 
     application.stop()
     assert repr(application) == "<Application counts: stopped, on 127.0.0.1:9092>"
@@ -91,7 +91,7 @@ def test_a_query_that_failed_says_why() -> None:
     query = PlayedQuery()
     query.failure = ConfigError("no such thing")
 
-    assert query_in_words(query) == "<RunningQuery counts: failed, no such thing>"
+    assert query_repr(query) == "<RunningQuery counts: failed, no such thing>"
 
 
 def test_a_cell_that_is_run_again_replaces_what_it_has_started(

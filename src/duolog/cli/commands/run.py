@@ -30,7 +30,7 @@ from duolog.runtime.errors import BrokerUnavailable
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
     from duolog.dsl.topology import Topology
-    from duolog.engine.upgrades.upgrade import How
+    from duolog.engine.upgrades.upgrade_plan import How
     from duolog.runtime.application import Application, Mode
 
 

@@ -99,7 +99,7 @@ def _set_form(context: click.Context, param: click.Parameter, form: str) -> None
 
 def _pass_on_notes(context: click.Context) -> None:
     """Print log records about the JVM's shutdown as plain lines, because it outlasts the command."""
-    logger = logging.getLogger("duolog.engine.jvm.java_end")
+    logger = logging.getLogger("duolog.engine.jvm.shutdown")
     before = logger.level
 
     def undo() -> None:

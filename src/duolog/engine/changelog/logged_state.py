@@ -24,11 +24,11 @@ from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.generations import BEFORE_ALL, InternalTopics, held_topics
 from duolog.engine.checkpoint.shape_difference import first_difference
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.exactly_once.ended import fence
 from duolog.engine.exactly_once.epochs import marker_topic
+from duolog.engine.exactly_once.fencing import fence
 from duolog.engine.lowering.rows import Json
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 
 
 @dataclass(frozen=True, slots=True)

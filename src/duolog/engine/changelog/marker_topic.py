@@ -12,7 +12,7 @@ from duolog.engine.changelog.internal_topics import is_kept_by_age
 from duolog.engine.errors import ChangelogMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 
 _KEYS: Final = {"epoch", "owner"}
 _LOOKED_AT: Final = 100

@@ -38,7 +38,7 @@ from duolog.engine.checkpoint.checkpoint_positions import as_kept, positions_of_
 from duolog.engine.checkpoint.durable import make_durable_dir, remove_tree, write_durably
 from duolog.engine.checkpoint.generations import first_log, taken_back
 from duolog.engine.checkpoint.generations import upgraded as upgraded_log
-from duolog.engine.checkpoint.given_starts import read_starts, write_starts
+from duolog.engine.checkpoint.requested_starts import read_starts, write_starts
 from duolog.engine.checkpoint.shape_difference import (
     MAY_CHANGE,
     bound,
@@ -48,7 +48,7 @@ from duolog.engine.checkpoint.shape_difference import (
 from duolog.engine.checkpoint.topic_ids import ensure_same_topics
 from duolog.engine.errors import TopologyChanged
 from duolog.engine.jvm.versions import ensure_spark_reads
-from duolog.engine.topics.topics import EndOffsets
+from duolog.engine.topics.topic_reader import EndOffsets
 
 FORMAT_VERSION: Final = 2  # Raised with this file's form or with the bytes of the kernel's stores.
 PIN_FILE: Final = "application.json"

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from duolog.core.errors import DuologError
-from duolog.engine.checkpoint.log_watch import LogWatch
+from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import (
     BrokerUnreachable,
     ChangelogLost,
@@ -28,7 +28,7 @@ from duolog.engine.errors import (
     SourceTopicMissing,
     SourceTopicRecreated,
 )
-from duolog.engine.topics.topics import EndOffsets
+from duolog.engine.topics.topic_reader import EndOffsets
 
 LOOK_EVERY_S: Final = 5.0
 
@@ -63,7 +63,7 @@ class TopicWatch:
     """Whether it is a query of SQL's."""
     sources: Collection[str] = ()
     """The topics that it reads."""
-    logs: LogWatch | None = None
+    logs: TruncationWatch | None = None
     """Compares positions with their logs."""
     _missed: frozenset[str] = frozenset()
     _asked_at: float = field(default_factory=time.monotonic)

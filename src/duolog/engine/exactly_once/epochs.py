@@ -27,9 +27,9 @@ from duolog.engine.checkpoint.checkpoint import PREPARED, Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit, read_json, writing
 from duolog.engine.checkpoint.checksums import write_with_checksum
 from duolog.engine.checkpoint.durable import make_durable_dir
-from duolog.engine.checkpoint.prepared_entry import read_prepared
+from duolog.engine.checkpoint.pending_commit import read_pending_commit
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
-from duolog.engine.exactly_once.parts import Part
+from duolog.engine.exactly_once.executor_transactions import ExecutorTransaction
 
 NO_EPOCH: Final = -1
 
@@ -40,7 +40,7 @@ class Marker:
 
     query: str = ""
     epoch: int = NO_EPOCH
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ExecutorTransaction, ...] = ()
     """On a cluster, the transactions of executors that are committed with it."""
     prepared: str = ""
     """The SHA-256 of the entry that the epoch prepared; empty if it is not known."""
@@ -51,7 +51,7 @@ class Marker:
         found = markers.get("epoch")
         if found is None:
             return cls()
-        parts = tuple(Part.parse(part) for part in found.get("parts", ()))
+        parts = tuple(ExecutorTransaction.parse(part) for part in found.get("parts", ()))
         digest = str(found.get("prepared", ""))
         return cls(str(found["query"]), int(found["epoch"]), parts, digest)
 
@@ -111,7 +111,7 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
 
 def _read_prepared(checkpoint: Checkpoint, marker: Marker) -> str:
     path, application_id = checkpoint.prepared(marker.epoch), checkpoint.directory.name
-    return read_prepared(path, marker.epoch, application_id, digest=marker.prepared)
+    return read_pending_commit(path, marker.epoch, application_id, digest=marker.prepared)
 
 
 def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
@@ -135,7 +135,7 @@ def _has_become_entry(checkpoint: Checkpoint, epoch: int) -> bool:
     """Tell whether the prepared entry of an epoch stands in Spark's log: it came there after its transaction."""
     entry = checkpoint.spark_dir / "commits" / str(epoch)
     with contextlib.suppress(FileNotFoundError, CheckpointDamaged, CheckpointMismatch):
-        prepared = read_prepared(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
+        prepared = read_pending_commit(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
         return entry.read_text() == prepared
     return False
 

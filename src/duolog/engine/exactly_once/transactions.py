@@ -25,7 +25,12 @@ from duolog.engine.exactly_once.epochs import (
     marker_topic,
     query_id,
 )
-from duolog.engine.exactly_once.parts import Part, State, outcome, states_of
+from duolog.engine.exactly_once.executor_transactions import (
+    ExecutorTransaction,
+    State,
+    outcome,
+    states_of,
+)
 
 logger: Final = logging.getLogger(__name__)
 
@@ -142,12 +147,12 @@ class Transactions:
         self.kernel.mark(self._spark_dir, marker.query, marker.epoch - 1)
         return Marker(marker.query, marker.epoch - 1)
 
-    def _known(self, parts: tuple[Part, ...]) -> dict[str, Any]:
+    def _known(self, parts: tuple[ExecutorTransaction, ...]) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.kernel.describe(_as_json(parts), self.settings))
         return found
 
 
-def _as_json(parts: tuple[Part, ...] | list[Part]) -> str:
+def _as_json(parts: tuple[ExecutorTransaction, ...] | list[ExecutorTransaction]) -> str:
     return json.dumps(
         [{"id": part.id, "producer": part.producer, "epoch": part.epoch} for part in parts]
     )

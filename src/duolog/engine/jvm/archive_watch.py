@@ -1,11 +1,11 @@
-"""A process that bounds time and memory of a JVM that writes its archive of classes after the process that started it has ended.
+"""Bound the time and memory of a JVM that writes its class archive after its parent process has ended.
 
     python -c PROGRAM FD SECONDS FILE STATM PAGES
 
-The JVM has the lowest priority: on a busy machine it would hold its memory for minutes. No option of the JVM bounds what it
-allocates outside of its heap to write: some 700 MB for fifteen thousand classes. After the time, or when it has become
-larger than that, it is killed, what it has written of the archive is removed, and the next run makes another attempt. The
-JVM is watched and killed by a descriptor of the process (pidfd), which never means another process with its number.
+The JVM runs at the lowest priority, so on a busy machine it would hold its memory for minutes. No JVM option bounds the
+memory that it allocates outside of its heap for the archive: some 700 MB for fifteen thousand classes. After the time
+limit, or once it grows beyond the memory limit, the watching process kills it and removes the partial archive; the next
+run tries again. It watches and kills the JVM by a pidfd, which never refers to another process with the same number.
 
 Source: Linux `pidfd_open(2)`, `proc_pid_statm(5)`.
 """
@@ -21,9 +21,9 @@ from duolog.core.units import MIB
 
 WRITE_S: Final = 60.0
 GROWTH_BYTES_MAX: Final = 1024 * MIB
-"""How much larger than at its end the JVM may become."""
+"""How much the JVM may grow beyond its size at shutdown."""
 
-# It lives as long as the JVM, so it loads next to nothing.
+# Runs as long as the JVM, so it imports next to nothing.
 _PROGRAM: Final = """
 import os, select, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -53,9 +53,9 @@ def bound(
     seconds: float = WRITE_S,
     growth_bytes_max: int = GROWTH_BYTES_MAX,
 ) -> "subprocess.Popen[bytes] | None":
-    """Let another process kill the JVM `pid` if it lives after `seconds` or grows too large, and remove `arriving` then.
+    """Start a process that kills the JVM `pid` if it outlives `seconds` or grows too large, and then removes `arriving`.
 
-    Returns that process; None on a system without pidfds, or without room for a process.
+    Returns that process; None on a system without pidfds, or if no process can be started.
     """
     with contextlib.suppress(OSError, AttributeError):
         jvm = os.pidfd_open(pid)
@@ -68,7 +68,7 @@ def bound(
                 [sys.executable, "-I", "-S", "-c", _PROGRAM, *map(str, watched)],
                 pass_fds=[jvm],
                 stdin=subprocess.DEVNULL,
-                # Whoever reads what this process writes waits for the end of all who could write there.
+                # A reader of this process's output waits until every process that could write to it has ended.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )

@@ -1,16 +1,16 @@
-"""The JVM's archive of parsed classes: written once, as a first query's JVM ends, mapped by later ones.
+"""The JVM's class-data archive: written once, when the JVM of a first query ends, and mapped by later ones.
 
-    no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ it is whole ─▶ renamed, by whoever sees it first
+    no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ complete ─▶ renamed by the first process that sees it
     archive    ─▶ -XX:SharedArchiveFile=….jsa
 
-Spark loads some fifteen thousand classes before the first row; parsing and checking them is a quarter
-of the CPU time of a start. The archive is named after Java and every jar of the class path, so a
-change of either makes a new one. The JVM checks it too, and starts without it when it does not fit.
+Spark loads some fifteen thousand classes before the first row; parsing and verifying them is a quarter
+of the CPU time of a start. The archive's name is a digest of Java and of every jar on the class path, so a
+change of either creates a new one. The JVM checks it too, and starts without it if it does not match.
 
-A JVM writes the header of its archive last, over the zeros that it has left for it: a file that begins with them is
-not whole. Source: OpenJDK, FileMapInfo::open_for_write and ArchiveBuilder::write_archive.
+A JVM writes the header of its archive last, over zeros that it reserved: a file that begins with zeros is
+incomplete. Source: OpenJDK, FileMapInfo::open_for_write and ArchiveBuilder::write_archive.
 
-Invariant: a file in the cache that ends in .jsa was written whole.
+Invariant: a file in the cache that ends in .jsa is complete.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ _DIRECTORY: Final = "classes"
 _ARRIVING: Final = "arriving"
 _KEPT_MAX: Final = 3
 _HEADER_BYTES: Final = 4
-# Nobody writes for so long: `archive_watch` ends it.
+# No JVM writes for this long: `archive_watch` kills it first.
 _ABANDONED_AFTER_S: Final = 10 * WRITE_S
-# Thousands of lines about classes that cannot be archived, such as generated ones.
+# Suppresses thousands of lines about classes that cannot be archived, such as generated ones.
 _QUIET: Final = "-Xlog:cds*=off"
 SHRINKS: Final = "-XX:+UseAdaptiveSizePolicyWithSystemGC"
-"""Lets `ParentWatch.end` give back the heap; the JVM's collector of garbage, ParallelGC, would keep its size else."""
+"""Lets `ParentWatch.end` shrink the heap; otherwise ParallelGC would keep its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """One archive: where it is kept, and where a JVM that makes it writes it first."""
+    """One archive: its final path, and the path that a JVM writes to first."""
 
     kept: Path
     arriving: Path
@@ -56,18 +56,18 @@ class ClassArchive:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is none, and no JVM that has ended is just writing it."""
+        """Whether there is no archive, and no JVM is writing one while it shuts down."""
         return not self.exists and not any(self._arriving())
 
     def java_options(self, *, write: bool) -> str:
-        """Return the options that let a JVM read the archive; or write it as it ends, if `write`."""
+        """Return the options that let a JVM read the archive; or write it at exit, if `write`."""
         if self.exists:
             option = f"-XX:SharedArchiveFile={self.kept}"
         elif write:
             try:
-                # Code that is run unchecked: nobody else may write there.
+                # The JVM runs this code unverified: no other user may write there.
                 self.kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError:  # A cache that can only be read, say.
+            except OSError:  # For example, a read-only cache.
                 return ""
             return f'"-XX:ArchiveClassesAtExit={self.arriving}" {_QUIET} {SHRINKS}'
         else:
@@ -75,13 +75,13 @@ class ClassArchive:
         return f'"{option}" {_QUIET}'
 
     def take_over(self) -> None:
-        """Take what JVMs have written whole; the oldest archives go, as one is 190 MB, and so does what is left over.
+        """Rename archives that JVMs completed; remove the oldest archives (one is 190 MB) and leftovers.
 
-        Left over are parts of archives whose JVM was killed, and archives for another Java or other jars, an older
-        Duolog's say, that no start of these has taken.
+        Leftovers are partial archives of killed JVMs, and archives for another Java or other jars, such as an older
+        Duolog's, that no start renamed.
         """
         for arriving in list(self._arriving()):
-            # Of two that come to the same file one is late; and a cache may be one that can only be read.
+            # Another process may have renamed it first, and the cache may be read-only.
             with contextlib.suppress(OSError):
                 if _is_whole(arriving):
                     arriving.replace(self.kept)
@@ -89,7 +89,7 @@ class ClassArchive:
             with contextlib.suppress(OSError):
                 if time.time() - left_over.stat().st_mtime > _ABANDONED_AFTER_S:
                     left_over.unlink()
-        # Several, because two installations of one user would take each other's away.
+        # Keep several: two installations of one user would remove each other's.
         with contextlib.suppress(OSError):  # Another process may do the same.
             by_age = sorted(
                 self.kept.parent.glob("*.jsa"), key=lambda file: file.stat().st_mtime_ns

@@ -1,10 +1,10 @@
-"""A short-lived process: lets Spark's own resolver fetch jars into a directory.
+"""A short-lived process in which Spark's own resolver fetches jars into a directory.
 
     python -m duolog.engine.jvm.jar_resolver DIRECTORY GROUP:ARTIFACT:VERSION...
 
-Spark resolves `ivy://` coordinates against the repositories that the machine is set up for, so no
-host is named here. `transitive=false`, because a parent that is not served would fail the rest.
-The jars land in DIRECTORY/jars; `duolog.engine.jvm.jars` checks them before they are used.
+Spark resolves `ivy://` coordinates against the repositories configured on the machine, so no
+host is named here. `transitive=false`, because an unavailable parent would fail the rest.
+The jars arrive in DIRECTORY/jars; `duolog.engine.jvm.jars` verifies them before they are used.
 """
 
 import sys

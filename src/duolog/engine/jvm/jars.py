@@ -1,15 +1,15 @@
-"""The jars that Spark needs beside its own: the Kafka connector's, and Duolog's kernel.
+"""The jars that Spark needs in addition to its own: the Kafka connector's, and Duolog's kernel.
 
-    connector set ── named by Maven coordinates, pinned by SHA-256
-        │ fetched once by Spark's own resolver, in a short-lived process (no host is named here)
-        ▼
-    $XDG_CACHE_HOME/duolog/jars/*.jar ── checked at every start, offline from then on
-    duolog/engine/kernel.jar          ── in the wheel, compiled from jvm/ when the wheel is built
+        connector set ── Maven coordinates, pinned by SHA-256
+            │ fetched once by Spark's own resolver, in a short-lived process (no host is named here)
+            ▼
+        $XDG_CACHE_HOME/duolog/jars/*.jar ── verified at every start, offline from then on
+        duolog/engine/kernel.jar          ── in the wheel, compiled from jvm/ when the wheel is built
 
-Invariant: a file in the cache has the pinned sum or is not used; files arrive by rename, so two
-processes that fetch at once cannot see half a jar of each other.
+Invariant: a file in the cache has the pinned digest or is not used. Files arrive by rename, so two
+processes that fetch at the same time never see each other's partial jar.
 
-`python -m duolog.engine.jvm.jars` fetches what is missing and prints the paths, one a line.
+`python -m duolog.engine.jvm.jars` fetches what is missing and prints the paths, one per line.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ class Artifact:
         return f"{self.name}-{self.version}.jar"
 
 
-# The newest of each that Maven serves and that works with pyspark 4.3.0, real-time mode included.
+# The newest version of each that Maven serves and that works with pyspark 4.3.0, including real-time mode.
 # kafka-clients before 3.9.2 have CVE-2026-35554.
 SERVED: Final = (
     Artifact(
@@ -82,19 +82,19 @@ SERVED: Final = (
 
 
 def connector_jars(selection: str = "", *, cache_dir: Path | None = None) -> tuple[Path, ...]:
-    """Return the connector's jars, fetched first if they are not in the cache.
+    """Return the connector's jars; fetch them first if they are not in the cache.
 
     Args:
-        selection: empty for the pinned set; else a directory of jars, used as they are, or
-            `group:artifact:version@sha256` items separated by commas.
-        cache_dir: where the jars are kept; default `jar_cache_dir()`.
+            selection: empty for the pinned set; else a directory of jars to use unchecked, or
+                `group:artifact:version@sha256` items separated by commas.
+            cache_dir: where to store the jars; default `jar_cache_dir()`.
 
     Raises:
-        ConnectorMissing: a jar is neither in the cache nor served, or has another sum.
-        JavaMissing: jars must be fetched, and there is no Java to run the resolver.
+            ConnectorMissing: a jar is neither in the cache nor available, or has a different digest.
+            JavaMissing: jars must be fetched, and there is no Java to run the resolver.
     """
     if selection and Path(selection).is_dir():
-        # The JVM that loads them works in another directory.
+        # The JVM that loads them has another working directory.
         return _jars_of(Path(selection).resolve())
     artifacts = parse_artifacts(selection) if selection else SERVED
     directory = cache_dir or jar_cache_dir()
@@ -105,10 +105,10 @@ def connector_jars(selection: str = "", *, cache_dir: Path | None = None) -> tup
 
 
 def kernel_jar() -> Path:
-    """Return the jar of Duolog's operators, which the wheel carries.
+    """Return the jar of Duolog's operators, which is part of the wheel.
 
     Raises:
-        KernelMissing: it is not there.
+            KernelMissing: the jar does not exist.
     """
     jar = Path(__file__).parents[1] / "kernel.jar"
     if not jar.is_file():
@@ -121,7 +121,7 @@ def kernel_jar() -> Path:
 
 
 def spark_home() -> Path:
-    """Return where pyspark keeps Spark; nothing of it is loaded."""
+    """Return pyspark's Spark directory without importing pyspark."""
     found = find_spec("pyspark")
     assert found is not None, "pyspark is a dependency"
     assert found.origin is not None
@@ -134,12 +134,12 @@ def spark_jars() -> list[Path]:
 
 
 def jar_cache_dir() -> Path:
-    """Return the place of the connector's jars in the cache."""
+    """Return the directory of the connector's jars in the cache."""
     return cache_dir() / "jars"
 
 
 def cache_dir() -> Path:
-    """Return `$XDG_CACHE_HOME/duolog`, by default below `~/.cache`; a relative one does not count."""
+    """Return `$XDG_CACHE_HOME/duolog`, by default below `~/.cache`; a relative path is ignored."""
     home = os.environ.get("XDG_CACHE_HOME") or ""
     base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
     return base / "duolog"
@@ -149,7 +149,7 @@ def parse_artifacts(text: str) -> tuple[Artifact, ...]:
     """Read `group:artifact:version@sha256,…`.
 
     Raises:
-        ConfigError: an item has another form.
+            ConfigError: an item does not have this form.
     """
     return tuple(_parse_artifact(item.strip()) for item in text.split(","))
 
@@ -190,7 +190,7 @@ def _sha256(path: Path) -> str:
 def _fetch(artifacts: list[Artifact], directory: Path) -> None:
     ensure_java()
     directory.mkdir(parents=True, exist_ok=True)
-    # Beside the target, so that the last step is a rename and not a copy.
+    # Next to the target, so that the last step is a rename and not a copy.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as scratch:
         complaint = _resolve_in_a_process(artifacts, Path(scratch))
         for artifact in artifacts:
@@ -198,7 +198,7 @@ def _fetch(artifacts: list[Artifact], directory: Path) -> None:
 
 
 def _resolve_in_a_process(artifacts: list[Artifact], scratch: Path) -> str:
-    """Let Spark fetch `artifacts` into `scratch`; return what it complained of."""
+    """Let Spark fetch `artifacts` into `scratch`; return its error output."""
     coordinates = [artifact.coordinate for artifact in artifacts]
     command = [sys.executable, "-m", "duolog.engine.jvm.jar_resolver", str(scratch), *coordinates]
     try:
@@ -245,10 +245,10 @@ def _keep(artifact: Artifact, scratch: Path, directory: Path, complaint: str) ->
 
 
 def main(arguments: Iterable[str] = ()) -> int:
-    """Fetch what is missing; print the paths of the jars, one a line."""
+    """Fetch what is missing; print the paths of the jars, one per line."""
     try:
         for jar in connector_jars(",".join(arguments)):
-            print(jar)  # noqa: T201 - the answer of the command
+            print(jar)  # noqa: T201 - the output of the command
     except DuologError as error:
         print(f"error: {error.render()}", file=sys.stderr)  # noqa: T201
         return 1

@@ -1,7 +1,7 @@
-"""The Java that runs Spark: found once, checked before Spark is started.
+"""Find the Java that runs Spark, and check its version before Spark starts.
 
 Spark's own message for a missing Java is a stack trace about a gateway that exited; this module
-says which package to install instead.
+names the package to install instead.
 """
 
 import os
@@ -23,10 +23,10 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def ensure_java() -> Path:
-    """Return the `java` that Spark will start.
+    """Return the `java` executable that Spark will start.
 
     Raises:
-        JavaMissing: there is none, or it is older than Java 17.
+            JavaMissing: no Java is found, or it is older than Java 17.
     """
     java = find_java()
     if java is None:
@@ -44,7 +44,7 @@ def ensure_java() -> Path:
 
 
 def find_java() -> Path | None:
-    """Return `$JAVA_HOME/bin/java`, else the first `java` of PATH, as Spark looks for it."""
+    """Return `$JAVA_HOME/bin/java`, else the first `java` on PATH, as Spark does."""
     home = os.environ.get("JAVA_HOME")
     if home:
         java = Path(home, "bin", "java")
@@ -54,7 +54,7 @@ def find_java() -> Path | None:
 
 
 def major_version(text: str) -> int | None:
-    """Read the major version out of what `java -version` prints.
+    """Parse the major version from the output of `java -version`.
 
     Example:
         >>> major_version('openjdk version "17.0.15" 2025-04-15')

@@ -1,9 +1,9 @@
-"""What the name of a Spark master tells: where tasks run, and where this process is found from there.
+"""Interpret the name of a Spark master: where tasks run, and which address of this machine they reach.
 
 local, local[64], local[*,2]     tasks are threads of the one JVM that this process starts
 local-cluster[2,8,1024]          executors are processes of this machine, for tests
 spark://host:7077[,host:7077]    a standalone cluster
-yarn, k8s://https://…            clusters whose executors Spark asks a resource manager for
+yarn, k8s://https://…            clusters in which a resource manager starts the executors
 """
 
 import contextlib
@@ -18,14 +18,14 @@ _LOCAL_CLUSTER: Final = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(
 _STANDALONE: Final = "spark://"
 _STANDALONE_PORT: Final = 7077
 _LOOPBACK: Final = "127.0.0.1"
-# Nothing is sent to it.
+# The discard port: connecting a UDP socket sends nothing.
 _DISCARD_PORT: Final = 9
 _LOCAL_IP: Final = "SPARK_LOCAL_IP"
 _LOCAL_NAME: Final = "SPARK_LOCAL_HOSTNAME"
 
 
 def is_one_jvm(master: str) -> bool:
-    """Tell whether all tasks run in the JVM of this process.
+    """Return whether all tasks run in the JVM of this process.
 
     Example:
         >>> [is_one_jvm(master) for master in ("local[64]", "local-cluster[2,8,1024]", "spark://a:7077")]
@@ -35,7 +35,7 @@ def is_one_jvm(master: str) -> bool:
 
 
 def promised_slots(master: str) -> int | None:
-    """Return the slots that a master's name promises; None where only the cluster knows.
+    """Return the number of slots that a master's name states; None if only the cluster knows.
 
     Example:
         >>> promised_slots("local[64]"), promised_slots("local"), promised_slots("local-cluster[2,8,1024]")
@@ -50,7 +50,7 @@ def promised_slots(master: str) -> int | None:
 
 
 def standalone_masters(master: str) -> list[tuple[str, int]]:
-    """Return the addresses of a standalone cluster's masters; none where it is another master.
+    """Return the addresses of a standalone cluster's masters; an empty list for any other master.
 
     Example:
         >>> standalone_masters("spark://one:7077,two:7078")
@@ -66,9 +66,9 @@ def standalone_masters(master: str) -> list[tuple[str, int]]:
 
 
 def driver_host(master: str) -> str | None:
-    """Return the address of this machine that executors reach it by; None: Spark is to find it.
+    """Return the address of this machine for executors; None lets Spark choose it.
 
-    That of the interface which leads to the master. A name is looked up, nothing is sent.
+    This is the address of the interface that leads to the master. A name is resolved, but nothing is sent.
     """
     if promised_slots(master) is not None:
         return _LOOPBACK
@@ -84,9 +84,9 @@ def driver_host(master: str) -> str | None:
 
 @contextlib.contextmanager
 def local_address(master: str) -> Iterator[None]:
-    """Have a JVM that is started meanwhile take `driver_host` for its own address, where the user says no other.
+    """Make a JVM that starts within the block use `driver_host` as its own address, unless the user has set one.
 
-    Spark would look its host name up, and not start on a machine whose name nobody resolves.
+    Otherwise Spark resolves the host name, and fails to start on a machine whose name does not resolve.
     """
     host = driver_host(master)
     if host is None or _LOCAL_IP in os.environ or _LOCAL_NAME in os.environ:

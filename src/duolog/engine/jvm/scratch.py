@@ -1,9 +1,9 @@
-"""The scratch directory of a session, and those that killed processes have left.
+"""The scratch directory of a session, and the removal of those that killed processes left.
 
     TMPDIR/duolog-spark-…/.lock     locked by Python and, as it inherits the descriptor, by its JVM
 
-The lock ends with the last process that has the descriptor, however it ends. So a directory whose lock
-is free belongs to nobody, and the next start removes it. It gets its name once it is locked.
+The lock is released when the last process with the descriptor ends, however it ends. So a directory with a free
+lock has no owner, and the next start removes it. The directory gets its final name once it is locked.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _ARRIVING: Final = ".arriving-"
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A directory of this process; `lock_fd` is for the processes that it starts."""
+    """A directory of this process; child processes inherit `lock_fd`."""
 
     directory: Path
     lock_fd: int
@@ -34,7 +34,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch_dir() -> Iterator[Scratch]:
-    """Give a new directory, and remove it at the end; first remove what others have left."""
+    """Create a scratch directory and remove it at the end; first remove the leftovers of other processes."""
     base = Path(tempfile.gettempdir()).resolve()
     sweep(base)
     arriving = Path(tempfile.mkdtemp(prefix=f"{_ARRIVING}{PREFIX}", dir=base))
@@ -61,7 +61,7 @@ def _is_left(directory: Path) -> bool:
     try:
         lock_fd = os.open(directory / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        # Of a version that knew no lock: nobody works on one for days.
+        # Created by a version without locks: no process works in one for days.
         return time.time() - directory.stat().st_mtime > DAY_MS / 1000
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

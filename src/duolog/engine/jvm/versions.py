@@ -1,4 +1,4 @@
-"""What a checkpoint is written by."""
+"""The versions of Duolog and Spark that write a checkpoint, and whether this Spark can read it."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +11,7 @@ _PACKAGES: Final = ("duolog", "pyspark")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Duolog and of Spark that run here."""
+    """Return the running versions of Duolog and of Spark."""
     found = {}
     for package in _PACKAGES:
         try:
@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 
 
 def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
-    """Raise CheckpointMismatch where a newer Spark has written the state: Spark reads older ones, and no newer one."""
+    """Raise CheckpointMismatch if a newer Spark has written the state: Spark reads older state only."""
     written, running = pinned.get("versions", {}).get("pyspark", ""), versions()["pyspark"]
     if minor_of(written) > minor_of(running):
         raise CheckpointMismatch(
@@ -34,7 +34,7 @@ def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
 
 
 def minor_of(version_text: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version; nothing where it has none.
+    """Return the first two numbers of a version; an empty tuple if it has none.
 
     Example:
         >>> minor_of("4.3.0.dev1"), minor_of("unknown")

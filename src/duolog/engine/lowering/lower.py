@@ -35,6 +35,12 @@ from duolog.engine.lowering.processors import lower_process, lower_process_outpu
 from duolog.engine.lowering.python_functions import collecting
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
+from duolog.engine.lowering.sources_and_sinks import (
+    lower_for_each,
+    lower_print,
+    lower_sink,
+    lower_source,
+)
 from duolog.engine.lowering.sql import spark_types
 from duolog.engine.lowering.stateless import (
     lower_branch,
@@ -54,7 +60,6 @@ from duolog.engine.lowering.tables import (
     lower_table_join,
     lower_to_table,
 )
-from duolog.engine.lowering.topics import lower_for_each, lower_print, lower_sink, lower_source
 from duolog.plan.cutting.cuts import TableCopy
 from duolog.plan.cutting.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (

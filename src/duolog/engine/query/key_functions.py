@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from py4j.protocol import Py4JError
 
 from duolog.core.exception_text import describe_exception
-from duolog.engine.jvm.forks import forks_ended
+from duolog.engine.jvm.child_processes import exit_forked_children
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
 
@@ -77,7 +77,7 @@ class Answerer:
         """Return the number of a question, with the partition, or with what is wrong."""
         function, serde = self._functions[name]
         try:
-            with forks_ended():
+            with exit_forked_children():
                 return [number, function.partition(serde.deserialize(key.encode())), None]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
             told = describe_exception(error)

@@ -1,8 +1,7 @@
-"""From a spec to a started Spark query: sources, kernel, trigger, client settings.
+"""Launch a spec as a Spark query: sources, kernel, trigger, client settings.
 
-The only module that calls the kernel's Java classes to run a query. Each call of `Launcher.start`
-is one Spark query; a `RunningQuery` starts several of them, one after the other, when it changes its
-mode on one checkpoint.
+The only module that calls the kernel's Java classes to run a query. Each call of `Launcher.start` is one Spark
+query; a `RunningQuery` starts several in turn when it changes its mode on one checkpoint.
 """
 
 import contextlib
@@ -26,18 +25,18 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
 from duolog.engine.checkpoint.generations import Generations
 from duolog.engine.checkpoint.owner import release, taken_over_by
 from duolog.engine.exactly_once.epochs import ensure_goes_on, marker_topic
-from duolog.engine.exactly_once.transaction_time import transaction_timeout_ms
+from duolog.engine.exactly_once.transaction_timeout import transaction_timeout_ms
 from duolog.engine.exactly_once.transactions import Transactions
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.query.client_defaults import CONSUMER, PRODUCER, RECORD_BATCH_BYTES_MAX
-from duolog.engine.query.counted import of_all_jvms
+from duolog.engine.query.metrics_merge import merge_snapshots
 from duolog.engine.query.progress import Counters
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
-from duolog.engine.topics.starts import as_spark_reads
-from duolog.engine.topics.topics import EndOffsets, TopicReader
+from duolog.engine.topics.starting_offsets import spark_starting_offsets
+from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
@@ -56,21 +55,20 @@ class Launcher:
     config: EngineConfig
     checkpoint: Checkpoint
     spec: Json
-    places: Mapping[str, str] = field(default_factory=dict)
-    """Where a user wrote the nodes of the plan, by their names."""
-    partition_counts: Mapping[str, int] = field(default_factory=dict)
-    """Of the source topics, as they were when the application was started."""
+    places: Mapping[str, str] = field(default_factory=dict)  # Source lines of the plan's nodes.
+    partition_counts: Mapping[str, int] = field(
+        default_factory=dict
+    )  # When the application started.
     until: Callable[[], EndOffsets] | None = None
     """Tells at each start where micro-batches end for good, of each partition that is to be read at all."""
 
     @property
     def application_id(self) -> str:
-        name: str = self.spec["application_id"]
-        return name
+        return str(self.spec["application_id"])
 
     @property
     def written_topics(self) -> list[str]:
-        """The topics that the query writes to, but for those that records choose themselves."""
+        """The topics that the query writes to, except those that records choose themselves."""
         dead_letters = self.config.errors.dead_letter_topic
         sinks = [sink["topic"] for sink in self.spec["sinks"] if not sink.get("call")]
         return sinks if dead_letters is None else [*sinks, dead_letters]
@@ -305,7 +303,9 @@ class Launcher:
 
     def counted(self) -> Json:
         """Return all of what it has counted, as `metrics` reads it."""
-        return of_all_jvms(json.loads(self.session.kernel("Metrics").snapshot(self.application_id)))
+        return merge_snapshots(
+            json.loads(self.session.kernel("Metrics").snapshot(self.application_id))
+        )
 
     def reset_counters(self) -> None:
         self.session.kernel("Metrics").reset(self.application_id)
@@ -390,7 +390,7 @@ class Launcher:
 
     def _source(self, topics: list[str]) -> dict[str, str]:
         counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
-        starts = as_spark_reads(self.checkpoint.starts(), counts)
+        starts = spark_starting_offsets(self.checkpoint.starts(), counts)
         # One Kafka source for each topic, or pattern: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
         return self._kafka(CONSUMER) | {

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery
-    from duolog.engine.topics.topics import EndOffsets
+    from duolog.engine.topics.topic_reader import EndOffsets
 
 _NEVER: Final = -1
 """What the kernel says of a time where no record has come."""
@@ -255,7 +255,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     """
     # Imported here: who reads numbers of another process needs no Spark.
     from duolog.engine.query.query import JVM_IS_GONE  # noqa: PLC0415
-    from duolog.engine.topics.topics import GLANCE_S  # noqa: PLC0415
+    from duolog.engine.topics.topic_reader import GLANCE_S  # noqa: PLC0415
 
     counters = query.counters()
     counted: Mapping[str, Any] = {}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duolog.engine.lowering.ticks import TICKS
-from duolog.engine.query.counted import of_all_jvms
-from duolog.engine.topics.topics import EndOffsets
+from duolog.engine.query.metrics_merge import merge_snapshots
+from duolog.engine.topics.topic_reader import EndOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Counters:
     @classmethod
     def parse(cls, text: str) -> "Counters":
         """Read the kernel's snapshot: of this JVM, and of executors in others."""
-        return cls.of(of_all_jvms(json.loads(text)))
+        return cls.of(merge_snapshots(json.loads(text)))
 
     @classmethod
     def of(cls, counted: Mapping[str, Any]) -> "Counters":

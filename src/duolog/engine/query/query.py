@@ -35,11 +35,11 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.engine.modes import ChosenMode
-from duolog.engine.query.calling import Call
+from duolog.engine.query.callback_threads import CallbackThreads
+from duolog.engine.query.check_interval import CHECK_S, next_check_s
+from duolog.engine.query.for_each_callbacks import Callback
 from duolog.engine.query.going_live import GoingLive
-from duolog.engine.query.in_words import query_in_words
 from duolog.engine.query.launch import Launcher, Trigger
-from duolog.engine.query.look_pauses import LOOK_S, next_look_s
 from duolog.engine.query.progress import (
     Counters,
     Progress,
@@ -48,13 +48,13 @@ from duolog.engine.query.progress import (
     lag_of,
     merge_positions,
 )
+from duolog.engine.query.query_repr import query_repr
 from duolog.engine.query.restarts import Restarts
-from duolog.engine.query.side_threads import SideThreads
-from duolog.engine.query.standstill import Standstill
+from duolog.engine.query.stall_detector import StallDetector
 from duolog.engine.query.trigger_bounds import TriggerBounds
 from duolog.engine.spark.failures import as_told_of_jvm, taken_over, to_query_failed
 from duolog.engine.spark.slots import release_slots
-from duolog.engine.topics.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
+from duolog.engine.topics.topic_reader import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
 from duolog.plan.expressions.key_functions import KeyFunction
 
 logger: Final = logging.getLogger(__name__)
@@ -80,14 +80,14 @@ class RunningQuery:
     renewed: Callable[[], Launcher] | None = None
     """Gives a launcher on a new JVM, once the JVM of `launcher` is gone."""
     watch: TopicWatch | None = None
-    calls: Mapping[str, Call] = field(default_factory=dict)
+    calls: Mapping[str, Callback] = field(default_factory=dict)
     key_functions: Mapping[str, KeyFunction] = field(default_factory=dict)
     """The functions that choose partitions; like `calls`, by the names of their nodes."""
     has_room: Callable[[], bool] = lambda: True
     """Returns whether the free slots suffice for its tasks in real-time mode."""
     is_done: Callable[[], bool] | None = None
     """Returns after each pass whether it was the last one; None: the query runs until it is stopped."""
-    _beside: SideThreads = field(default_factory=SideThreads)
+    _beside: CallbackThreads = field(default_factory=CallbackThreads)
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
@@ -105,7 +105,7 @@ class RunningQuery:
     _going_live: GoingLive = field(default_factory=lambda: GoingLive(0, None))
     _last_busy: Report | None = None
     _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
-    __repr__ = query_in_words
+    __repr__ = query_repr
 
     @property
     def application_id(self) -> str:
@@ -336,9 +336,9 @@ class RunningQuery:
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
-        look_s = LOOK_S
-        standstill = Standstill.of(self.application_id, self.launcher.config)
-        while not self._spark_query.awaitTermination(look_s) and not self._beside.failure:
+        check_s = CHECK_S
+        standstill = StallDetector.of(self.application_id, self.launcher.config)
+        while not self._spark_query.awaitTermination(check_s) and not self._beside.failure:
             self._look_at_topics(self._spark_query)
             self._note_commits()
             if self._trigger == "real-time":
@@ -355,7 +355,7 @@ class RunningQuery:
                 return self._first_trigger()
             # An end is seen at once, whatever this is; but not that of a function that is called, nor what real time does.
             is_idle = self._bounds.epoch_seen == epoch_before and self._trigger != "real-time"
-            look_s = next_look_s(look_s, is_idle=is_idle and not self.calls)
+            check_s = next_check_s(check_s, is_idle=is_idle and not self.calls)
         if self._beside.failure is not None:
             raise self._beside.failure
         if self._state != "catching-up" or self._stopping.is_set():

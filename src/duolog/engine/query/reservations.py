@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from duolog.engine.checkpoint.owner import give_back, reserve
-from duolog.engine.query.running import runs_here
+from duolog.engine.query.query_registry import runs_here
 
 
 class Reservations:

@@ -6,20 +6,20 @@ from collections.abc import Collection
 from duolog.engine.changelog.changelogs import changelogs_of
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint
-from duolog.engine.checkpoint.log_watch import LogWatch
 from duolog.engine.checkpoint.topic_ids import TopicWatch, logged_anew
+from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import CheckpointDamaged
 from duolog.engine.query.launch import Launcher
-from duolog.engine.topics.topics import TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.nodes import Plan
 
 
 def log_watch(
     topics: TopicReader, checkpoint: Checkpoint, changelogs: Collection[str], *, of_sql: bool
-) -> LogWatch:
+) -> TruncationWatch:
     """Return what compares positions with the logs of sources and of changelogs, which have a partition for each task."""
     internal = dict.fromkeys(changelogs, checkpoint.pinned_tasks() or 0)
-    return LogWatch(topics, checkpoint.directory, internal, logged_anew(of_sql=of_sql))
+    return TruncationWatch(topics, checkpoint.directory, internal, logged_anew(of_sql=of_sql))
 
 
 def ensure_logs_whole(
@@ -43,7 +43,9 @@ def ensure_changelogs_whole(topics: TopicReader, checkpoint: Checkpoint, *, of_s
         _changelog_watch(topics, checkpoint, of_sql=of_sql).ensure_whole({})
 
 
-def _changelog_watch(topics: TopicReader, checkpoint: Checkpoint, *, of_sql: bool) -> LogWatch:
+def _changelog_watch(
+    topics: TopicReader, checkpoint: Checkpoint, *, of_sql: bool
+) -> TruncationWatch:
     held = [*LoggedCheckpoint(checkpoint).topic_ids()] if checkpoint.has_changelogs else []
     there = topics.existing_partition_counts(held) if held else {}
     return log_watch(topics, checkpoint, there, of_sql=of_sql)

@@ -33,13 +33,13 @@ from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint.owner import Holder
 from duolog.engine.errors import JvmNotStarted, KernelMissing
 from duolog.engine.jvm.class_archive import ClassArchive
-from duolog.engine.jvm.giving_up import GivingUp
-from duolog.engine.jvm.guard import JvmGuard
 from duolog.engine.jvm.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.jvm.java import ensure_java
-from duolog.engine.jvm.java_end import JavaEnd, is_busy
 from duolog.engine.jvm.masters import local_address
+from duolog.engine.jvm.orphan_guard import OrphanGuard
 from duolog.engine.jvm.scratch import Scratch, scratch_dir
+from duolog.engine.jvm.shutdown import JvmShutdown, is_busy
+from duolog.engine.jvm.start_abort import JvmStartAbort
 from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.executors import await_executors, ensure_master_answers, executors_left_in
@@ -75,7 +75,7 @@ class _Running:
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
-    end: JavaEnd
+    end: JvmShutdown
     owners: set["Session"] = field(default_factory=set)
     kernel: dict[str, Any] = field(default_factory=dict)
     """Classes of the kernel, by name."""
@@ -276,7 +276,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    with GivingUp(given_up) as giving_up, ExitStack() as undo:
+    with JvmStartAbort(given_up) as giving_up, ExitStack() as undo:
         held = undo.enter_context(scratch_dir())
         scratch = held.directory
         archive = ClassArchive.of(
@@ -288,11 +288,11 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         conf = SparkConf(loadDefaults=False)
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
-        guard = undo.enter_context(JvmGuard(scratch))
+        guard = undo.enter_context(OrphanGuard(scratch))
         with local_address(config.master):
             gateway = _launch_java(conf, _log_file(config, undo), held)
         giving_up.process = gateway.proc
-        end = JavaEnd(gateway.proc, archive if writes else None)
+        end = JvmShutdown(gateway.proc, archive if writes else None)
         undo.push(end)
         # Run in the reverse order: the JVM is told what its end is to be while it can be asked.
         undo.callback(_forget_gateway, gateway)
@@ -419,7 +419,7 @@ def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
     return config.writes_class_archive and archive.is_wanted and not is_busy()
 
 
-def _let_it_write(gateway: JavaGateway, end: JavaEnd) -> None:
+def _let_it_write(gateway: JavaGateway, end: JvmShutdown) -> None:
     if end.keeps_archive:
         with contextlib.suppress(Py4JError, ConnectionError):
             kernel_class(gateway.jvm, "ParentWatch").end()

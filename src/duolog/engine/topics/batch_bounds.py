@@ -1,14 +1,14 @@
-"""How many records of each topic a micro-batch reads at most, so that it fits the memory of the JVM.
+"""Bound the number of records that a micro-batch reads of each topic, so that it fits the memory of the JVM.
 
 Spark bounds a micro-batch in records and not in bytes, but a task holds its part of one in memory
 while it merges its inputs: 200,000 records of 3.5 KB ended a JVM of 2 GiB. So the bound in records
-is worked out from the bytes of records at hand:
+is computed from the bytes of sampled records:
 
-    bytes of a micro-batch ─▶ shared among topics by what each has to read ─▶ ÷ mean bytes of its records
+    bytes of a micro-batch ─▶ shared among topics by their backlogs ─▶ ÷ mean bytes of a topic's records
 
-A topic gets a quarter of an even share at least, however little it has now. Where no record of a topic
-is at hand its records are taken for large: many small micro-batches are slow, one that is too large ends
-the JVM. A query that a guess keeps from reading what is there, or whose records grow later, begins anew
+A topic gets at least a quarter of an even share, however small its backlog. If no record of a topic
+can be sampled, its records are assumed to be large: many small micro-batches are slow, but one that is too large ends
+the JVM. A query that such a guess slows down, or whose records grow later, restarts
 with new bounds.
 """
 
@@ -23,7 +23,7 @@ UNKNOWN_RECORD_BYTES: Final = 16 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a topic has to read: how many records, and their bytes on average (0: not known)."""
+    """The backlog of a topic: the number of records, and their mean size in bytes (0: unknown)."""
 
     records: int
     mean_bytes: float
@@ -36,9 +36,9 @@ def records_max_by_topic(
     bytes_max: int,
     unknown_bytes: float = UNKNOWN_RECORD_BYTES,
 ) -> dict[str, int]:
-    """Return how many records of each topic fit into `bytes_max` together; at least one of each.
+    """Return how many records of each topic together fit into `bytes_max`; at least one of each.
 
-    `unknown_bytes` is what a record of a topic is taken for whose records are not known.
+    `unknown_bytes` is the assumed size of records that could not be sampled.
 
     Example:
         >>> large, small = Backlog(1_000_000, 4000), Backlog(10, 100)

@@ -1,10 +1,10 @@
-"""Topics by a pattern: which of those that there are match it, when an application starts.
+"""Resolve topic patterns: which existing topics match when an application starts.
 
     sources of a spec                                      what the kernel gets
     {topic: "orders-.*"}  ─▶  orders-eu, orders-us  ─▶     {topic: "orders-eu", input: "orders-.*"}, …
 
-All topics of a pattern are one Kafka source of Spark, whose number and place the checkpoint is bound to: so a topic
-that is new joins at the next start, from its first record on.
+All topics of a pattern are one Kafka source in Spark, and the checkpoint is bound to the number and order of sources. So a
+new topic joins at the next start, from its first record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,13 +20,13 @@ Json = dict[str, Any]
 def matched_topics(
     plan: Plan, there: Iterable[str], application_id: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return the topics of each pattern that `plan` reads, of those that are there.
+    """Return the topics that each pattern of `plan` matches among those that exist.
 
-    Internal topics, which begin with two underscores, match none.
+    Internal topics, which begin with two underscores, match no pattern.
 
     Raises:
         SourceTopicMissing: no topic matches a pattern.
-        ConfigError: one matches two patterns.
+        ConfigError: a topic matches two patterns.
     """
     names = sorted(name for name in there if not name.startswith("__"))
     found: dict[str, tuple[str, ...]] = {}
@@ -44,7 +44,7 @@ def matched_topics(
 
 
 def topics_read(plan: Plan, matched: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names of the topics that `plan` reads, each once."""
+    """Return the names of the topics that `plan` reads, without duplicates."""
     names = (matched.get(source.topic, (source.topic,)) for source in plan.sources)
     return list(dict.fromkeys(name for of_source in names for name in of_source))
 
@@ -61,7 +61,7 @@ def _ensure_apart(found: Mapping[str, Sequence[str]]) -> None:
 
 
 def with_topics(sources: Sequence[Json], matched: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return the sources of a spec, with one for each topic of a pattern in the pattern's place."""
+    """Return the sources of a spec, with each pattern replaced by one source for each of its topics."""
     found: list[Json] = []
     for source in sources:
         pattern = source["topic"]

@@ -18,10 +18,10 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import CheckpointInUse, QueryFailed
 from duolog.engine.modes import ChosenMode
 from duolog.engine.query.query import RunningQuery
-from duolog.engine.topics.topics import EndOffsets
+from duolog.engine.topics.topic_reader import EndOffsets
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.shadow import Shadow
-from duolog.engine.upgrades.upgrade import initial_stores
+from duolog.engine.upgrades.upgrade_plan import initial_stores
 
 HANDOVER_S: Final = 180.0
 """How long the old process has to stop: it looks every few seconds, and a micro-batch takes its time."""

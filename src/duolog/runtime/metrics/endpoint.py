@@ -59,6 +59,6 @@ class ApplicationsEndpoint(Endpoint):
 
 
 def _queries() -> "list[RunningQuery]":
-    from duolog.engine.engine import running_queries  # noqa: PLC0415 - loaded once a query was started
+    from duolog.engine.query.query_registry import running_queries  # noqa: PLC0415 - loaded once a query was started
 
     return running_queries()

@@ -35,8 +35,8 @@ _tells: list[Path] = []
 def local_applications() -> "list[Metrics]":
     """Return the applications that run in this process, by name."""
     # Imported here: a process with queries has loaded them, a client need not.
-    from duolog.engine.engine import running_queries  # noqa: PLC0415
     from duolog.engine.query.metrics import metrics_of  # noqa: PLC0415
+    from duolog.engine.query.query_registry import running_queries  # noqa: PLC0415
 
     return [metrics_of(query) for query in running_queries()]
 

@@ -80,7 +80,7 @@ def test_what_goes_on_after_the_command_is_one_line_for_people(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A JVM stayed to keep its archive of classes, and no one was told."""
-    logger = logging.getLogger("duolog.engine.jvm.java_end")
+    logger = logging.getLogger("duolog.engine.jvm.shutdown")
 
     @click.command()
     @logging_setup.log_format_option

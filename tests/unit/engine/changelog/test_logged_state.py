@@ -15,7 +15,7 @@ from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch, CheckpointMismatch
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topics import GLANCE_S, TopicReader
+from duolog.engine.topics.topic_reader import GLANCE_S, TopicReader
 
 SHAPE = {"tasks": 2, "sources": ["t"], "levels": 1, "stores": {"totals": {}, "rows": {}}}
 SPEC: dict[str, Any] = {

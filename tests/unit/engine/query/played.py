@@ -18,7 +18,7 @@ from duolog.engine.topics.batch_bounds import Backlog
 if TYPE_CHECKING:
     from duolog.engine.checkpoint.topic_ids import TopicWatch
     from duolog.engine.query.launch import Launcher
-    from duolog.engine.topics.topics import TopicReader
+    from duolog.engine.topics.topic_reader import TopicReader
 
 Positions = Mapping[str, Mapping[int, int]]
 

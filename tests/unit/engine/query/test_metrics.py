@@ -2,7 +2,6 @@
 
 import json
 
-from duolog.engine.query.counted import of_all_jvms
 from duolog.engine.query.metrics import (
     EpochMetrics,
     Metrics,
@@ -13,6 +12,7 @@ from duolog.engine.query.metrics import (
     read_sources,
     read_tasks,
 )
+from duolog.engine.query.metrics_merge import merge_snapshots
 from duolog.engine.query.progress import Counters
 from unit.engine.query.metrics_samples import EPOCHS, ONE, STORE, TASK, whole
 
@@ -24,7 +24,7 @@ def test_what_executors_have_counted_is_added_and_of_times_the_greatest_counts()
         "late": {"other": 2},
     }
 
-    found = of_all_jvms(ONE | {"epochs": EPOCHS, "executors": [other]})
+    found = merge_snapshots(ONE | {"epochs": EPOCHS, "executors": [other]})
 
     counters = Counters.of(found)
     assert (counters.records_in, counters.records_out, counters.bytes_in) == (6, 4, 60)
@@ -42,7 +42,7 @@ def test_a_store_that_moved_to_another_executor_has_the_rows_that_were_counted_l
     before = ONE | {"tasks": {"1_0": TASK | {"stores": {"sums": STORE | {"counted_at": 9}}}}}
     begun = ONE | {"tasks": {"1_0": TASK | {"stores": {"sums": STORE | {"counted_at": 0}}}}}
 
-    found = of_all_jvms(ONE | {"executors": [before, begun, ONE]})
+    found = merge_snapshots(ONE | {"executors": [before, begun, ONE]})
 
     (task,) = (one for one in read_tasks(found) if one.stores)
     assert task.stores == (StoreMetrics("sums", 4, 80, 1500),)

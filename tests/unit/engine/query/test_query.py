@@ -12,7 +12,7 @@ from duolog.engine.errors import (
     SourceTopicMissing,
 )
 from duolog.engine.query import restarts
-from duolog.engine.query.look_pauses import LOOK_S, next_look_s
+from duolog.engine.query.check_interval import CHECK_S, next_check_s
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES
@@ -22,7 +22,7 @@ from waiting import wait_until
 
 if TYPE_CHECKING:
     from duolog.engine.query.launch import Launcher
-    from duolog.engine.topics.topics import TopicReader
+    from duolog.engine.topics.topic_reader import TopicReader
 
 WAIT_S = 60
 
@@ -336,12 +336,12 @@ def test_stopping_twice_is_stopping_once() -> None:
 
 def test_an_idle_query_is_looked_at_less_and_less_often() -> None:
     """Fifty idle ones cost a quarter of a core, a third of it for looks that saw nothing."""
-    looks = [LOOK_S]
+    looks = [CHECK_S]
     for _ in range(4):
-        looks.append(next_look_s(looks[-1], is_idle=True))
+        looks.append(next_check_s(looks[-1], is_idle=True))
 
     assert looks == [2, 4, 8, 8, 8]
-    assert next_look_s(8, is_idle=False) == 2
+    assert next_check_s(8, is_idle=False) == 2
 
 
 def test_a_start_that_fails_leaves_no_producers_behind() -> None:

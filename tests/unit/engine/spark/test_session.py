@@ -18,7 +18,7 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 
 from duolog.engine.errors import JvmNotStarted
-from duolog.engine.jvm import java_end
+from duolog.engine.jvm import shutdown
 from duolog.engine.jvm.class_archive import ClassArchive
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark import session
@@ -154,7 +154,7 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
     """Ctrl-C took more than a minute on a busy machine: the end waited for ten seconds of processor time."""
     archive.arriving.write_bytes(b"classes")
 
-    java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
+    shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
         None, None, None
     )
 
@@ -172,8 +172,8 @@ def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
     stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It stayed for minutes with a gigabyte, and nobody knew why."""
-    with caplog.at_level(logging.INFO, "duolog.engine.jvm.java_end"):
-        java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
+    with caplog.at_level(logging.INFO, "duolog.engine.jvm.shutdown"):
+        shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
             None, None, None
         )
 
@@ -186,7 +186,7 @@ def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
 def test_on_a_busy_machine_no_archive_is_written(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 1000.0)
+    end = shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 1000.0)
 
     assert not end.keeps_archive
     end(None, None, None)
@@ -198,9 +198,11 @@ def test_without_memory_for_it_no_archive_is_written(
     stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In a container it could reach the limit, and the system killed whatever was largest."""
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: 1024**3)
+    end = shutdown.JvmShutdown(
+        stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: 1024**3
+    )
 
-    with caplog.at_level(logging.INFO, "duolog.engine.jvm.java_end"):
+    with caplog.at_level(logging.INFO, "duolog.engine.jvm.shutdown"):
         end(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL
@@ -223,9 +225,9 @@ def test_a_start_on_a_busy_machine_notes_no_classes(
 def test_a_jvm_with_an_archive_ends_in_order(
     busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, *, ran_query: bool
 ) -> None:
-    monkeypatch.setattr(java_end, "_END_TIMEOUT_S", 60)
+    monkeypatch.setattr(shutdown, "_END_TIMEOUT_S", 60)
 
-    java_end.JavaEnd(busy, None, ran_query=ran_query)(None, None, None)
+    shutdown.JvmShutdown(busy, None, ran_query=ran_query)(None, None, None)
 
     assert busy.returncode == 0
 
@@ -234,7 +236,7 @@ def test_a_jvm_that_ran_no_query_writes_no_archive(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
     """It would lack the classes of queries, and be mapped by all later starts."""
-    java_end.JavaEnd(stuck, archive)(None, None, None)
+    shutdown.JvmShutdown(stuck, archive)(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL
 
@@ -242,9 +244,9 @@ def test_a_jvm_that_ran_no_query_writes_no_archive(
 def test_a_jvm_that_only_ends_is_not_waited_for_long(
     stuck: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(java_end, "_END_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(shutdown, "_END_TIMEOUT_S", 0.1)
 
-    java_end.JavaEnd(stuck, None)(None, None, None)
+    shutdown.JvmShutdown(stuck, None)(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL
 
@@ -252,7 +254,7 @@ def test_a_jvm_that_only_ends_is_not_waited_for_long(
 def test_a_jvm_whose_start_was_interrupted_ends_at_once(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
+    end = shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
 
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
@@ -269,7 +271,7 @@ def running_in(
 def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    end = java_end.JavaEnd(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
+    end = shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
     running = running_in(MagicMock(), stuck, end)
     first, second = session.Session(running), session.Session(running)
     running.owners |= {first, second}

@@ -27,7 +27,7 @@ from duolog.runtime.sql.command_log.topics import Topics
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
     from duolog.engine.query.query import RunningQuery
-    from duolog.engine.upgrades.upgrade import Upgrade
+    from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
 
 class SparkQueries:
@@ -110,7 +110,7 @@ class SparkQueries:
         trace(query)
         return query
 
-    def explain_upgrade(self, wanted: DesiredQuery) -> "Upgrade":
+    def explain_upgrade(self, wanted: DesiredQuery) -> "UpgradePlan":
         """Return what a replacement does with the state of a query; needs no JVM.
 
         Raises:

@@ -128,11 +128,11 @@ def _target(to: Expression) -> Type | None:
 
 
 def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
-    from duolog.engine.one_record import computed_record  # noqa: PLC0415 - needs pyspark
+    from duolog.engine.evaluate_record import evaluate_record  # noqa: PLC0415 - needs pyspark
 
     warm_up()
     name = f"duolog-insert-{uuid4().hex}"
-    made = computed_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
+    made = evaluate_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
     value = None if row.tombstone else made.value
     at_ms = made.timestamp_ms if row.timestamp is not None else None
     return Inserted(made.key, value, at_ms, made.headers)

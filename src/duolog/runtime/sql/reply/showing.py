@@ -12,7 +12,7 @@ from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 
 if TYPE_CHECKING:
-    from duolog.engine.upgrades.upgrade import Upgrade
+    from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
 _NOT_RUNNING: Final = {
     "STARTING": "no rows yet: query {query}, which makes table {table}, is starting; ask again when SHOW QUERIES; shows it RUNNING",
@@ -63,7 +63,7 @@ def with_states(
     }
 
 
-def upgrade(found: "Upgrade") -> Iterator[Rows]:
+def upgrade(found: "UpgradePlan") -> Iterator[Rows]:
     """Yield the action for each store of a replaced query, and for its sources."""
     columns = tuple((name, "STRING") for name in ("Store", "Becomes", "Why"))
     yield Rows(columns, iter(found.stores()), title=f"Upgrade of {found.application_id}")

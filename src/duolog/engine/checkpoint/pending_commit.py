@@ -1,0 +1,53 @@
+"""What Spark was to write as the entry of an epoch in its log of commits, kept until it has: `prepared.N`.
+
+    duolog-prepared 1 SHA-256 of all that follows
+    v2
+    {…}
+
+The kernel writes it (`PreparedEntry`), and names its SHA-256 in the marker: one of another attempt, put back by hand, is
+not taken for the one that was committed. Files of before had no first line, and are the entry as it is.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final
+
+from duolog.engine.checkpoint.checkpoint_files import damaged
+from duolog.engine.errors import CheckpointMismatch
+
+FORMAT: Final = 1
+_HEAD: Final = re.compile(rb"duolog-prepared (\d+) ([0-9a-f]{64})")
+_ENTRY: Final = re.compile(rb"v\d+\n")
+_LOST: Final = "Results of epoch {} are committed, and it holds what Spark is to know of the epoch."
+_HINT: Final = (
+    "Bring a copy of the file back. If the stores have changelogs, `duolog state restore FILE` does without it. Otherwise "
+    "`duolog state reset {}` computes everything again, and its results are written again."
+)
+
+
+def read_pending_commit(path: Path, epoch: int, application_id: str, *, digest: str = "") -> str:
+    """Return the entry; `digest` is the SHA-256 that the marker names, empty if it names none.
+
+    Raises:
+        CheckpointDamaged: it is not what was written.
+        CheckpointMismatch: a newer Duolog has written it.
+    """
+    content = path.read_bytes()
+    first, _, entry = content.partition(b"\n")
+    head = _HEAD.fullmatch(first)
+    if head is None and _ENTRY.match(content) and not digest:
+        return content.decode()
+    if head is not None and int(head[1]) > FORMAT:
+        raise CheckpointMismatch(
+            f'file "{path}" of application "{application_id}" was written by a newer Duolog',
+            query_id=application_id,
+            detail=f"Its format is {int(head[1])}; this Duolog reads {FORMAT}.",
+            hint="Use the newer Duolog.",
+        )
+    if head is None or hashlib.sha256(entry).hexdigest().encode() != head[2]:
+        raise damaged(path, application_id, _LOST.format(epoch), _HINT.format(application_id))
+    if digest and head[2].decode() != digest:
+        lost = f"{_LOST.format(epoch)} It is that of another attempt: the marker names the SHA-256 {digest}."
+        raise damaged(path, application_id, lost, _HINT.format(application_id))
+    return entry.decode()

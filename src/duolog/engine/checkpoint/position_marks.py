@@ -1,0 +1,99 @@
+r"""Marks: what is known of a partition at a position that is kept outside of its log.
+
+    CHECKPOINTS/<application id>/positions.json
+    {"fingerprint": "…", "topics": {"orders": {"id": "…", "partitions": {"0": [310, 4, 309, 4, "9f…"]}}}}
+
+A log can become shorter than a position in it: a restored backup, a power cut without fsync, an election of a replica that
+lags. Its end then lies before the position, until it has grown over it again. What tells the two apart:
+
+    position, leader epoch     where reading goes on, and the partition's leader epoch when it reached that far
+    record, epoch, digest      the last record before the position, its leader epoch and a digest of its content
+
+Positions are those that are committed. The file is written a moment after; a crash may leave it a few seconds old, and it
+then says less than Spark's log of offsets, but nothing that is wrong.
+
+Source: KIP-320 for leader epochs. The digest is our own: a broker that was restored from a backup counts epochs that it has
+used before.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.checkpoint.checkpoint_files import damaged, fingerprint, read_json, writing
+from duolog.engine.checkpoint.durable import write_durably
+from duolog.engine.topics.record_checks import Mark
+from duolog.engine.topics.record_sampler import Position
+
+MARKS_FILE: Final = "positions.json"
+_LOST: Final = "It says up to where topics were read, and is compared with them at each start."
+_HINT: Final = "Remove the file: positions are then compared with the ends of the topics only."
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of one application, and the ids of the topics that they are in."""
+
+    of: Mapping[Position, Mark]
+    topic_ids: Mapping[str, str]
+
+    def within(self, topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[Position, Mark]:
+        """Return the marks in `topics`, without those of a topic that has another id now: they are about another topic.
+
+        A topic whose id is not known, or not reported now, is taken for the same one: a log that has lost records is then
+        refused, and not passed over.
+        """
+        other = {
+            t
+            for t, known in self.topic_ids.items()
+            if known and topic_ids.get(t, known) not in ("", known)
+        }
+        return {at: mark for at, mark in self.of.items() if at[0] in set(topics) - other}
+
+    def knows_id(self, topic: str) -> bool:
+        return bool(self.topic_ids.get(topic))
+
+
+NOTHING: Final = Marks({}, {})
+
+
+def read_marks(directory: Path) -> Marks:
+    """Return what a checkpoint keeps.
+
+    Raises:
+        CheckpointDamaged: the file is not what was written.
+    """
+    path = directory / MARKS_FILE
+    if not path.is_file():
+        return NOTHING
+    kept = read_json(path, directory.name)
+    topics: Any = kept.get("topics")
+    if kept.get("fingerprint") != fingerprint(topics):
+        raise damaged(path, directory.name, _LOST, _HINT)
+    try:
+        of = {
+            (topic, int(number)): Mark(*mark)
+            for topic, content in topics.items()
+            for number, mark in content["partitions"].items()
+        }
+        return Marks(of, {topic: content["id"] for topic, content in topics.items()})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise damaged(path, directory.name, _LOST, _HINT) from error
+
+
+def write_marks(directory: Path, marks: Marks) -> None:
+    """Keep marks in a checkpoint, if it is still there.
+
+    Raises:
+        CheckpointNotWritable: this user may not write there, or there is no space.
+    """
+    topics: dict[str, dict[str, Any]] = {}
+    for (topic, number), mark in sorted(marks.of.items()):
+        content = topics.setdefault(topic, {"id": marks.topic_ids.get(topic, ""), "partitions": {}})
+        content["partitions"][str(number)] = list(astuple(mark))
+    content = {"fingerprint": fingerprint(topics), "topics": topics}
+    with writing(directory, directory.name), contextlib.suppress(FileNotFoundError):
+        write_durably(directory / MARKS_FILE, json.dumps(content))

@@ -1,0 +1,84 @@
+"""How the rows of a store are shown to people: what the kernel computes of them, as JSON.
+
+Of an aggregate its results are shown, and not the accumulators that it keeps.
+"""
+
+from collections.abc import Mapping
+
+from duolog.engine.lowering.expressions import key_names
+from duolog.engine.lowering.required import required_columns
+from duolog.engine.lowering.rows import Json, Row, Surroundings
+from duolog.engine.lowering.sources_and_sinks import json_text
+from duolog.engine.lowering.sql import literal, spark_types
+from duolog.engine.lowering.tables import lower_getter
+from duolog.plan.cutting.levels import Levels
+from duolog.plan.nodes import AggregateNode, Node, ProcessorRows, Suppress
+from duolog.plan.types import Array, Column, Map, Struct
+
+Bounds = Mapping[str, tuple[object, object]]
+"""Of key columns, by name: the least and the greatest value that is asked for; None: no bound."""
+
+
+def lower_store_query(table: Node, levels: Levels, bounds: Bounds | None = None) -> Json:
+    """Return what the kernel is told of the one store of `table`, and which rows it is to show."""
+    if isinstance(table, ProcessorRows):
+        return _raw(table)
+    around = Surroundings(levels, required_columns(levels.plan))
+    if isinstance(table, Suppress):
+        row = lower_getter(table.parent, around).row
+    else:
+        row = lower_getter(table, around).row
+    (store,) = table.stores
+    return {
+        "store": store,
+        "values": _values(table, row, around),
+        "value_types": spark_types(row.value),
+        "key_text": json_text(table.schema.key, row, "key"),
+        "value_text": json_text(kept_columns(table, row), row, "value"),
+        "condition": _condition(table.schema.key, bounds or {}),
+    }
+
+
+def _raw(table: ProcessorRows) -> Json:
+    """Return a look at all that a store of a processor has, as bytes."""
+    return {
+        "store": table.kept.name,
+        "values": ["v0"],
+        "value_types": ["BINARY"],
+        "key_text": "k0",
+        "value_text": "v0",
+        "condition": None,
+    }
+
+
+def shown_columns(table: Node, levels: Levels) -> tuple[Column, ...]:
+    """Return the value columns of the rows that are shown: those that the store keeps."""
+    around = Surroundings(levels, required_columns(levels.plan))
+    above = table.parent if isinstance(table, Suppress) else table
+    return kept_columns(table, lower_getter(above, around).row)
+
+
+def kept_columns(table: Node, row: Row) -> tuple[Column, ...]:
+    """Return the value columns of `table` that are in a row: others nobody behind it reads."""
+    return tuple(column for column in table.schema.value if column.name in row.names)
+
+
+def _values(table: Node, row: Row, around: Surroundings) -> list[str]:
+    """Return what is shown, of the columns that are kept."""
+    if isinstance(table, AggregateNode):
+        (results,) = lower_getter(table, around).steps
+        computed: list[str] = results["values"]
+        return computed
+    return [f"v{index}" for index in range(len(row.value))]
+
+
+def _condition(key: tuple[Column, ...], bounds: Bounds) -> str | None:
+    """Return what may leave rows out before they are shown; whoever asked looks again."""
+    terms = []
+    for column, name in zip(key, key_names(key), strict=True):
+        if column.name in bounds and not isinstance(column.type, Array | Map | Struct):
+            ends = zip((">=", "<="), bounds[column.name], strict=True)
+            terms += [
+                f"{name} {is_} {literal(at, column.type)}" for is_, at in ends if at is not None
+            ]
+    return " AND ".join(terms) or None

@@ -1,0 +1,182 @@
+"""Calls the functions of `for_each` with the records that the kernel's tasks hand over.
+
+    task of Spark ─▶ Calls (JVM) ─▶ take ─▶ this thread: function(record) ─▶ done ─▶ the task may end
+
+The task's micro-batch, or epoch in real time, is committed when all of its records were called: each is called
+at least once, and again where that did not come about. One thread calls all functions of an application, so those of one key
+are called in their order. A function that fails ends the query before the next record is called; or its
+record is passed over, as `processing.exception.handler` says.
+
+Source: Kafka Streams `KStreamPeek`.
+"""
+
+import base64
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from py4j.protocol import Py4JError
+
+from duolog.core.exception_text import describe_exception
+from duolog.engine.errors import QueryFailed
+from duolog.engine.jvm.child_processes import exit_forked_children
+from duolog.plan.nodes import ForEach
+from duolog.plan.types import Column
+from duolog.serde.called_record import CalledRecord
+from duolog.serde.json import JsonSerde
+from duolog.serde.serde import NoneSerde, Serde
+
+logger: Final = logging.getLogger(__name__)
+
+# So many records are called before the kernel hears of it.
+_RECORDS_MAX: Final = 500
+_WAIT_MS: Final = 200
+_AGAIN_S: Final = 0.1
+_GIVEN_UP_S: Final = 10.0
+# A session that was closed under the query has no JVM at all.
+_JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
+_HINT: Final = (
+    "Mend the function and start again: the query goes on behind what it has committed last. Or such "
+    "records are passed over with the setting processing.exception.handler=log_and_continue."
+)
+
+
+class CallbackSource(Protocol):
+    """Where records wait to be called: a `Launcher`."""
+
+    def take_calls(self, records_max: int, wait_ms: int) -> str: ...
+    def calls_done(self, number: int) -> None: ...
+    def call_failed(self, number: int, error: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A function, and how its records are read."""
+
+    function: Callable[[CalledRecord], object]
+    keys: Serde
+    values: Serde
+    names: tuple[str, ...]
+    place: str = ""
+    """Where a user wrote it."""
+
+    @classmethod
+    def of(cls, node: ForEach, place: str = "") -> "Callback":
+        schema = node.schema
+        names = tuple(column.name for column in schema.value)
+        return cls(node.function, _serde(schema.key), _serde(schema.value), names, place)
+
+    def record(
+        self, key: str | None, value: str | None, timestamp_ms: int, *beside: Any
+    ) -> CalledRecord:
+        """Return a record from JSON texts; `beside`: headers, topic, partition and offset."""
+        keys = self.keys.deserialize(None if key is None else key.encode())
+        row = self.values.deserialize(None if value is None else value.encode())
+        return CalledRecord(
+            keys[0] if keys is not None and len(keys) == 1 else keys,
+            None if row is None else dict(zip(self.names, row, strict=True)),
+            timestamp_ms,
+            *beside,
+        )
+
+
+class CallbackRunner:
+    """A thread that calls functions while a query runs.
+
+    Args:
+        calls: functions, by the names of their nodes.
+        handed: the launcher of the query, as it is by then.
+        passes_over: whether a record whose function failed is passed over.
+        stop: ends the Spark query, so that its micro-batch or epoch is not committed.
+    """
+
+    def __init__(
+        self,
+        calls: Mapping[str, Callback],
+        handed: Callable[[], CallbackSource],
+        stop: Callable[[], None],
+        application_id: str,
+        *,
+        passes_over: bool,
+    ) -> None:
+        self._calls = calls
+        self._handed = handed
+        self._stop = stop
+        self._application_id = application_id
+        self._passes_over = passes_over
+        self._ending = threading.Event()
+        name = f"duolog-call-{application_id}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.failure: QueryFailed | None = None
+        """Why the query is to end: a function failed. No other is called then."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop calling; wait a while for the function that is being called."""
+        self._ending.set()
+        if self.is_calling:
+            return
+        self._thread.join(_GIVEN_UP_S)
+        if self._thread.is_alive():
+            logger.warning("a function of %s has not returned yet", self._application_id)
+
+    @property
+    def is_calling(self) -> bool:
+        """Whether it is a function that asks."""
+        return threading.current_thread() is self._thread
+
+    def _run(self) -> None:
+        while not self._ending.is_set() and self.failure is None:
+            try:
+                self._call(json.loads(self._handed().take_calls(_RECORDS_MAX, _WAIT_MS)))
+            except _JVM_IS_GONE:
+                # Whoever waits for Spark tells why, or starts another.
+                self._ending.wait(_AGAIN_S)
+
+    def _call(self, taken: list[list[Any]]) -> None:
+        last = None
+        for number, name, ts, key, value, topic, partition, offset, headers in taken:
+            if self._ending.is_set():
+                break
+            try:
+                call = self._calls[name]
+                beside = tuple(_headers(headers)), topic, partition, offset
+                with exit_forked_children():
+                    call.function(call.record(key, value, ts, *beside))
+            except (Exception, SystemExit) as error:  # a user's function may raise anything
+                told = describe_exception(error)
+                if not self._passes_over:
+                    place = f'the record of topic "{topic}", partition {partition}, offset {offset}'
+                    self._fail(name, f"cannot process {place} at {name}: {told}", error)
+                    return
+                logger.warning("%s failed", name, exc_info=True)
+                self._handed().call_failed(number, told)
+            else:
+                last = number
+        if last is not None:
+            self._handed().calls_done(last)
+
+    def _fail(self, name: str, what: str, error: BaseException) -> None:
+        written_at = self._calls[name].place
+        self.failure = QueryFailed(
+            f'application "{self._application_id}" failed: {what}',
+            query_id=self._application_id,
+            detail=f"{name} is written at {written_at}." if written_at else "",
+            hint=_HINT,
+        )
+        self.failure.__cause__ = error
+        self._stop()
+
+
+def _serde(columns: tuple[Column, ...]) -> Serde:
+    return JsonSerde(columns) if columns else NoneSerde()
+
+
+def _headers(given: list[tuple[str, str | None]]) -> Iterator[tuple[str, bytes | None]]:
+    for name, value in given:
+        yield name, None if value is None else base64.b64decode(value)

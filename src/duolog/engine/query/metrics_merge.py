@@ -1,0 +1,69 @@
+"""What several JVMs have counted, as one: the kernel's snapshots, added up.
+
+A driver tells its own counts, and beside them those of executors in other JVMs (`MetricsPlugin`). Counts add up; of
+positions and times the greatest counts, as one partition may have been read by two executors, one after the other. Of a store
+that two executors had, one after the other, the later count holds.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+_GREATEST: Final = frozenset({"positions", "stream_time", "last_ts", "lateness_max"})
+_LATEST: Final = "stores"
+
+
+def merge_snapshots(snapshot: Json) -> Json:
+    """Return the counts of a driver and of its executors together; samples stand one behind the other."""
+    total: Json = {name: part for name, part in snapshot.items() if name != "executors"}
+    for executor in snapshot.get("executors", ()):
+        total = _added(total, executor)
+    return total
+
+
+def _added(one: Mapping[str, Any], other: Mapping[str, Any], *, greatest: bool = False) -> Json:
+    return {
+        name: _later(one.get(name, {}), other.get(name, {}))
+        if name == _LATEST
+        else _both(one.get(name), other.get(name), greatest=greatest or name in _GREATEST)
+        for name in one.keys() | other.keys()
+    }
+
+
+def _both(one: Any, other: Any, *, greatest: bool) -> Any:
+    """Add two parts of one name.
+
+    Example:
+        >>> _both({"a": 1, "stream_time": 5}, {"b": 2, "stream_time": 4}, greatest=False) == {
+        ...     "a": 1, "b": 2, "stream_time": 5}
+        True
+        >>> _both([1, 0], [1, 2], greatest=False)
+        [2, 2]
+    """
+    match one, other:
+        case None, _:
+            return other
+        case _, None:
+            return one
+        case dict(), dict():
+            return _added(one, other, greatest=greatest)
+        case [int(), *_], [int(), *_]:
+            return [a + b for a, b in zip(one, other, strict=True)]
+        case list(), list():
+            return [*one, *other]
+    return max(one, other) if greatest else one + other
+
+
+def _later(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
+    """Return stores as they were counted last; where nobody is done, the greater one knows more.
+
+    Example:
+        >>> _later({"a": {"rows": 9, "counted_at": 1}}, {"a": {"rows": 2, "counted_at": 5}})
+        {'a': {'rows': 2, 'counted_at': 5}}
+    """
+    found = dict(one)
+    for store, counts in other.items():
+        known = found.get(store, counts)
+        found[store] = max(known, counts, key=lambda told: (told["counted_at"], told["rows"]))
+    return found

@@ -1,0 +1,29 @@
+"""A query in a few words, as a notebook shows it: `<RunningQuery counts: running in real-time>`."""
+
+from typing import Any, Protocol
+
+
+class QueryStatus(Protocol):
+    """What is told of a query."""
+
+    @property
+    def application_id(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def has_ended(self) -> bool: ...
+    def exception(self) -> Any: ...
+
+
+def describe_state(query: QueryStatus) -> str:
+    """Return the state of a query as it is now; asks neither a broker nor a JVM."""
+    if (failure := query.exception()) is not None:
+        return f"failed, {failure.message}"
+    return query.state if query.has_ended else f"{query.state} in {query.mode}"
+
+
+def query_repr(query: QueryStatus) -> str:
+    """Return what `repr` says of a query."""
+    return f"<RunningQuery {query.application_id}: {describe_state(query)}>"

@@ -1,0 +1,74 @@
+"""Tell of a query in real time that runs and commits nothing, while records wait.
+
+    positions move                         all is well
+    they do not, and no record waits       it is idle
+    they do not, and records wait          after 30 s, or three epochs: a warning, and again after twice the time
+
+Spark reports an epoch that has read nothing as it reports any other: the query is running, no error is raised, and
+nothing but the lag would tell. Thread rule: the thread that waits for Spark.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.engine.settings import EngineConfig
+from duolog.engine.topics.topic_reader import EndOffsets
+
+logger: Final = logging.getLogger(__name__)
+
+LOOKS_EVERY_S: Final = 5.0
+_PATIENCE_S: Final = 30.0
+_PATIENCE_EPOCHS: Final = 3
+
+
+@dataclass(slots=True)
+class StallDetector:
+    """Watches the committed positions of one Spark query in real time."""
+
+    application_id: str
+    patience_s: float
+    monotonic: Callable[[], float] = time.monotonic
+    _committed: EndOffsets | None = None
+    _looked_at: float = 0.0
+    _waits_since: float | None = None
+    _told_s: float = 0.0
+    """How long it had waited when that was told last; 0: it was not told."""
+
+    @classmethod
+    def of(cls, application_id: str, config: EngineConfig) -> "StallDetector":
+        epochs_s = _PATIENCE_EPOCHS * config.epoch_ms / 1000
+        return cls(application_id, max(_PATIENCE_S, epochs_s))
+
+    def look(self, committed: EndOffsets, waiting: Callable[[], int | None]) -> None:
+        """Compare with the last look.
+
+        `waiting` counts the records behind the positions, and is asked only if these have not moved. It returns None while
+        no broker says how many: then nothing is known to have changed.
+        """
+        now = self.monotonic()
+        if self._committed is not None and now - self._looked_at < LOOKS_EVERY_S:
+            return
+        has_moved, self._committed, self._looked_at = committed != self._committed, committed, now
+        records = 0 if has_moved else waiting()
+        if records is None:
+            return
+        if not records:
+            if self._told_s:
+                logger.info('application "%s" has committed again', self.application_id)
+            self._waits_since, self._told_s = None, 0.0
+            return
+        if self._waits_since is None:
+            self._waits_since = now
+        waits_s = now - self._waits_since
+        if waits_s >= max(self.patience_s, 2 * self._told_s):
+            self._told_s = waits_s
+            logger.warning(
+                'application "%s" has committed nothing for %.0f s, and %s wait in its topics; if the machine is busy, a longer '
+                "epoch.ms or --mode micro-batch needs less of it; else stop it and start it again",
+                self.application_id,
+                waits_s,
+                "1 record" if records == 1 else f"{records:,} records",
+            )

@@ -1,0 +1,167 @@
+"""An upgrade as it would be: what becomes of each store, where topics are read on, what is read again.
+
+    keep       goes on only where every store that has missed nothing can be kept, or is new with its topics
+    from-now   the others begin empty, with the records that come from now on
+    rebuild    the others are rebuilt from the topics beside the old topology, which then stops
+
+What the old topology has committed is where the new one begins. Its results up to there are written, those of
+later records are the new one's.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from duolog.engine.checkpoint.checkpoint_files import last_commit
+from duolog.engine.errors import StoresNotKept
+from duolog.engine.stores import operator_of
+from duolog.engine.upgrades.comparison import Comparison, StoreChange
+
+Json = dict[str, Any]
+Positions = Mapping[str, Mapping[int, int]]
+How = Literal["keep", "rebuild", "from-now"]
+HOW: Final[tuple[How, ...]] = ("keep", "rebuild", "from-now")
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """What an upgrade of an application finds."""
+
+    application_id: str
+    comparison: Comparison | None
+    """None where a start goes on as it is: it has no checkpoint yet, or one of this shape."""
+    begun: bool = True
+    """Whether there is a checkpoint."""
+    behind: Mapping[str, int] | None = None
+    """Of each topic that stores have missed: how many records of it they have missed; None where no broker answers."""
+    directory: Path | None = None
+    """Where its checkpoint is looked for."""
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing is lost by it."""
+        return self.comparison is None or not self.comparison.begins_empty
+
+    def ensure_allowed(self, how: How) -> None:
+        """Raise where an upgrade would not do as it is told.
+
+        Raises:
+            StoresNotKept: a store cannot be kept that is to be.
+        """
+        if how == "keep" and not self.keeps_all:
+            assert self.comparison is not None
+            lost = self.comparison.begins_empty
+            raise StoresNotKept(
+                f'an upgrade of application "{self.application_id}" cannot keep '
+                + ", ".join(f'store "{change.store}"' for change in lost),
+                query_id=self.application_id,
+                detail=" ".join(change.why for change in lost),
+                hint="--upgrade rebuild reads their topics again, beside the application that runs; --upgrade from-now "
+                "lets them begin empty, with the records that come from now on; --explain-upgrade says what becomes of "
+                "each store.",
+            )
+
+    def stores(self) -> list[tuple[str, str, str]]:
+        """Return each store, what becomes of it, and why."""
+        found = self.comparison
+        if found is None:
+            return []
+        return [(of.store, _BECOMES[_kind(of, found)], of.why) for of in found.stores]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what the upgrade of a query that is replaced means, by name."""
+        if self.comparison is None:
+            return [("State", "all is kept" if self.begun else "none was kept yet")]
+        if self.keeps_all:
+            return [("State", "all that was kept goes on"), ("Reads again", "nothing")]
+        names = ", ".join(change.store for change in self.comparison.begins_empty)
+        again = self._missed("").strip() or "the topics of what is rebuilt"
+        return [("State", f"is rebuilt: {names}"), ("Reads again", again)]
+
+    def __str__(self) -> str:
+        """Return the upgrade as text for people."""
+        if self.comparison is None:
+            return f'application "{self.application_id}": nothing to upgrade, ' + (
+                "its checkpoint fits."
+                if self.begun
+                else f"it has no checkpoint yet at {self.directory}."
+            )
+        return "\n".join([f'application "{self.application_id}"', *self._lines(self.comparison)])
+
+    def _lines(self, found: Comparison) -> Iterator[str]:
+        yield "stores:"
+        rows = self.stores()
+        widths = [max((len(row[at]) for row in rows), default=0) for at in range(2)]
+        for store, becomes, why in rows:
+            yield f"  {store:{widths[0]}}  {becomes:{widths[1]}}  {why}".rstrip()
+        yield "topics:"
+        for topic in found.new_topics:
+            known = topic in found.old_topics
+            where = "goes on behind the last commit" if known else "is read from its start on"
+            yield f"  {topic} {where}"
+        for topic in found.old_topics:
+            if topic not in found.new_topics:
+                yield f"  {topic} is read no more"
+        yield "upgrade:"
+        if self.keeps_all:
+            yield "  keep      everything that was kept goes on; no record is read again"
+        else:
+            names = ", ".join(change.store for change in found.begins_empty)
+            yield f"  keep      is refused: not to be kept are {names}"
+            yield f"  rebuild   {self._missed('reads again') or 'reads their topics again'}, beside the one that runs"
+            yield f"  from-now  no record is read again; empty begin {names}{self._missed(', without')}"
+
+    def _missed(self, verb: str) -> str:
+        if self.behind is None:
+            return ""
+        missed = (
+            f"{n:,} {'record' if n == 1 else 'records'} of {topic}"
+            for topic, n in self.behind.items()
+        )
+        return f"{verb} {', '.join(missed)}"
+
+
+_BECOMES: Final = {
+    "keeps": "keeps its state",
+    "changed": "changed: begins empty, or is rebuilt",
+    "missed": "new: begins empty, or is rebuilt",
+    "new": "new: reads its topics from their start",
+    "dropped": "dropped",
+}
+
+
+def _kind(change: StoreChange, found: Comparison) -> str:
+    if change.becomes == "changed":
+        return "changed"
+    return "missed" if change in found.begins_empty else change.becomes
+
+
+def initial_stores(
+    subtopologies: Mapping[str, int], spark_dir: Path, kept: Mapping[str, str]
+) -> list[Json]:
+    """Return what stores of the new topology begin with, as the kernel reads it.
+
+    A store that nothing was committed of yet begins empty, as it would have.
+
+    Args:
+        subtopologies: that of each store, where it lies from then on.
+        spark_dir: the Spark checkpoint that has them.
+        kept: each of them, with its name there.
+    """
+    commit = last_commit(spark_dir)
+    if commit is None:
+        return []
+    found = {store: operator_of(spark_dir, old) for store, old in kept.items()}
+    return [
+        {
+            "checkpoint": str(spark_dir),
+            "operator": operator,
+            "commit": commit,
+            "store": kept[store],
+            "becomes": store,
+            "subtopology": subtopologies[store],
+        }
+        for store, operator in found.items()
+        if operator is not None
+    ]

@@ -1,0 +1,233 @@
+"""The upgrade of one application to a plan: finds what it would do, rebuilds what it has to, and writes it down.
+
+find      compares; changes nothing
+beside    rebuilds stores beside the application, and sees to its end
+settle    with the checkpoint claimed: reads the rest, and replaces the one file
+"""
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.owner import Holder, claim, release
+from duolog.engine.checkpoint.state_schemas import lead_here
+from duolog.engine.jvm.versions import versions
+from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
+from duolog.engine.lowering.store_names import Names
+from duolog.engine.query.for_each_callbacks import Callback
+from duolog.engine.query.launch import Launcher
+from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.settings import EngineConfig
+from duolog.engine.topics.patterns import with_topics
+from duolog.engine.topics.starting_offsets import resolve_starts
+from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.upgrades.comparison import Comparison, compare
+from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
+from duolog.engine.upgrades.shadow import shadow_of
+from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
+from duolog.plan.cutting.levels import Levels
+from duolog.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from duolog.engine.spark.session import Session
+
+logger: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A plan as it would run now."""
+
+    spec: Json
+    levels: Levels
+    counts: Mapping[str, int]
+    """The partitions of each topic that it reads."""
+    matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The topics of each pattern."""
+
+    def topics(self, named: Iterable[str]) -> frozenset[str]:
+        """Return topics, and of a pattern those that match it."""
+        return frozenset(topic for name in named for topic in self.matched.get(name, (name,)))
+
+    @property
+    def names(self) -> Names:
+        return Names.of(self.levels)
+
+    @property
+    def shape(self) -> Json:
+        """Return what a start pins."""
+        return shape_of_plan(self.levels, self.spec["application_id"])
+
+    def compared(self, pinned: Json) -> Comparison:
+        """Compare the plan with a checkpoint, in the texts in which that was written."""
+        application_id = self.spec["application_id"]
+        specs = (of(self.levels, application_id) for of in (pinned_spec, unpinned_spec))
+        found = (compare(pinned, spec, self.names) for spec in specs)
+        return max(found, key=lambda one: len(one.kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrader:
+    """What an engine knows of an application that is to go on with another plan."""
+
+    plan: Plan
+    application_id: str
+    checkpoint: Checkpoint
+    topics: TopicReader
+    config: EngineConfig
+    session: "Callable[[], Session]"
+    note: Callable[[RunningQuery], None]
+    """Lets the engine know what it has to stop when it closes."""
+    starts: EndOffsets = field(default_factory=dict)
+    """Where topics begin that nobody has read yet, whatever their sources say."""
+
+    def find(self, lowered: Lowered) -> UpgradePlan:
+        """Compare the plan with the checkpoint."""
+        pinned, shape = self.checkpoint.pinned_shape(), lowered.shape
+        if pinned is None or not self.checkpoint.differs(shape):
+            looked_in = self.checkpoint.directory
+            return UpgradePlan(
+                self.application_id, None, begun=pinned is not None, directory=looked_in
+            )
+        found = lowered.compared(pinned)
+        missed = lowered.topics(
+            topic
+            for change in found.begins_empty
+            for topic in change.topics
+            if topic in found.old_topics
+        )
+        return UpgradePlan(self.application_id, found, behind=self._behind(missed))
+
+    def beside(self, lowered: Lowered) -> None:
+        """Rebuild what cannot be kept, until hardly anything is missing.
+
+        Raises:
+            QueryFailed: Spark ended it; the next upgrade goes on where it was.
+        """
+        found = self.find(lowered)
+        if found.comparison is not None and not found.keeps_all:
+            self._rebuild(lowered, found.comparison).come_near(self.config.auto_lag_records_max)
+
+    def settle(
+        self,
+        lowered: Lowered,
+        how: How,
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        """Let the plan go on where the one before has stopped; does nothing where the checkpoint fits.
+
+        Raises:
+            CheckpointMismatch: a store cannot be kept that is to be.
+            CheckpointDamaged, SourceTopicRecreated, CheckpointNotWritable: as a start.
+            QueryFailed: what has to be rebuilt could not be.
+        """
+        found = self.find(lowered)
+        if found.comparison is None:
+            return
+        found.ensure_allowed(how)
+        self.checkpoint.ensure_same_topics(self.application_id, topic_ids)
+        rebuild = None
+        if how == "rebuild" and not found.keeps_all:
+            rebuild = self._rebuild(lowered, found.comparison)
+            rebuild.come_to_the_end()
+        begins = resolve_starts(self.plan, self.topics, lowered.counts, self.starts)
+        going_on = go_on_with(found.comparison, self.checkpoint, rebuild, begins)
+        going_on = replace(
+            going_on, versions=versions(), topic_ids=topic_ids, stores=lowered.spec["stores"]
+        )
+        self.checkpoint.upgrade(lowered.shape, going_on)
+
+    def _behind(self, topics: Collection[str]) -> dict[str, int] | None:
+        """Return how many records of topics were read; None where no broker answers."""
+        counts = self.topics.known_partition_counts(lambda topic: topic in topics)
+        if counts is None:
+            return None
+        _, positions = self.checkpoint.go_on_from()
+        first = self.topics.offsets_at(counts, 0) if counts else {}
+        return {
+            topic: sum(max(0, positions.get(topic, {}).get(n, 0) - at) for n, at in offsets.items())
+            for topic, offsets in first.items()
+        }
+
+    def _rebuild(self, lowered: Lowered, found: Comparison) -> Rebuild:
+        name, shadow = f"{self.application_id}.rebuild", self.checkpoint.shadow
+        part = shadow_of(lowered.spec, found, self.checkpoint.written_topics())
+        shape = lowered.shape | {"rebuilds": sorted(part.stores)}
+        sources = with_topics(part.spec["sources"], lowered.matched)
+        read = frozenset(source["topic"] for source in sources)
+        old = lowered.topics(found.old_topics)
+        counts = {topic: n for topic, n in lowered.counts.items() if topic in read}
+        first_read = {topic: n for topic, n in counts.items() if topic not in old}
+        # What it passes over, the old topology has told.
+        errors = replace(self.config.errors, dead_letter_topic=None)
+        config = replace(self.config, errors=errors)
+        spec = part.spec | {"application_id": name, "sources": sources, "errors": errors.spec()}
+        spec["run"] = uuid.uuid4().hex
+        begins = {
+            **resolve_starts(self.plan, self.topics, first_read, self.starts),
+            **{topic: at for topic, at in self.checkpoint.first_starts().items() if topic in read},
+        }
+
+        def launcher(until: Callable[[], EndOffsets]) -> Launcher:
+            session = self.session()
+            with _claiming(shadow.directory, session.holder, name, pid=session.java_pid):
+                if shadow.pinned_tasks() is not None and shadow.differs(shape):
+                    shadow.forget_all()
+                    if part.spec["sinks"] and config.exactly_once:
+                        logger.warning(
+                            "the rebuild of another topology is begun anew: results that it has committed stay in its topics",
+                        )
+                shadow.forget_unplanned()
+                lead_here(shadow.directory)
+                shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
+                made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
+                made.take_over_what_was_begun()
+            return made
+
+        def start(until: Callable[[], EndOffsets], is_done: Callable[[], bool]) -> RunningQuery:
+            places = self.plan.places
+            first = launcher(until)
+            query = RunningQuery(
+                first,
+                self.topics,
+                BESIDE,
+                counts,
+                lambda: launcher(until),
+                calls={of.name: Callback.of(of, places.get(of.name, "")) for of in self.plan.calls},
+                key_functions=self.plan.key_functions,
+                is_done=is_done,
+            )
+            try:
+                query.start()
+            except BaseException:
+                # The next try, in this process too, goes on where this one was.
+                first.release()
+                raise
+            self.note(query)
+            return query
+
+        return Rebuild(
+            self.checkpoint, part, old, read, lambda: self.topics.end_offsets(first_read), start
+        )
+
+
+@contextlib.contextmanager
+def _claiming(directory: Path, holder: Holder, application_id: str, *, pid: int) -> Iterator[None]:
+    """Make the JVM `pid` the owner of a checkpoint; give it up again if what follows here fails.
+
+    Raises:
+        CheckpointInUse, CheckpointNotWritable: as `claim`.
+    """
+    claim(directory, holder, application_id, pid=pid)
+    try:
+        yield
+    except BaseException:
+        # Why it failed says more. Of a JVM that has gone the system has freed the lock.
+        with contextlib.suppress(OSError, *JVM_IS_GONE):
+            release(directory, holder, pid)
+        raise
