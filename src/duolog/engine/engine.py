@@ -4,7 +4,7 @@
     query = engine.start(plan, "flights")
     query.progress(); query.stop(); engine.close()
 
-Thread rule: any thread; starts of one application go one after the other.
+Thread rule: any thread; starts of one application run one after the other.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ from duolog.plan.nodes import Node, Plan
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What only has to be launched."""
+    """A query that is ready to be launched."""
 
     launcher: Launcher
     prepared: ExecutionPlan
@@ -91,7 +91,7 @@ class Engine:
         self._opening = threading.Lock()
 
     def warm_up(self) -> None:
-        """Start the session now, so that the first query does not wait for it.
+        """Start the session now, so that the first query need not wait for it.
 
         Raises:
             ConfigError: there is no Java or no connector, or this process runs Spark with other settings.
@@ -107,12 +107,12 @@ class Engine:
         """
         self.ensure_can_run(plan, application_id, self.config)
         checkpoint = self._checkpoint(application_id)
-        if upgrade != "rebuild":  # It begins beside the one that runs.
+        if upgrade != "rebuild":  # A rebuild starts while the application runs.
             ensure_not_running(checkpoint.directory, application_id)
             ensure_no_live_owner(checkpoint.directory, application_id)
         logged = self._logged(checkpoint, application_id)
         if logged.lost() is not None:
-            return None  # The start says the rest, once it has put back what is to be compared.
+            return None  # The start checks the rest, once it has restored what must be compared.
         lowered = self._lowered(plan, application_id)
         if upgrade is not None:
             found = self._upgrading(plan, application_id, self.config).find(lowered)
@@ -125,13 +125,13 @@ class Engine:
         return ensure_logs_whole(*kept, of_sql=bool(self.config.internal_prefix))
 
     def reserve(self, application_id: str) -> None:
-        """Keep other processes of this machine from starting the application until this engine closes.
+        """Keep other processes on this machine from starting the application until this engine closes.
 
-        `start` does it, too. Who warms up first says it before, so that a second process does not wait for a
-        JVM of its own to be refused.
+        `start` reserves it, too. Callers that warm up first reserve before, so that a second process does not wait for its
+        own JVM only to be refused.
 
         Raises:
-            ConfigError: the name cannot name an application.
+            ConfigError: the name is not a valid application id.
             CheckpointInUse, CheckpointNotWritable: as `start`.
         """
         self._reserved.reserve(self._checkpoint(application_id).directory, application_id)
@@ -147,21 +147,21 @@ class Engine:
         upgrade: How | None = None,
         exactly_once: bool = False,
     ) -> RunningQuery:
-        """Start `plan` under a name that its state is kept by.
+        """Start `plan` under an application id, which identifies its state.
 
-        `starts` tells where its first start begins in the topics that it names, whatever their sources say. `errors` takes
-        the place of what the engine's settings say of records that are wrong. `upgrade` lets it go on with what it can keep
-        of another plan's state, and tells what becomes of the rest. With `exactly_once` it is that, whatever the settings say.
+        `starts` overrides the start positions of its sources at the first start, for the topics that it names. `errors` overrides
+        the error handling of the engine's settings. `upgrade` lets it continue with the state that it can keep from
+        another plan, and decides what happens to the rest. `exactly_once` enables that guarantee, whatever the settings are.
 
         Raises:
-            ConfigError: the name cannot name an application.
+            ConfigError: the name is not a valid application id.
             SourceTopicMissing: a topic that the plan reads does not exist.
             BrokerUnreachable: no broker answers.
-            CheckpointInUse: the application runs already, in this process or another.
+            CheckpointInUse: the application is already running, in this process or another.
             CheckpointMismatch: the application's state belongs to another plan.
             CheckpointDamaged: a file of the checkpoint cannot be read.
             CheckpointNotWritable: nothing can be written to the checkpoint.
-            SlotsMissing: real-time mode was asked for and does not fit the free slots.
+            SlotsMissing: real-time mode was requested and does not fit the free slots.
             QueryFailed: Spark refuses the query.
         """
         config = self.config.for_start(errors, exactly_once=exactly_once)
@@ -186,13 +186,13 @@ class Engine:
             return query
 
     def restore(self, plan: Plan, application_id: str) -> bool:
-        """Put the checkpoint of an application aside and fill its stores from their changelogs; start nothing.
+        """Set the checkpoint of an application aside and fill its stores from their changelogs; start nothing.
 
-        `on_restore` is told how far it is. Returns whether there was anything to restore from; else nothing is changed.
+        `on_restore` receives the progress. Returns False, and changes nothing, if there is nothing to restore from.
 
         Raises:
             CheckpointInUse: the application runs.
-            CheckpointMismatch: the changelogs belong to another plan, or were written by another Duolog.
+            CheckpointMismatch: the changelogs belong to another plan, or to another version of Duolog.
             BrokerUnreachable, SourceTopicMissing, CheckpointNotWritable, QueryFailed: as `start`.
         """
         with self.claimed(application_id) as (checkpoint, session):
@@ -213,7 +213,7 @@ class Engine:
             return found
 
     def what_is_kept(self, application_id: str) -> Kept | None:
-        """Return what is kept of an application outside of its checkpoint; None where nothing is.
+        """Return what is stored of an application outside of its checkpoint, or None.
 
         Raises:
             BrokerUnreachable, CheckpointDamaged: it cannot be read.
@@ -222,7 +222,7 @@ class Engine:
 
     @contextlib.contextmanager
     def claimed(self, application_id: str) -> Iterator[tuple[Checkpoint, Session]]:
-        """Own the checkpoint of an application; it is given up where the start fails."""
+        """Own the checkpoint of an application; it is released if the start fails."""
         checkpoint = self._checkpoint(application_id)
         with start_of(checkpoint.directory, application_id):
             ensure_not_running(checkpoint.directory, application_id)
@@ -230,21 +230,21 @@ class Engine:
                 session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
-                # One that is damaged says so later, where it does not come back.
+                # A damaged one is reported later, unless it is restored.
                 with contextlib.suppress(CheckpointDamaged):
                     checkpoint.forget_unplanned()
                 lead_here(checkpoint.directory)
                 yield checkpoint, session
             except BaseException:
-                # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
+                # The original error says more. If the JVM has ended, the system has released the lock.
                 with contextlib.suppress(OSError, *JVM_IS_GONE):
                     release(checkpoint.directory, session.holder, session.java_pid)
                 raise
 
     def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
-        """Return how `plan` would run: levels, sub-topologies, stores, sinks, mode and why.
+        """Return how `plan` would run: levels, sub-topologies, stores, sinks, mode and the reason for it.
 
-        Spark is not started. The broker is asked for partitions, if one answers: a plan can be
+        Does not start Spark. Partition counts are requested from the broker, if one answers: a plan can be
         explained before its topics exist.
         """
         checkpoint = self._checkpoint(application_id or "unnamed")
@@ -270,9 +270,9 @@ class Engine:
         )
 
     def explain_upgrade(self, plan: Plan, application_id: str) -> UpgradePlan:
-        """Return what becomes of each store of the application under `plan`; changes nothing.
+        """Return the change of each store of the application under `plan`; changes nothing.
 
-        Spark is not started. The broker is asked for partitions, if one answers.
+        Does not start Spark. Partition counts are requested from the broker, if one answers.
 
         Raises:
             CheckpointDamaged: a file of the checkpoint cannot be read.
@@ -290,7 +290,7 @@ class Engine:
     def committed_rows(
         self, plan: Plan, application_id: str, table: Node, bounds: Bounds | None = None
     ) -> CommittedRows:
-        """Return the rows of the store of `table` as the last commit has left them, and which commit that is.
+        """Return the rows of the store of `table` as of the last commit, and that commit's positions.
 
         Raises:
             CheckpointMismatch: the application's state belongs to another plan.
@@ -314,15 +314,15 @@ class Engine:
         forget_ended()
         self._queries.clear()
         self._reserved.give_back()
-        # Known until it has ended, so that `end_now` finds it.
+        # Kept until it has ended, so that `end_now` finds it.
         if (opened := self._opened) is not None:
             opened.close()
             self._opened = None
 
     def end_now(self) -> None:
-        """Let whoever waits for the JVM go on: it is killed, unless others of this process use it. Any thread.
+        """Kill the JVM, unless other engines of this process use it, so that callers waiting for it return. Any thread.
 
-        Queries lose what they have not committed, and do it again at their next start, as after a crash.
+        Queries lose uncommitted work, and redo it at their next start, as after a crash.
         """
         self._given_up.set()
         if (opened := self._opened) is not None:
@@ -341,7 +341,7 @@ class Engine:
         config: EngineConfig,
         restores: bool = False,
     ) -> _Ready:
-        """Compare a plan with its checkpoint, which comes back first where it is lost, and fix what a first start fixes."""
+        """Compare a plan with its checkpoint, restoring it first if it is lost, and fix what a first start fixes."""
         matched = self._matched(plan, application_id)
         counts = self._topics.partition_counts(topics_read(plan, matched))
         logged = self._logged(checkpoint, application_id)
@@ -349,7 +349,7 @@ class Engine:
         if lost is not None:
             levels = find_levels(plan, int(lost.application["tasks"]))
             shape = shape_of_plan(levels, application_id)
-            # Who asks for it by hand says that its changelogs are whole, whose they ever were.
+            # A restore by hand states that the changelogs are complete, whatever their ids.
             logged.ensure_restores(lost, shape, from_others=restores)
             lost = logged.fenced(lost, shape, from_others=restores)
             ensure_changelogs_whole(self._topics, checkpoint, of_sql=bool(config.internal_prefix))
@@ -442,18 +442,18 @@ class Engine:
         return Lowered(self.spec(levels, application_id), levels, counts, matched)
 
     def _rebuild_beside(self, upgrading: Upgrader) -> None:
-        """Rebuild what an upgrade cannot keep, then see to the end of the application that runs."""
+        """Rebuild what an upgrade cannot keep, then make the running application stop."""
         application_id, checkpoint = upgrading.application_id, upgrading.checkpoint
         lowered = self._lowered(upgrading.plan, application_id)
         if upgrading.find(lowered).comparison is not None:
             upgrading.beside(lowered)
-        # Of this process, whatever has become of it; another process is asked where there is something to upgrade.
+        # Stop it here in any case; another process is asked only if there is something to upgrade.
         stop_running(checkpoint.directory)
         if upgrading.find(lowered).comparison is not None:
             take_over(checkpoint, application_id, self.reserve)
 
     def ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
-        """Raise a ConfigError where a plan does not fit the settings; the number of tasks does not matter."""
+        """Raise ConfigError if a plan does not fit the settings; the number of tasks does not matter."""
         ensure_can_run(plan, lambda: self.spec(find_levels(plan, 1), application_id), config)
         ensure_lookups_end_in_time(plan, config)
 
@@ -461,7 +461,7 @@ class Engine:
         return checkpoint_of(self.config.checkpoint_dir, application_id)
 
     def _session(self) -> Session:
-        # Queries that lost their JVM ask at once: one share is closed, a second one would stay.
+        # Queries that lost their JVM call this concurrently: only one share may be opened.
         with self._opening:
             if self._opened is None or self._opened.has_ended:
                 self._opened = open_session(self.config, given_up=self._given_up)

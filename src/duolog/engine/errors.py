@@ -1,45 +1,45 @@
-"""What can go wrong in the engine, each with what to do about it.
+"""The errors of the engine, each with a hint on what to do.
 
 DuologError
 ├─ ConfigError
-│  ├─ JavaMissing            no Java, or one that is too old for Spark
+│  ├─ JavaMissing            there is no Java, or it is too old for Spark
 │  ├─ KernelMissing          the wheel was built without the kernel jar
-│  └─ ConnectorMissing       a jar of the Kafka connector cannot be had, or is not the pinned one
+│  └─ ConnectorMissing       a jar of the Kafka connector is unavailable, or is not the pinned one
 └─ QueryError
    ├─ BrokerUnreachable      no broker answers
    │  └─ LeaderMissing       no broker serves a partition
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
    ├─ ChangelogMismatch      an internal topic belongs to another topology of this name
-   ├─ CheckpointInUse        the application runs already, in this process or another
+   ├─ CheckpointInUse        the application is already running, in this process or another
    ├─ CheckpointNotWritable  this user may not write there, or there is no space
-   ├─ FileSystemFailed       what a checkpoint is on behind an URL is away, or refuses
+   ├─ FileSystemFailed       the file system of a checkpoint's URL is unreachable, or refuses a request
    ├─ CheckpointDamaged      a file of the checkpoint cannot be read
-   ├─ JvmNotStarted          the JVM ended before it was ready; keeps what it said
-   ├─ ExecutorsMissing       a Spark cluster gives no executor
-   ├─ NotRepartitionable     its state cannot be given to another number of tasks
+   ├─ JvmNotStarted          the JVM ended before it was ready; has its output
+   ├─ ExecutorsMissing       a Spark cluster provides no executor
+   ├─ NotRepartitionable     the state cannot be moved to another number of tasks
    ├─ SlotsMissing           real-time mode does not fit the free slots
-   └─ QueryFailed            Spark ended the query; keeps Spark's error class
-      ├─ LogTruncated       a topic is shorter than a position in it that is kept elsewhere
-      └─ TopicRecreated     a topic of its own was deleted under it
+   └─ QueryFailed            Spark ended the query; has Spark's error class
+      ├─ LogTruncated       a topic is shorter than a stored position in it
+      └─ TopicRecreated     a topic was deleted while a query used it
          ├─ ChangelogLost         the changelog of a store
-         ├─ ResultTopicRecreated  one that it writes
-         └─ SourceTopicRecreated  one that it reads
+         ├─ ResultTopicRecreated  a topic that it writes
+         └─ SourceTopicRecreated  a topic that it reads
 """
 
 from duolog.core.errors import ConfigError, QueryError
 
 
 class JavaMissing(ConfigError):
-    """There is no Java on this machine, or one that is too old for Spark."""
+    """There is no Java on this machine, or it is too old for Spark."""
 
 
 class KernelMissing(ConfigError):
-    """The kernel jar is not where the package keeps it."""
+    """The kernel jar is not in the installed package."""
 
 
 class ConnectorMissing(ConfigError):
-    """A jar of the Kafka connector cannot be had, or is not the one that was pinned."""
+    """A jar of the Kafka connector is unavailable, or is not the pinned one."""
 
 
 class BrokerUnreachable(QueryError):
@@ -47,7 +47,7 @@ class BrokerUnreachable(QueryError):
 
 
 class LeaderMissing(BrokerUnreachable):
-    """A partition that the topology reads has no leader: its log is damaged, or its broker is away."""
+    """A partition that the topology reads has no leader: its log is damaged, or its broker is down."""
 
 
 class SourceTopicMissing(QueryError):
@@ -59,19 +59,19 @@ class CheckpointMismatch(QueryError):
 
 
 class TopologyChanged(CheckpointMismatch):
-    """The stores of the checkpoint are those of another version of the topology."""
+    """The stores of the checkpoint belong to another version of the topology."""
 
 
 class StoresNotKept(CheckpointMismatch):
-    """An upgrade cannot keep each store that it is to keep."""
+    """An upgrade cannot keep every store that it must keep."""
 
 
 class ChangelogMismatch(QueryError):
-    """An internal topic was made for another topology, or with another number of tasks."""
+    """An internal topic belongs to another topology, or to another number of tasks."""
 
 
 class CheckpointInUse(QueryError):
-    """The application runs already on this checkpoint, in this process or another."""
+    """The application is already running on this checkpoint, in this process or another."""
 
 
 class CheckpointNotWritable(QueryError):
@@ -79,7 +79,7 @@ class CheckpointNotWritable(QueryError):
 
 
 class FileSystemFailed(QueryError, OSError):
-    """The file system behind a URL is away, or refuses what is asked of it: an error of the system, for who expects one."""
+    """The file system behind a URL is unreachable or refuses a request; an OSError, for callers that expect one."""
 
     def __init__(self, message: str, *, path: str, number: int, why: str, hint: str) -> None:
         super().__init__(message, detail=f"{path}: {why}", hint=hint)
@@ -91,30 +91,30 @@ class CheckpointDamaged(QueryError):
 
 
 class JvmNotStarted(QueryError):
-    """The JVM ended before it was ready: its memory was not to be had, say."""
+    """The JVM ended before it was ready, for example because its memory was not available."""
 
 
 class ExecutorsMissing(QueryError):
-    """A Spark cluster gives no executor, or one that does not see the checkpoints."""
+    """A Spark cluster provides no executor, or one that cannot access the checkpoints."""
 
 
 class NotRepartitionable(QueryError):
-    """State that cannot be given to another number of tasks."""
+    """The state cannot be moved to another number of tasks."""
 
 
 class SlotsMissing(QueryError):
-    """A real-time query holds its slots all the time, and there are not enough free ones."""
+    """A real-time query holds its slots all the time, and too few are free."""
 
 
 class QueryFailed(QueryError):
     """Spark ended the query.
 
-    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), empty where it has none.
-    `may_pass` is true where something is missing that may come back: a broker, or the JVM.
-    `out_of_memory` is true where the JVM had too little of it, or ended without a word.
+    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), or empty.
+    `may_pass` is true if something is missing that may return: a broker, or the JVM.
+    `out_of_memory` is true if the JVM had too little memory, or ended without an error.
     `source_missing` is true if a broker does not know a source topic: one that is starting may know it later.
-    `misplaced` is true where a source topic's records are not in the partitions of their tasks, and
-    the next start is to shuffle them.
+    `misplaced` is true if records of a source topic are not in the partitions of their tasks, so that
+    the next start must shuffle them.
     """
 
     def __init__(
@@ -139,20 +139,20 @@ class QueryFailed(QueryError):
 
 
 class LogTruncated(QueryFailed):
-    """A topic has lost records at its end: a position in it that is kept elsewhere is not there any more."""
+    """A topic has lost records at its end: a stored position in it no longer exists."""
 
 
 class TopicRecreated(QueryFailed):
-    """A topic was deleted while a query runs that needs it."""
+    """A topic was deleted while a query used it."""
 
 
 class ChangelogLost(TopicRecreated):
-    """The changelog of a store was deleted under it: what is written from then on does not bring the state back."""
+    """The changelog of a store was deleted: what is written to it from now on cannot restore the state."""
 
 
 class ResultTopicRecreated(TopicRecreated):
-    """A topic that the topology writes was deleted under it, and came back as the broker makes topics."""
+    """A topic that the topology writes was deleted, and created again with the broker's defaults."""
 
 
 class SourceTopicRecreated(TopicRecreated):
-    """A topic that the topology reads was deleted and made anew: its offsets mean other records."""
+    """A topic that the topology reads was deleted and created again: its offsets mean other records."""

@@ -1,4 +1,4 @@
-"""One record, computed by the kernel in memory: what a plan without state makes of a single record that sets it off."""
+"""Evaluate a plan without state on a single record, in memory, using the kernel."""
 
 import struct
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ _NONE: Final = -1
 
 
 class EvaluatedRecord(NamedTuple):
-    """What a sink gets."""
+    """The record that a sink receives."""
 
     key: bytes | None
     value: bytes | None
@@ -31,10 +31,10 @@ class EvaluatedRecord(NamedTuple):
 
 
 def evaluate_record(plan: Plan, name: str, topic: str, value: bytes) -> EvaluatedRecord:
-    """Return the record that `plan` writes when a record with this value comes from `topic`. Starts the JVM.
+    """Return the record that `plan` writes when a record with this value arrives from `topic`. Starts the JVM.
 
     Raises:
-        QueryError: it cannot be computed.
+        QueryError: the record cannot be computed.
     """
     spec = lower(find_levels(plan, 1), name, cache_bytes_max=0)
     python = python_of(PYTHON_TIMEOUT_MS_DEFAULT, PYTHON_MEMORY_BYTES_MAX_DEFAULT)

@@ -1,4 +1,4 @@
-"""A plan as it would run: cut, with its topics counted and its mode chosen."""
+"""A plan ready to run: cut into levels, with partition counts and a mode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from duolog.plan.cutting.levels import Levels
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """A plan that was cut, the partitions of its topics, the slots that it needs, and its mode."""
+    """The levels of a plan, the partitions of its topics, the slots that it needs, and its mode."""
 
     levels: Levels
     partition_counts: dict[str, int]
@@ -29,12 +29,12 @@ class ExecutionPlan:
         *,
         exactly_once: bool,
     ) -> "ExecutionPlan":
-        """Choose the mode of a plan; of a topic that does not exist the partitions are guessed."""
+        """Choose the mode of a plan; partitions of a missing topic are estimated."""
         largest = max(counts.values(), default=1)
         sources = levels.plan.sources
         unknown = {of.topic for of in sources if not any(map(of.reads_topic, counts))}
         partitions = sum(counts.values()) + largest * len(unknown)
-        partitions += waits_idle(levels.nodes)  # Ticks are a source of one partition.
+        partitions += waits_idle(levels.nodes)  # Ticks are a source with one partition.
         needed = slots_needed(partitions, levels.tasks, len(levels.levels))
         chosen = choose_mode(
             mode,

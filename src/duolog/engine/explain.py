@@ -1,10 +1,10 @@
-"""What runs, and how: a plan as text for people.
+"""Describe how a plan runs, as text for people.
 
 application "flights", 2 tasks, as at its first start
 mode: real-time, once caught up in micro-batches. Every operator allows it, and …
 topics: flights 2 partitions, airlines 1 partition
 then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.text.describe`, and
-for each operator its mode, store and expiry, for each function in Python where and how it is called
+the mode, store and expiry of each operator, and how each Python function is called
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,16 +27,16 @@ def explain(
     tasks_pinned: bool = False,
     cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT,
 ) -> str:
-    """Return the levels, sub-topologies, stores and sinks of a plan, and its mode and why.
+    """Return the levels, sub-topologies, stores and sinks of a plan, its mode and the reason for it.
 
-    Behind them for each operator what it keeps, until when and why, and in which modes it runs.
+    They are followed by the operators: what each stores, until when and why, and the modes it runs in.
 
     Args:
         levels: the plan, cut.
-        application_id: the name that its state is kept by.
+        application_id: the id that identifies its state.
         chosen: its mode.
-        partition_counts: of each source topic; None where the topic does not exist.
-        no_broker_at: the addresses where none answered; then no partition count is known.
+        partition_counts: of each source topic; None if the topic does not exist.
+        no_broker_at: the addresses at which no broker answered; then no partition count is known.
         tasks_pinned: whether a first start has fixed the number of tasks.
         cache_bytes_max: the size of the record cache.
     """
@@ -65,7 +65,7 @@ def _functions(levels: Levels) -> Iterator[str]:
 
 def _topics(tasks: int, partition_counts: Mapping[str, int | None], no_broker_at: str) -> str:
     if no_broker_at:
-        # Without them tasks are those of the checkpoint, of the setting, or one.
+        # Then the number of tasks is that of the checkpoint, of the setting, or one.
         unknown = f"No broker answers at {no_broker_at}, so their partitions are not known."
         return f"{', '.join(partition_counts)}. {unknown}"
     told = ", ".join(

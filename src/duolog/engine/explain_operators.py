@@ -1,4 +1,4 @@
-"""For each operator of a plan: what it keeps and until when, in which modes it runs, and why.
+"""Describe each operator of a plan: what it stores and until when, in which modes it runs, and why.
 
 filter-2      both modes; keeps nothing
 aggregate-4   both modes; store aggregate-4-store: a row for each group for good: groups have no end;
@@ -12,7 +12,7 @@ from duolog.plan.nodes import AggregateNode, Node
 
 
 def explain_operators(levels: Levels, *, cache_bytes_max: int) -> Iterator[str]:
-    """Yield a line for each operator, in the order of the plan."""
+    """Yield a line for each operator, in plan order."""
     for node in levels.nodes:
         parts = [node.modes, *_kept(node), *_told(node, levels, cache_bytes_max)]
         yield f"  {node.name}: {'; '.join(parts)}"

@@ -1,7 +1,7 @@
-"""The kernel without Spark's queries: a chain of levels in memory, for tests of topologies.
+"""Run the kernel without Spark queries: a chain of levels in memory, for tests of topologies.
 
-Records go in and out as bytes, many in one call (`duolog.testing.packed_records`). All share one JVM, that of this process,
-which stays until the process ends.
+Records are passed as bytes, many per call (`duolog.testing.packed_records`). All chains share the JVM of this process,
+which runs until the process ends.
 
 Source: the kernel's `Driver`, `jvm/README.md`.
 """
@@ -27,11 +27,11 @@ _IN_WORDS: Final = {"RecordFailedException", "StoreFullException"}
 _lock = threading.Lock()
 _session: Session | None = None
 _log: tempfile.TemporaryDirectory[str] | None = None
-"""Where the JVM writes what it says, where no application has started it."""
+"""The directory of the JVM's log, if no application has started the JVM."""
 
 
 def shared_session() -> Session:
-    """Return the share that all in-memory chains have in the JVM of this process; the first call starts it.
+    """Return the session share of all in-memory chains; the first call starts the JVM.
 
     Raises:
         ConfigError: there is no Java that Spark can run on.
@@ -39,20 +39,20 @@ def shared_session() -> Session:
     global _session  # noqa: PLW0603 - as the JVM, one for the process
     with _lock:
         if _session is None or _session.has_ended:
-            # A JVM that runs already has what is needed, whatever it was started with.
+            # A running JVM has everything that is needed, whatever its settings are.
             _session = open_session(running_config() or _config())
         return _session
 
 
 def _config() -> EngineConfig:
-    global _log  # noqa: PLW0603 - gone with the process
+    global _log  # noqa: PLW0603 - removed when the process ends
     _log = tempfile.TemporaryDirectory(prefix="duolog-driver-", ignore_cleanup_errors=True)
     directory = Path(_log.name)
     return EngineConfig("", directory, log_path=directory / "engine.log")
 
 
 class MemoryChain:
-    """A plan that was lowered, with its state between micro-batches. Threads: one at a time."""
+    """A lowered plan, with its state between micro-batches. Threads: one at a time."""
 
     def __init__(self, spec: Json) -> None:
         self._id: str = spec["application_id"]
@@ -67,7 +67,7 @@ class MemoryChain:
         """Process records as one micro-batch; return what sinks write, in order.
 
         Raises:
-            QueryError: one cannot be processed.
+            QueryError: a record cannot be processed.
         """
         self._driver.setWallClock(wall_clock_ms)
         try:
@@ -82,7 +82,7 @@ class MemoryChain:
         return written
 
     def rows(self, look: Json) -> bytes:
-        """Return the rows of a store, in all tasks: key and value as JSON (`lower_look`)."""
+        """Return the rows of a store, in all tasks: key and value as JSON (`lower_store_query`)."""
         found: bytes = self._driver.rows(json.dumps(look))
         return found
 
@@ -99,7 +99,7 @@ class MemoryChain:
 
 
 def _failed(error: Py4JJavaError) -> QueryError:
-    """Return what the kernel says of a record, or what was thrown."""
+    """Convert a failure of the kernel to a QueryError."""
     told = [cause.message for cause in causes_of(error) if cause.class_name in _IN_WORDS]
     what, _, why = (told or [str(error)])[-1].partition(": ")
     return QueryError(what, detail=why)

@@ -1,13 +1,13 @@
-"""Which mode a query runs in, and why.
+"""Choose the mode in which a query runs, and state the reason.
 
     micro-batch   highest throughput, inputs merged by timestamp
-    real-time     milliseconds, records as they arrive; what a start finds is read in
-                  micro-batch passes first, until little event time is left (`going_live`)
-    auto          the same, and until few records are left; micro-batches for good where real
+    real-time     milliseconds, records as they arrive; existing records are first read in
+                  micro-batch passes, until little event time is left (`going_live`)
+    auto          the same, and until few records are left; micro-batches for good if real
                   time does not fit
 
-The passes before real time are not for speed. After a crash or a stop in mid-epoch a start reads table
-rows and stream records of that epoch again; only micro-batches merge them by timestamp, and in real
+The passes before real time are not for speed. After a crash or a stop within an epoch, a start reads table
+rows and stream records of that epoch again. Only micro-batches merge them by timestamp; in real
 time a stream record could overtake the table row that it joins.
 
 Modes may alternate on one checkpoint: both keep the same state and the same source offsets.
@@ -24,21 +24,21 @@ LiveMode = Literal["micro-batch", "real-time"]
 
 @dataclass(frozen=True, slots=True)
 class ChosenMode:
-    """The mode that a query stays in once it is live, and the sentence that says why."""
+    """The mode of a query once it is live, and a sentence with the reason."""
 
     live: LiveMode
     catches_up: bool
     why: str
     waits_for_lag: bool = True
-    """Whether the number of records that are left counts, and not their event time alone."""
+    """Whether the number of remaining records matters, in addition to their event time."""
 
 
 def choose_mode(
     mode: Mode, *, needed: int, free: int | None, slots_total: int, exactly_once: bool = False
 ) -> ChosenMode:
-    """Choose for a query that would hold `needed` slots in real time, of which `free` are free; None: who knows.
+    """Choose the mode of a query that needs `needed` slots in real time; `free` is None if unknown.
 
-    With `exactly_once` a result is seen when its epoch is committed, and micro-batches commit more often.
+    With `exactly_once` results become visible when their epoch is committed, and micro-batches commit more often.
 
     Example:
         >>> choose_mode("auto", needed=6, free=62, slots_total=64).live

@@ -1,4 +1,4 @@
-"""Which state can be given to another number of tasks, and what its stores then begin with.
+"""Move the state of an application to another number of tasks.
 
     spark/ (M tasks) ─▶ entries of each store, at the last commit ─▶ task of the key, of N ─▶ spark-2/ (N tasks)
 
@@ -10,15 +10,15 @@ micro-batch. What is a task's own (stream time, the buckets that have rows, numb
 Results on close were told by each task up to a place of its own: a new one goes on at the least of these, and knows what others
 had told beyond it (`MigratedEmittedPosition`).
 
-Of a store of processors the keys are those of the user's own code. One that has the columns of the record key among its own is moved by
-these, if each row lies where such a key belongs; that is looked at before anything is changed.
+The keys of a processor's store are defined by user code. A store whose key contains the columns of the record key is moved by
+these, provided each row is in the task of that key; this is checked before anything is changed.
 
-What has no task of a key is refused by name: other stores of processors, global tables, tasks that a function has chosen.
+State that does not belong to a task by key is refused by name: other stores of processors, global tables, tasks chosen by a function.
 
-To the number that there is, all of it goes: each entry stays in its task, whatever it is of. So changelogs of new names begin, where
-one was lost.
+If the number of tasks stays the same, everything can be moved: each entry stays in its task. This creates changelogs with new
+names, after one was lost.
 
-Kafka Streams has nothing like it: there, more partitions mean a reset of the application.
+Kafka Streams has no equivalent: there, more partitions mean a reset of the application.
 """
 
 import json
@@ -63,14 +63,14 @@ _OF_OWN: Final = {
     "newest": "rows",
 }
 _KEY_COLUMNS_MAX: Final = 62
-"""With the bounds of a window they are 64: beyond, columns would lie elsewhere in a row."""
+"""With the bounds of a window these are 64: beyond that, columns would be at other positions in a row."""
 
 
 def _forms(node: Json) -> dict[str, str]:
     """Return how the stores lie that a node fills, by name, as the kernel's `StateRepartitioner.Form` calls it.
 
     Raises:
-        NotRepartitionable: nothing says which task their entries belong to.
+        NotRepartitionable: the task of an entry cannot be determined.
     """
     kind, name = node["kind"], node["name"]
     match kind:
@@ -101,7 +101,7 @@ def _forms(node: Json) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Movable:
-    """A store whose entries can go to other tasks, and what chooses the task of a key."""
+    """A store whose entries can be moved, and how the task of a key is chosen."""
 
     name: str
     subtopology: int
@@ -109,10 +109,10 @@ class Movable:
     key_bytes: str
     form: str = "rows"
     keys: Sequence[str] = ()
-    """Of a processor's store: the columns of the record key over its own key, which is JSON."""
+    """For a processor's store: the columns of the record key, taken from its own key, which is JSON."""
 
     def as_kernel_reads_it(self, tasks_before: int) -> Json:
-        """Return what its `InitialState` is told beside what it is told of a store whose tasks stay."""
+        """Return the fields that its `InitialState` needs in addition to those of a store that is not moved."""
         return {
             "key_types": self.key_types,
             "keys": list(self.keys),
@@ -124,7 +124,7 @@ class Movable:
 
 @dataclass(frozen=True, slots=True)
 class Repartitioned:
-    """What the next start begins with."""
+    """The result: what the next start begins with."""
 
     tasks_before: int
     tasks: int
@@ -132,10 +132,10 @@ class Repartitioned:
 
 
 def repartition(engine: Engine, plan: Plan, application_id: str, tasks: int) -> Repartitioned:
-    """Have the next start of an application, which does not run, go on with another number of tasks.
+    """Make the next start of a stopped application use another number of tasks.
 
     Raises:
-        NotRepartitionable: it has no state yet, or one that cannot be moved.
+        NotRepartitionable: it has no state yet, or state that cannot be moved.
         CheckpointMismatch, CheckpointDamaged, CheckpointInUse, CheckpointNotWritable: as a start.
     """
     with engine.claimed(application_id) as claimed:
@@ -166,7 +166,7 @@ def _repartition(
     shape = shape_of_plan(old, application_id)
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
-    # Where another number was asked for since the last commit, the state is still of the one before.
+    # If another number was requested since the last commit, the state still has the previous one.
     content = checkpoint.content() or {}
     is_current = spark_dir == checkpoint.spark_dir
     lies_in = int((content if is_current else content["before"])["tasks"])
@@ -176,7 +176,7 @@ def _repartition(
         moved = {of.name: of.as_kernel_reads_it(lies_in) for of in movable_stores(spec, plan)}
         initial = [of | moved[of["store"]] for of in initial]
         _ensure_keys_of_records(session, spec, initial)
-    # A changelog has a partition for each task, and one may be lost: all of them begin anew.
+    # A changelog has a partition for each task, and one may be lost: all of them are created again.
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
     )
@@ -185,7 +185,7 @@ def _repartition(
 
 
 def places_of_stores(spec: Json) -> dict[str, int]:
-    """Return the stores of Spark's state, each with the sub-topology that has it."""
+    """Return the stores of Spark's state, each with its sub-topology."""
     places, found = subtopologies_of(spec), {}
     for number, node in spec["nodes"].items():
         of_processor = [node["store"], *node["stores"]] if node["kind"] == "process" else []
@@ -198,7 +198,7 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
     """Return the stores of a plan, which was lowered to `spec`, by name.
 
     Raises:
-        NotRepartitionable: one of them keeps what belongs to no task of a key.
+        NotRepartitionable: a store holds state that does not belong to a task by key.
     """
     places = subtopologies_of(spec)
     choosing: dict[int, set[str]] = {}
@@ -207,7 +207,7 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
         if node["kind"] == "route":
             edge = targets[node["edge"]]
             if spec["nodes"][str(edge["node"])]["kind"] in {"idle", "punctuate"}:
-                continue  # The time of day goes to all tasks, and is in no store.
+                continue  # Ticks go to all tasks, and are not stored.
             if node["everywhere"] or node["partition"] or node["partitions"]:
                 raise _refused(node["name"], "chooses tasks otherwise than by the key")
             choosing.setdefault(edge["subtopology"], set()).add(node["key_bytes"])
@@ -224,7 +224,7 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
                 raise _refused(node["name"], f"has more than {_KEY_COLUMNS_MAX} columns of a key")
             (key_bytes,) = choosing[place]
             if form == "closing" and node["on_close"] != key_bytes:
-                # Which task has told a row is found by the bytes that order it.
+                # The bytes that order results also determine which task has emitted a row.
                 raise _refused(
                     node["name"],
                     "tells results on close in the order of other bytes than those of its key",
@@ -238,10 +238,10 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
 
 
 def _record_key(process: Process, name: str) -> tuple[list[str], list[str]]:
-    """Return the types of the record key, and where it is in the keys of a store that a processor sees.
+    """Return the types of the record key, and its position in the keys of a processor's store.
 
     Raises:
-        NotRepartitionable: it is not in them.
+        NotRepartitionable: the store's key does not contain the record key.
     """
     kept = next(kept for kept in process.kept if kept.name == name)
     wanted = process.definition.input.inner_key
@@ -257,11 +257,11 @@ def _record_key(process: Process, name: str) -> tuple[list[str], list[str]]:
 
 
 def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json]) -> None:
-    """Raise NotRepartitionable where a processor's store has rows of other keys than those of the records in their task."""
+    """Raise NotRepartitionable if a processor's store has rows with keys that belong to another task."""
     if not any(of["form"] == "processor" for of in initial):
         return
     spark = session.spark_with(spec["shuffle_partitions"])
-    java: Any = spark._jsparkSession  # noqa: SLF001 - PySpark has no public way to Java
+    java: Any = spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java
     kept = json.dumps({"stores": list(initial)})
     try:
         found = list(session.kernel("ProcessorKeys").misplaced(java, json.dumps(spec), kept))

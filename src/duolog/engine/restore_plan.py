@@ -1,7 +1,7 @@
-"""What a restore would do, and what stands in its way; nothing is changed, and no JVM is started.
+"""Plan a restore: what it would do and what prevents it. Changes nothing, and starts no JVM.
 
-what was committed ─┬─▶ stores, their changelogs, how many entries these have
-the program ────────┤   where each source goes on
+what was committed ─┬─▶ stores, their changelogs, the number of entries
+the program ────────┤   where each source continues
 the brokers' topics ┘   what is missing, or does not fit
 """
 
@@ -22,20 +22,20 @@ from duolog.plan.nodes import Plan
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What comes back, and where it goes on."""
+    """What would be restored, and where the application would continue."""
 
     changelogs: Mapping[str, str]
     """The topic of each store, by the store's name."""
     entries: Mapping[str, int]
-    """How many entries a topic has at most: what was compacted away is counted too. Of topics that exist."""
+    """The maximum number of entries of each existing topic: compacted entries are included."""
     positions: EndOffsets
-    """The offset that each source partition would be read from."""
+    """The offset at which each source partition would continue."""
     problems: Sequence[str]
-    """What is missing, or does not fit: sentences."""
+    """Sentences about what is missing, or does not fit."""
 
 
 def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) -> RestorePlan:
-    """Return what `Engine.restore` would do with what is kept of an application.
+    """Return what `Engine.restore` would do with the stored content of an application.
 
     Raises:
         BrokerUnreachable: no broker answers.

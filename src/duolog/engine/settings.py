@@ -1,6 +1,6 @@
-"""The settings of the engine as rows, and the frozen form that the engine works with.
+"""The settings of the engine, and the frozen configuration that the engine uses.
 
-Kafka's names where Kafka Streams has the setting; units stand in the fields of `EngineConfig`.
+Names are Kafka's if Kafka Streams has the setting; the fields of `EngineConfig` include units.
 """
 
 import os
@@ -19,9 +19,9 @@ Mode = Literal["auto", "micro-batch", "real-time"]
 
 MICRO_BATCH_INTERVAL_MS: Final = 100
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
-"""Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop."""
+"""Length of an epoch in real-time mode: the maximum work that is repeated after a crash or a stop."""
 EPOCH_MS_EXACTLY_ONCE: Final = 1000
-"""The same where results are seen when their epoch is committed."""
+"""The same if results become visible when their epoch is committed."""
 AT_LEAST_ONCE: Final = "at_least_once"
 EXACTLY_ONCE: Final = "exactly_once_v2"
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
@@ -39,10 +39,10 @@ LOG_AND_CONTINUE: Final = "log_and_continue"
 LOG_AND_FAIL: Final = "log_and_fail"
 HANDLERS: Final = (LOG_AND_CONTINUE, LOG_AND_FAIL)
 # Slots are not cores: a real-time query holds one for each source partition and each task of each
-# level, waiting most of the time. Threads that wait cost nothing.
+# level, which waits most of the time. Waiting threads cost nothing.
 MASTER_DEFAULT: Final = "local[64]"
 MASTER_VARIABLE: Final = "DUOLOG_MASTER"
-"""Of the environment: the master of a program that does not name one itself."""
+"""The environment variable with the master of programs that do not set one."""
 
 ENGINE_SETTINGS: Final = Settings(
     (
@@ -253,31 +253,31 @@ ENGINE_SETTINGS: Final = Settings(
 
 @dataclass(frozen=True, slots=True)
 class ErrorHandling:
-    """What becomes of records that cannot be read, processed or written, and of their bytes."""
+    """The handling of records that cannot be read, processed or written, and of their bytes."""
 
     deserialization: str = LOG_AND_CONTINUE
     processing: str = LOG_AND_FAIL
     production: str = LOG_AND_FAIL
     dead_letter_topic: str | None = None
     processing_log: bool = False
-    """Whether that topic gets entries of SQL's processing log in the place of dead letters."""
+    """Whether that topic gets entries of SQL's processing log instead of dead letters."""
     log_rows: bool = False
-    """Whether such entries have the record."""
+    """Whether these entries contain the record."""
     aggregation: str | None = None
-    """What becomes of records that an aggregate cannot take, where this is not as with others."""
+    """The handling of records that an aggregate cannot take, if it differs."""
 
     def spec(self) -> dict[str, object]:
-        """Return it as the kernel reads it."""
+        """Return it in the form that the kernel reads."""
         return {name: value for name, value in asdict(self).items() if value not in (None, False)}
 
 
 OF_SQL: Final = ErrorHandling(processing=LOG_AND_CONTINUE, aggregation=LOG_AND_FAIL)
-"""ksqlDB's: a record that no expression can take is told and passed over, one that overflows a sum ends the query."""
+"""ksqlDB's: a record that an expression cannot process is logged and skipped, one that overflows a sum ends the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """What the engine is told once: where the broker is, where checkpoints go, and the limits."""
+    """The configuration of an engine: the broker, the checkpoint directory, and the limits."""
 
     bootstrap_servers: str
     checkpoint_dir: Path
@@ -295,31 +295,31 @@ class EngineConfig:
     connector: str = ""
     errors: ErrorHandling = ErrorHandling()
     interval_ms: int = MICRO_BATCH_INTERVAL_MS
-    """How long an idle query in micro-batches waits before it looks for records again."""
+    """How long an idle query in micro-batches waits before it polls for records again."""
     exactly_once: bool = False
-    """Whether results are committed in transactions, with the epoch that they belong to."""
+    """Whether results are committed in transactions, together with their epoch."""
     internal_prefix: str = ""
-    """What stands before the application's id in names that a whole Kafka cluster shares: its transactions, its marker."""
+    """A prefix of the application id in names that a whole Kafka cluster shares: transactions, marker and changelogs."""
     lost_records: str = LOG_AND_CONTINUE
-    """What becomes of a query whose next records were deleted before it has read them."""
+    """The handling of a query whose next records were deleted before it read them."""
     timestamp_extractor: str = ""
     python_timeout_ms: int = PYTHON_TIMEOUT_MS_DEFAULT
     python_memory_bytes_max: int = PYTHON_MEMORY_BYTES_MAX_DEFAULT
     changelog: str = "auto"
     """Whether stores have changelogs: on, off, or auto."""
     writes_class_archive: bool = False
-    """Whether a session that finds no archive of classes makes it as it ends."""
+    """Whether a session that finds no class archive writes one at exit."""
     log_format: str = "text"
-    """Of what the JVM logs: text or json."""
+    """The format of the JVM's log: text or json."""
     log_path: Path | None = None
-    """Where the JVM's output goes; None leaves it on the terminal."""
+    """The file for the JVM's output; None for the terminal."""
     spark: Mapping[str, str] = field(default_factory=dict)
-    """Spark's settings that a user gives, by their names: `spark.executor.memory`, …"""
+    """Spark's settings given by the user, by their names: `spark.executor.memory`, …"""
     client_options: Mapping[str, str] = field(default_factory=dict)
-    """Kafka client settings for source and sink alike (`security.protocol`, …)."""
+    """Kafka client settings for sources and sinks (`security.protocol`, …)."""
 
     def for_start(self, errors: "ErrorHandling | None", *, exactly_once: bool) -> "EngineConfig":
-        """Return it as one start wants it, where that says more than the settings."""
+        """Return the configuration of one start, with the overrides that it specifies."""
         late = exactly_once and self.epoch_ms == EPOCH_MS_DEFAULT
         return replace(
             self,
@@ -337,9 +337,9 @@ class EngineConfig:
         checkpoint_dir: Path,
         log_path: Path | None = None,
     ) -> "EngineConfig":
-        """Read settings by their outside names; those that begin with `spark.` are Spark's.
+        """Parse settings by their public names; those that begin with `spark.` are Spark's.
 
-        A master that nobody names is that of the environment.
+        If no master is given, the environment's is used.
 
         Raises:
             ConfigError: a name is unknown, or a value is not allowed.
@@ -386,7 +386,7 @@ class EngineConfig:
 
 
 def _of_environment() -> dict[str, str]:
-    """Return what the environment says: a program moves to a cluster without being changed."""
+    """Return the settings from the environment, by which a program moves to a cluster unchanged."""
     master = os.environ.get(MASTER_VARIABLE)
     return {"master": master} if master else {}
 

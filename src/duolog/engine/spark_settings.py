@@ -1,11 +1,11 @@
-"""Spark's settings, as `spark.NAME` among the settings of an application: which it may have, and which are Duolog's.
+"""Check and merge Spark's settings, given as `spark.NAME` among the settings of an application.
 
-    spark.executor.memory=4g                 goes to Spark as it is
-    spark.executor.extraJavaOptions=-Dx=y    goes behind what Duolog says
+    spark.executor.memory=4g                 passed to Spark
+    spark.executor.extraJavaOptions=-Dx=y    appended to Duolog's
     spark.master, spark.driver.memory, …     have a setting of Duolog's own, and are refused
-    spark.sql.ansi.enabled, …                bind the meaning of a query, and are refused
+    spark.sql.ansi.enabled, …                define the meaning of a query, and are refused
 
-What is set here is that of the JVM: read once, when the session of a process starts.
+They apply to the JVM: read once, when the session of a process starts.
 """
 
 import re
@@ -17,7 +17,7 @@ from duolog.engine.kernel_classes import kernel_class_name
 
 PREFIX: Final = "spark."
 EXECUTOR_MEMORY_MIN_MIB: Final = 512
-"""Spark asks for 450 MiB (`UnifiedMemoryManager`), of what a collector leaves of the heap for objects."""
+"""Spark requires 450 MiB (`UnifiedMemoryManager`) of what the garbage collector leaves of the heap for objects."""
 _EXECUTOR_MEMORY: Final = "spark.executor.memory"
 _SIZE: Final = re.compile(r"(\d+)(?:([kmgt])b?)?")
 _MEBIBYTES: Final = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
@@ -26,11 +26,11 @@ _ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
 FIXED: Final = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Spark would put settings and environment variables in the place of "${…}" in a literal or a name.
+    # Otherwise Spark replaces "${…}" in a literal or a name by settings and environment variables.
     "spark.sql.variable.substitute": "false",
-    # Columns "a" and "A" are two.
+    # Columns "a" and "A" differ.
     "spark.sql.caseSensitive": "true",
-    # As in Java's maps; else a record with a key that is said twice would fail.
+    # As in Java's maps; otherwise a record with a duplicate key would fail.
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
@@ -38,7 +38,7 @@ FIXED: Final = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # Version 1 can lose data on a failure in real time, which refuses such a checkpoint.
+    # Version 1 can lose data after a failure in real time, which refuses such a checkpoint.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
     f"{_ROCKSDB}.boundedMemoryUsage": "true",
@@ -54,25 +54,25 @@ FIXED: Final = {
     "spark.hadoop.fs.file.impl": kernel_class_name("LocalFiles"),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": kernel_class_name("LocalFiles") + "$Context",
 }
-"""What binds the meaning of a query, or what the kernel depends on: the same wherever it runs."""
+"""Settings that define the meaning of a query, or that the kernel depends on: the same everywhere."""
 
 DEFAULTS: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
+    # How long the real-time shuffle may delay a record: 50 ms for each shuffle by default.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1ms",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What Spark's pages would show, which are off: by default plans and tasks of the last 1,000 micro-batches. They live so
-    # long that they reach the heap's old part, and fill it until a collection of all of it stops everything for 0.3 s.
+    # Data for Spark's web pages, which are off: by default plans and tasks of the last 1,000 micro-batches. They live so
+    # long that they reach the old generation, and fill it until a full collection pauses everything for 0.3 s.
     "spark.ui.retainedJobs": "2",
     "spark.ui.retainedStages": "4",
     "spark.ui.retainedTasks": "100",
     "spark.ui.dagGraph.retainedRootRDDs": "2",
     "spark.sql.ui.retainedExecutions": "2",
 }
-"""What a user may set otherwise."""
+"""Defaults that a user may override."""
 
 _OWN: Final = {
     "spark.master": "master",
@@ -80,7 +80,7 @@ _OWN: Final = {
     "spark.sql.shuffle.partitions": "tasks",
     f"{_ROCKSDB}.maxMemoryUsageMB": "state.memory.max.bytes",
 }
-"""What Duolog has a setting of its own for."""
+"""Settings for which Duolog has its own."""
 
 _JOINED: Final = {
     "spark.driver.extraJavaOptions": " ",
@@ -91,14 +91,14 @@ _JOINED: Final = {
     "spark.plugins": ",",
     "spark.sql.streaming.streamingQueryListeners": ",",
 }
-"""What a user's goes behind Duolog's of, and what stands between them."""
+"""Settings whose user value is appended to Duolog's, each with its separator."""
 
 
 def check_spark_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """Return `given`, names and values, where Spark may have all of it.
+    """Return `given`, names and values, if Spark may have all of it.
 
     Raises:
-        ConfigError: one of them is Duolog's to set, or keeps executors from starting.
+        ConfigError: a setting is reserved for Duolog, or keeps executors from starting.
     """
     for name, value in given.items():
         if name in _OWN:
@@ -122,10 +122,10 @@ def check_spark_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ensure_enough_memory(value: str) -> None:
-    """See that executors can start: Spark ends them where a heap is below what it keeps for itself, and tries again for ever."""
+    """Check that executors can start: Spark ends those whose heap is below its own reserve, and retries forever."""
     found = _SIZE.fullmatch(value.strip().lower())
     if found is None:
-        return  # Spark says what it cannot read.
+        return  # Spark reports what it cannot parse.
     mebibytes = int(found[1]) * _MEBIBYTES[found[2] or "m"]
     if mebibytes < EXECUTOR_MEMORY_MIN_MIB:
         raise ConfigError(
@@ -137,7 +137,7 @@ def _ensure_enough_memory(value: str) -> None:
 
 
 def with_spark_settings(conf: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return `conf` with what a user gives; what both have is joined where Spark takes lists.
+    """Return `conf` with the user's settings; values of both are joined if Spark takes lists.
 
     Example:
         >>> with_spark_settings({"spark.jars": "a.jar", "spark.ui.enabled": "false"},

@@ -1,8 +1,8 @@
-"""What a store held at the last commit of an application: read from its checkpoint, by Spark.
+"""Read the rows of a store as of the last commit of an application, from its checkpoint, using Spark.
 
-The checkpoint is read as it stands on disk, beside a query that runs or without one. Spark copies the
-state files of the commit and goes through all of the store, so a look takes a second or more, whatever is asked for; only
-what is asked for leaves the JVM.
+The checkpoint is read from disk, whether or not a query runs on it. Spark copies the
+state files of the commit and scans the whole store, so a query takes a second or more, whatever its bounds; only
+the requested rows leave the JVM.
 
 Source: Spark's state data source (`spark.read.format("statestore")`).
 """
@@ -34,33 +34,33 @@ from duolog.serde.serde import key_serde, value_serde
 KeptRow = tuple[Row, Row, int]
 """Key and value columns, and the timestamp."""
 ShownEntry = tuple[int, bytes | None, bytes | None, int]
-"""The number of its task, key and value as the kernel shows them, and the timestamp."""
+"""The number of its task, key and value as rendered by the kernel, and the timestamp."""
 
 _METADATA: Final = "_metadata/v2"
 
 
 class RowReader:
-    """Reads rows that were shown as JSON."""
+    """Parses rows that were rendered as JSON."""
 
     def __init__(self, table: Node, levels: Levels) -> None:
         self._of_processor = table.kept if isinstance(table, ProcessorRows) else None
         kept = table.schema.value if self._of_processor else shown_columns(table, levels)
         self._keys = key_serde("JSON", table.schema.key)
         self._values = value_serde("JSON", kept)
-        # What nobody behind a table needs is not kept: it is null here.
+        # Columns that nothing downstream of a table reads are not stored: they are null here.
         self._places = [
             kept.index(column) if column in kept else None for column in table.schema.value
         ]
 
     def rows(self, shown: Iterable[ShownEntry]) -> list[KeptRow]:
-        """Return the rows that stand in all that was shown; of a processor's store an entry may be several, or none."""
+        """Parse entries to rows; an entry of a processor's store may contain several, or none."""
         if self._of_processor is None:
             return [self._row(key, value, ts) for _, key, value, ts in shown]
         kept = (Kept(task, key or b"", value or b"", ts) for task, key, value, ts in shown)
         return list(rows_of(self._of_processor, kept))
 
     def _row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:
-        """Return the row that stands in this JSON."""
+        """Return the row in this JSON."""
         key_row, value_row = self._keys.deserialize(key), self._values.deserialize(value)
         assert key_row is not None
         assert value_row is not None
@@ -70,7 +70,7 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """What is asked for: the store of a table, in a plan as it was cut and lowered, within bounds of its key."""
+    """A query of the store of a table, in a plan as it was cut and lowered, within bounds of its key."""
 
     levels: Levels
     spec: Json
@@ -80,28 +80,28 @@ class StoreQuery:
 
 @dataclass(frozen=True, slots=True)
 class CommittedRows:
-    """Rows of a store, and what they stand for."""
+    """Rows of a store, and the position that they reflect."""
 
     rows: Sequence[KeptRow] = ()
     position: EndOffsets = field(default_factory=dict)
-    """Up to which offsets of each source partition records are in them: those are the next ones. Empty before the first commit."""
+    """The next offset of each source partition after the records that are reflected. Empty before the first commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a store stands in a Spark checkpoint, at a commit."""
+    """The location of a store in a Spark checkpoint, at a commit."""
 
     spark_dir: Path
     operator: int
     commit: int
     store: str
-    """Its name there."""
+    """Its name in that checkpoint."""
 
 
 def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
-    """Return where a store stands as the last commit has left it; None where nothing was committed to it.
+    """Return the location of a store as of the last commit; None if nothing was committed to it.
 
-    Behind an upgrade that has committed nothing yet that is where its entries come from.
+    After an upgrade that has committed nothing yet, this is where its entries come from.
     """
     commit = last_commit(checkpoint.spark_dir)
     if commit is None:
@@ -118,7 +118,7 @@ def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
 
 
 def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -> CommittedRows:
-    """Return the rows of a store as the last commit has left them; none before the first one.
+    """Return the rows of a store as of the last commit; none before the first one.
 
     Raises:
         QueryFailed: the checkpoint cannot be read.
@@ -126,7 +126,7 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -
     place, commit = place_of(checkpoint, look.table.stores[0]), last_commit(checkpoint.spark_dir)
     if place is None and commit is None:
         return CommittedRows()
-    # Behind an upgrade it begins where the topology before it had read to.
+    # After an upgrade it starts at the position that the previous topology had read.
     position = checkpoint.starts()
     if commit is not None:
         entry = checkpoint.spark_dir / "offsets" / str(commit)
@@ -148,7 +148,7 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -
 
 
 def operator_of(spark_dir: Path, store: str) -> int | None:
-    """Return the stateful operator of Spark that has a store; None where none has it yet."""
+    """Return Spark's stateful operator that has a store; None if none has it yet."""
     for path in sorted(spark_dir.glob(f"state/*/{_METADATA}/[0-9]*")):
         _version, _, content = path.read_text().partition("\n")
         properties = json.loads(json.loads(content)["operatorPropertiesJson"])

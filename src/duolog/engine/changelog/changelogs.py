@@ -1,14 +1,14 @@
-"""The changelogs of an application's stores: internal topics, from which its state comes back.
+"""The changelogs of an application's stores: internal topics from which its state is restored.
 
     APPLICATION-STORE-changelog     each change of a store, one partition for each task; compacted
-    APPLICATION-STORE-changelog-N   the same of one that an upgrade has begun, or that has other tasks since (`generations`)
-    APPLICATION-commits             what was committed: `commit_topic`
+    APPLICATION-STORE-changelog-N   the same, created by an upgrade or for another number of tasks (`generations`)
+    APPLICATION-commits             the commits: `commit_topic`
 
-The kernel writes them (`Changelog`, `CommitTopic`), beside the results and in the same order. Who deletes a checkpoint gets
-it back from them; `restore` does that.
+The kernel writes them (`Changelog`, `CommitTopic`), together with the results and in the same order. If a checkpoint is
+deleted, `restore` recovers it from them.
 
 Source: Kafka Streams' names (`ProcessorStateManager.storeChangelogTopic`) and settings of internal topics
-(`UnwindowedUnversionedChangelogTopicConfig`). Windows are removed here by tombstones, as stores remove their rows, and
+(`UnwindowedUnversionedChangelogTopicConfig`). Unlike there, windows are removed by tombstones, as stores remove their rows, and
 not by retention.
 """
 
@@ -29,7 +29,7 @@ from duolog.engine.settings import EngineConfig
 logger: Final = logging.getLogger(__name__)
 
 ENTRY_BYTES_MAX: Final = 16 * MIB
-"""What one entry of a store may have: an accumulator of many values is one."""
+"""The maximum size of one entry of a store, for example an accumulator of many values."""
 _SEGMENT_BYTES: Final = 50 * MIB
 _COMPACTED: Final = {
     "cleanup.policy": "compact",
@@ -40,14 +40,14 @@ _TIMEOUT_S: Final = 15.0
 
 
 def commit_topic(name: str) -> str:
-    """Return the name of the topic that says what the application of this name in Kafka has committed."""
+    """Return the commit topic of the application with this name in Kafka."""
     return f"{name}-commits"
 
 
 def wants_changelogs(config: EngineConfig) -> bool:
-    """Tell whether an application that starts for the first time is to have changelogs.
+    """Return whether the first start of an application should create changelogs.
 
-    By itself where its executors may go with their disks, on a cluster.
+    The default is yes on a cluster, whose executors may disappear together with their disks.
     """
     if config.changelog == "auto":
         return not is_one_jvm(config.master)
@@ -55,7 +55,7 @@ def wants_changelogs(config: EngineConfig) -> bool:
 
 
 def with_changelogs(spec: Json, topics: InternalTopics) -> Json:
-    """Return a spec whose stores have changelogs: sinks behind its own."""
+    """Return a spec whose stores have changelogs: additional sinks after its own."""
     known = spec["sinks"]
     logs = [
         {
@@ -77,13 +77,13 @@ def changelogs_of(spec: Json) -> list[str]:
 def create_internal_topics(
     config: EngineConfig, spec: Json, commits: str, there: Mapping[str, int]
 ) -> None:
-    """Make the internal topics of an application that are missing.
+    """Create the missing internal topics of an application.
 
-    `commits` is its topic of commits; `there` are the partitions of the topics that exist.
+    `commits` is its commit topic; `there` has the partition counts of the topics that exist.
 
     Raises:
-        ChangelogMismatch: one that exists has another number of partitions than the application has tasks.
-        BrokerUnreachable: no broker answers, or it refuses one.
+        ChangelogMismatch: the partition count of an existing topic differs from the number of tasks.
+        BrokerUnreachable: no broker answers, or it refuses to create a topic.
     """
     tasks: int = spec["tasks"]
     wanted = dict.fromkeys(changelogs_of(spec), tasks)
@@ -102,7 +102,7 @@ def create_internal_topics(
         for name, partitions in wanted.items()
         if name not in there
     ]
-    admin = _admin(config)  # Kept until it has answered: it takes the answer along.
+    admin = _admin(config)  # Kept alive until it has answered: closing it discards the answer.
     for name, made in admin.create_topics(missing).items() if missing else ():
         try:
             made.result(_TIMEOUT_S)
@@ -118,7 +118,7 @@ def create_internal_topics(
 
 
 def delete_internal_topics(config: EngineConfig, names: Collection[str]) -> bool:
-    """Delete topics that nobody reads any more, those that there are; tell whether all are gone."""
+    """Delete those of these unused topics that exist; return whether all are gone."""
     admin = _admin(config)
     gone = True
     for name, deleted in admin.delete_topics(list(names)).items() if names else ():

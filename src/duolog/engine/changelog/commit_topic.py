@@ -1,20 +1,20 @@
-r"""What an application has committed, as its topic of commits says it: outside of the checkpoint, which may be lost.
+r"""The commit topic: a record of what an application has committed, outside of the checkpoint, which may be lost.
 
-    key "application"            what the first start fixed: `application.json`
-    key "application spark-2"    what an upgrade has fixed, whose Spark checkpoint is called so
-    key "epoch"                  the last commit, by the kernel (`CommitTopic`) and by each start
-    key "generations"            {"generation": 3, "generations": [[1, 40], [2, 8]]}: those before this one, by each start
+    key "application"            the facts fixed by the first start: `application.json`
+    key "application spark-2"    the facts fixed by an upgrade, whose Spark checkpoint has this name
+    key "epoch"                  the last commit, written by the kernel (`CommitTopic`) and by each start
+    key "generations"            {"generation": 3, "generations": [[1, 40], [2, 8]]}: the earlier ones, written by each start
 
     {"generation": 3, "epoch": 17, "offsets": "v1\n{…}\n{…}", "query": "…", "number": 17}
 
-A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. An entry of a changelog was
-committed if its epoch is not above the last one of its generation. `offsets` is the text of Spark's entry: where each source
-goes on. `query` is Spark's id of the query that has committed it, `number` its number there: `epoch`, unless it is of an earlier
-generation. `state` says which of the contents counts, "spark" where it is missing: so one record turns from the topology before
-an upgrade to the one behind it, with that one's first commit.
+A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. An entry of a changelog is
+committed if its epoch is at most the last one of its generation. `offsets` is the text of Spark's entry: where each source
+continues. `query` is Spark's id of the query that committed it, `number` its number there: equal to `epoch`, unless it is of an
+earlier generation. `state` selects the facts that apply, "spark" if missing: so a single record switches from the topology
+before an upgrade to the one after it, with the first commit of the new one.
 
-There is one generation more with each start, for ever: so a commit does not have their list. A start's own "epoch" has it, and
-behind that it is written under its own key, before any commit follows; one of an earlier Duolog has it in each "epoch".
+Each start adds a generation, forever, so a commit does not repeat the list. The "epoch" written by a start contains it; afterwards
+it is written under its own key, before any commit follows. Older versions of Duolog repeat it in each "epoch".
 """
 
 import contextlib
@@ -42,39 +42,39 @@ _TIMEOUT_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What was committed last."""
+    """The last commit."""
 
     generation: int
     epoch: int
     generations: Generations
     offsets: str | None
-    """The text of Spark's entry; None where nothing was committed."""
+    """The text of Spark's entry; None if nothing was committed."""
     committed_at_ms: int | None = None
     query: str = ""
-    """Spark's id of the query that has committed it, and its number there."""
+    """Spark's id of the query that committed it, and its number there."""
     number: int = BEFORE_ALL
     state: str = _FIRST_STATE
-    """The name of Spark's checkpoint that it was committed to."""
+    """The name of the Spark checkpoint that it was committed to."""
 
     @property
     def all_generations(self) -> Generations:
         return [*self.generations, (self.generation, self.epoch)]
 
     def head(self) -> Json:
-        """Return what each commit of the generation has."""
+        """Return the fields that each commit of the generation has."""
         return {"generation": self.generation, "state": self.state}
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All that the topic says."""
+    """The complete content of the topic."""
 
     application: Json
     committed: Committed
 
 
 class CommitTopic:
-    """The topic of one application. Threads: one at a time."""
+    """The commit topic of one application. Threads: one at a time."""
 
     def __init__(self, config: EngineConfig, application_id: str) -> None:
         self._options: dict[str, Any] = {**config.client_options, "log_level": 0}
@@ -83,28 +83,28 @@ class CommitTopic:
         self.name = commit_topic(config.internal_prefix + application_id)
 
     def write_application(self, content: Json) -> None:
-        """Keep what the first start or an upgrade fixed; returns once it is acknowledged.
+        """Write the facts that the first start or an upgrade fixed; returns once they are acknowledged.
 
         Raises:
-            BrokerUnreachable: no broker answers in time, or it refuses it.
+            BrokerUnreachable: no broker answers in time, or it refuses the record.
         """
         self._write(_key(str(content.get("state", _FIRST_STATE))), content)
 
     def write_start(self, committed: Committed) -> None:
-        """Keep that a generation begins; raises as `write_application`."""
+        """Write that a generation starts; raises as `write_application`."""
         content = committed.head() | {"epoch": committed.epoch, "offsets": committed.offsets}
         content |= {"query": committed.query, "number": committed.number}
         listed = {"generation": committed.generation, "generations": committed.generations}
-        # In one record, so that a crash behind it leaves nothing half told.
+        # In one record, so that a crash afterwards leaves no partial information.
         self._write(_EPOCH, content | listed | {"committed_at": committed.committed_at_ms})
         self._write(_GENERATIONS, listed)
 
     def read(self) -> Kept | None:
-        """Return what the topic, which exists, says; None where it says nothing yet.
+        """Return the content of the topic, which must exist; None if it is empty.
 
         Raises:
             BrokerUnreachable: no broker answers in time.
-            CheckpointDamaged: what it says cannot be read.
+            CheckpointDamaged: its content cannot be parsed.
         """
         found: dict[str, Json] = {}
         try:
@@ -135,9 +135,9 @@ class CommitTopic:
         return Kept(application, committed)
 
     def read_applications(self) -> list[Json]:
-        """Return all that first starts and upgrades have fixed, the oldest first; what cannot be read is left out.
+        """Return all facts that first starts and upgrades have fixed, oldest first; unreadable ones are left out.
 
-        Nothing where the topic, which exists, is none of commits.
+        Empty if the topic, which must exist, is not a commit topic.
 
         Raises:
             BrokerUnreachable: no broker answers in time.
@@ -159,7 +159,7 @@ class CommitTopic:
                 **self._options,
                 "acks": "all",
                 "enable.idempotence": True,
-                # As much as the topic takes: what is fixed grows with each start.
+                # The topic's limit: the facts grow with each start.
                 "message.max.bytes": ENTRY_BYTES_MAX,
             }
         )
@@ -176,15 +176,15 @@ class CommitTopic:
 
 
 def _generations_before(generation: int, epoch: Json, listed: Json) -> Generations:
-    """Return the generations before the one of an epoch, which has them itself or in what was `listed` apart.
+    """Return the generations before that of an epoch record, from the record itself or from `listed`.
 
     Raises:
-        ValueError: the list is missing, or one of before.
+        ValueError: the list is missing or outdated.
     """
     told = epoch if "generations" in epoch else listed
     if told.get("generation", -1) < generation:
         raise ValueError(f"no list of the generations before {generation}")
-    # Whoever goes on may have listed its own already; numbers grow.
+    # A start may have listed its own generation already; numbers only grow.
     found = [(int(number), int(last)) for number, last in told["generations"]]
     return [(number, last) for number, last in found if number < generation]
 
@@ -192,7 +192,7 @@ def _generations_before(generation: int, epoch: Json, listed: Json) -> Generatio
 def records_in(
     topic: str, options: Mapping[str, Any], application_id: str, records_max: int | None = None
 ) -> list[tuple[str, bytes]]:
-    """Return keys and values of an internal topic of one partition, which exists, in their order; the first `records_max`.
+    """Return keys and values of an existing internal topic with one partition, in order; the first `records_max`.
 
     `options` are the client's, with `bootstrap.servers`.
 

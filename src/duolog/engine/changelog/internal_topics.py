@@ -1,12 +1,12 @@
-"""Whether the internal topics of an application are what it can trust: there, and kept whole.
+"""Check that the internal topics of an application exist and have kept all of their entries.
 
-    missing, and it held entries     refused: a new one would have only what changes from then on
-    of another id than before        refused: so is it, unless somebody says that it was brought back whole
-    not compacted alone              refused: what is older than its retention would go, whether it counts or not
+    missing, and it held entries     refused: a new one would only contain changes from now on
+    has another id than before       refused as well, unless the user states that it was restored completely
+    not compacted only               refused: retention would delete old entries, whether they count or not
 
-Looked at by each start, before it changes anything.
+Every start checks this before it changes anything.
 
-Source: Kafka Streams, KIP-698, looks at the same of the topics that it finds.
+Source: Kafka Streams, KIP-698, which checks its existing topics in the same way.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,9 +30,9 @@ def ensure_there(
     has_state: bool,
     of_sql: bool = False,
 ) -> None:
-    """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist.
+    """Raise ChangelogMismatch if one of the changelogs that hold entries, `held`, does not exist.
 
-    `has_state` says whether the checkpoint has what they had, `of_sql` whether it is a query of SQL's, which stands in no file.
+    `has_state` says whether the checkpoint still has that state, `of_sql` whether it is a query of SQL's, which has no file.
     """
     missing = sorted(set(held) - set(there))
     if missing:
@@ -57,9 +57,9 @@ def ensure_same(
     has_state: bool,
     of_sql: bool = False,
 ) -> None:
-    """Raise ChangelogMismatch where a changelog has another id than it was known by; one that is not told is not compared.
+    """Raise ChangelogMismatch if a changelog has another id than recorded; a topic without a reported id is skipped.
 
-    `has_state` says whether the checkpoint has what it lacks, `of_sql` whether it is a query of SQL's, which stands in no file.
+    `has_state` says whether the checkpoint has what the topic lacks, `of_sql` whether it is a query of SQL's, which has no file.
     """
     for topic, now in sorted(ids.items()):
         if known.get(topic, now) != now:
@@ -74,7 +74,7 @@ def ensure_same(
 
 
 def is_kept_by_age(policy: str) -> bool:
-    """Tell whether a topic of this cleanup.policy loses records that nothing has taken the place of.
+    """Return whether a topic with this cleanup.policy loses records that no later record has replaced.
 
     Example:
         >>> is_kept_by_age("compact"), is_kept_by_age("compact, delete"), is_kept_by_age("")
@@ -86,7 +86,7 @@ def is_kept_by_age(policy: str) -> bool:
 def ensure_compacted(
     application_id: str, policies: Mapping[str, str], bootstrap_servers: str
 ) -> None:
-    """Raise ChangelogMismatch where an internal topic loses records by their age; `policies` are those of all that exist."""
+    """Raise ChangelogMismatch if an internal topic deletes records by age; `policies` has those of all that exist."""
     for name, policy in sorted(policies.items()):
         if is_kept_by_age(policy):
             raise ChangelogMismatch(

@@ -1,8 +1,8 @@
-"""A checkpoint whose stores have changelogs: its generations, and how it comes back.
+"""A checkpoint whose stores have changelogs: its generations, and how it is restored.
 
-CHECKPOINTS/<application id>/application.json    "changelog": what `generations` says
-CHECKPOINTS/<application id>/restoring           there while the stores are filled
-CHECKPOINTS/<application id>/spark.before-restore  what a restore has put aside; spark-2.before-restore behind an upgrade
+CHECKPOINTS/<application id>/application.json    "changelog": see `generations`
+CHECKPOINTS/<application id>/restoring           exists while the stores are filled
+CHECKPOINTS/<application id>/spark.before-restore  set aside by a restore; spark-2.before-restore after an upgrade
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ _ASIDE: Final = ".before-restore"
 
 @dataclass(frozen=True, slots=True)
 class LoggedCheckpoint:
-    """The same directory as `checkpoint`."""
+    """The changelog side of the same directory as `checkpoint`."""
 
     checkpoint: Checkpoint
 
@@ -60,7 +60,7 @@ class LoggedCheckpoint:
         return InternalTopics.of(self.directory.name, self._content()["changelog"])
 
     def name_topics(self, stores: Sequence[str]) -> InternalTopics:
-        """Fix the names of the changelogs of its stores, where that is not done; return them."""
+        """Fix the names of the changelogs of its stores, unless that is done; return them."""
         pinned = self._content()
         log = with_topics(pinned["changelog"], self.directory.name, stores)
         if log != pinned["changelog"]:
@@ -68,19 +68,19 @@ class LoggedCheckpoint:
         return self.topics
 
     def dropped_topics(self) -> list[str]:
-        """Return the changelogs that nobody reads any more; none while an upgrade may still be taken back."""
+        """Return the unused changelogs; an empty list while an upgrade may still be reverted."""
         pinned = self._content()
         return [] if "before" in pinned else list(pinned["changelog"].get("dropped", ()))
 
     def forget_dropped_topics(self) -> None:
-        """Keep in mind that those topics are gone."""
+        """Record that those topics are deleted."""
         pinned = self._content()
         self.checkpoint.replace_content(
             pinned | {"changelog": without_dropped(pinned["changelog"])}
         )
 
     def held_topics(self, topics: Sequence[str]) -> list[str]:
-        """Return those of `topics`, its changelogs, that hold entries where something was committed."""
+        """Return those of `topics`, its changelogs, that hold entries, if something was committed."""
         pinned = self._content()
         before = pinned.get("before", {})
         names = InternalTopics.of(self.directory.name, before.get("changelog", {}))
@@ -88,20 +88,20 @@ class LoggedCheckpoint:
         return held_topics(pinned["changelog"], topics, [names.changelog(of) for of in stores])
 
     def topic_ids(self) -> dict[str, str]:
-        """Return the ids of its changelogs, as far as a broker has told them."""
+        """Return the ids of its changelogs, as far as a broker has reported them."""
         return dict(self._content()["changelog"].get("ids", {}))
 
     def note_made(self, topics: Sequence[str], ids: Mapping[str, str]) -> None:
-        """Keep in mind that these topics are there, with these ids."""
+        """Record that these topics exist, with these ids."""
         pinned = self._content()
         log = with_ids(with_made(pinned["changelog"], topics), ids)
         if log != pinned["changelog"]:
             self.checkpoint.replace_content(pinned | {"changelog": log})
 
     def begin_generation(self) -> Committed:
-        """Count a start of a query; return what was committed before it, and its number.
+        """Count a start of a query; return the last commit before it, and the new generation's number.
 
-        Of an upgrade that has committed nothing yet, that is what the topology before it has committed.
+        If an upgrade has committed nothing yet, this is the last commit of the topology before it.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -126,7 +126,7 @@ class LoggedCheckpoint:
         )
 
     def skip_generations(self, committed: Committed) -> None:
-        """Go on behind a generation that another checkpoint of this name has begun, and committed nothing."""
+        """Skip a generation that another checkpoint of this name has started without committing."""
         pinned = self._content()
         log = pinned["changelog"] | _generation(
             committed.generation, committed.generations, since=BEFORE_ALL
@@ -134,7 +134,7 @@ class LoggedCheckpoint:
         self.checkpoint.replace_content(pinned | {"changelog": log})
 
     def is_whole(self) -> bool:
-        """Tell whether a query can go on from it; one that has committed nothing is none."""
+        """Return whether a query can continue from it; false if nothing was committed."""
         if self.is_half_restored:
             return False
         try:
@@ -143,19 +143,19 @@ class LoggedCheckpoint:
                 return False
             ensure_readable(spark_dir, self.directory.name)
         except CheckpointMismatch:
-            return True  # It says by itself what is wrong.
+            return True  # Its own check reports what is wrong.
         except CheckpointDamaged:
             return False
         return True
 
     @property
     def is_half_restored(self) -> bool:
-        """Whether a restore has not come to its end; of what that has made nobody needs anything."""
+        """Whether a restore was interrupted; its partial results are not needed."""
         return (self.directory / _RESTORING).exists()
 
     def moves_of_restore(self) -> list[tuple[Path, Path]]:
-        """Return what a restore puts aside, or removes where one is half done, each with where it goes."""
-        # What says which of them is Spark's may be damaged; beside an upgrade that was struck there are two.
+        """Return the directories that a restore sets aside, or removes after an interrupted one, with their targets."""
+        # The file that names Spark's directory may be damaged; after an interrupted upgrade there are two.
         return [
             (spark_dir, spark_dir.with_name(spark_dir.name + _ASIDE))
             for spark_dir in sorted(self.directory.glob(f"{SPARK_DIR}*"))
@@ -163,14 +163,14 @@ class LoggedCheckpoint:
         ]
 
     def begin_restore(self, content: Json, generation: int, generations: Generations) -> None:
-        """Put back what the first start fixed, and put aside what is left of Spark's checkpoint.
+        """Restore the facts that the first start fixed, and set aside what is left of Spark's checkpoint.
 
         Raises:
-            CheckpointMismatch: it was written by another Duolog.
+            CheckpointMismatch: another version of Duolog wrote it.
             CheckpointNotWritable: this user may not write there, or there is no space.
         """
         self.checkpoint.ensure_format(content)
-        # What a restore writes is of no epoch, and counts.
+        # Entries that a restore writes belong to no epoch, and count.
         log = content["changelog"] | _generation(generation, generations, since=BEFORE_ALL - 1)
         marked = self.directory / _RESTORING
         with writing(self.directory, self.directory.name):
@@ -185,9 +185,9 @@ class LoggedCheckpoint:
         self.checkpoint.replace_content(kept | {"changelog": log})
 
     def end_restore(self, committed: Committed) -> None:
-        """Have the next micro-batch go on from what was `committed`: by the text of Spark's entry, as it was.
+        """Make the next micro-batch continue after `committed`, by restoring the text of Spark's entry.
 
-        The states are of the last commit of the restore, if there was anything to restore.
+        The states are those of the last commit of the restore, if there was anything to restore.
         """
         commit, offsets = last_commit(self.spark_dir), committed.offsets
         assert offsets is not None, "something was committed"
@@ -195,12 +195,12 @@ class LoggedCheckpoint:
             if commit is None:
                 content = self._content()
                 starts = as_kept(positions_in(offsets, self.checkpoint.starts()))
-                # Nothing of Spark's tells of that commit: a start before the next one would deny it.
+                # No file of Spark's contains that commit: a start before the next commit would not find it.
                 log = content["changelog"] | {"restored": _told(committed)}
                 self.checkpoint.replace_content(content | {"starts": starts, "changelog": log})
                 remove_tree(self.spark_dir)
             else:
-                # What stands there are offsets of changelogs.
+                # These entries contain offsets of changelogs.
                 for path in (self.spark_dir / "offsets").iterdir():
                     path.unlink()
                 for path in (self.spark_dir / "commits").iterdir():
@@ -218,11 +218,11 @@ class LoggedCheckpoint:
 
 
 def _told(committed: Committed) -> Json:
-    """Return what `Committed` has of the commit itself."""
+    """Return the fields of `Committed` that describe the commit itself."""
     of = asdict(committed)
     return {name: of[name] for name in ("offsets", "query", "number", "committed_at_ms")}
 
 
 def _generation(number: int, generations: Generations, *, since: int) -> Json:
-    """Return what is kept of a generation that begins behind the commit `since`."""
+    """Return the record of a generation that starts after the commit `since`."""
     return {"generation": number, "since": since, "generations": generations}

@@ -1,8 +1,8 @@
-"""What a start has to do with the changelogs of an application: begin them, or have its state come back from them.
+"""What a start does with the changelogs of an application: create them, or restore its state from them.
 
-first start        topics are made, and what it has fixed is kept outside of the checkpoint
-each other start   the setting is compared, and that no topic is missing
-checkpoint lost    what was fixed is put back, and `restore` fills the stores
+first start        create the topics, and store the fixed facts outside of the checkpoint
+each later start   compare the setting, and check that no topic is missing
+checkpoint lost    bring back the fixed facts; `restore` fills the stores
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,17 @@ class LoggedState:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a first start begins changelogs."""
+        """Whether a first start creates changelogs."""
         return wants_changelogs(self.config)
 
     def lost(self, *, forced: bool = False) -> Kept | None:
-        """Return what a checkpoint that is lost or damaged comes back to; None where nothing can come back.
+        """Return the content that restores a lost or damaged checkpoint; None if there is nothing to restore.
 
-        `forced` asks for one that is whole, too.
+        `forced` requests it for an intact checkpoint, too.
 
         Raises:
             BrokerUnreachable: no broker answers.
-            CheckpointDamaged: what is kept outside of the checkpoint cannot be read.
+            CheckpointDamaged: the content outside of the checkpoint cannot be parsed.
         """
         if LoggedCheckpoint(self.checkpoint).is_whole() and not forced:
             return None
@@ -67,12 +67,12 @@ class LoggedState:
         return None if kept is None or kept.committed.offsets is None else kept
 
     def put_back(self, kept: Kept) -> Committed:
-        """Begin a restore: what a start needs to know stands in the checkpoint again, the rest is put aside.
+        """Begin a restore: put the fixed facts back into the checkpoint, and set the rest aside.
 
-        Return the generation that the restore writes in.
+        Returns the generation in which the restore writes.
 
         Raises:
-            CheckpointMismatch: the changelogs were written by another Duolog.
+            CheckpointMismatch: another version of Duolog wrote the changelogs.
             CheckpointNotWritable: nothing can be written to the checkpoint.
             BrokerUnreachable: no broker answers.
         """
@@ -87,7 +87,7 @@ class LoggedState:
         return begun
 
     def ensure_same_setting(self) -> None:
-        """Raise CheckpointMismatch where the setting says otherwise than the first start."""
+        """Raise CheckpointMismatch if the setting contradicts the first start."""
         wanted, checkpoint = self.config.changelog, self.checkpoint
         if wanted == "auto" or checkpoint.pinned_tasks() is None:
             return
@@ -102,13 +102,13 @@ class LoggedState:
             )
 
     def ensure_restores(self, kept: Kept, shape: Json, *, from_others: bool = False) -> None:
-        """Raise where state cannot come back to a topology of this shape. Before anything is put back: what is there stays as it is.
+        """Raise if state cannot be restored to a topology of this shape. Called first, so that a refusal changes nothing.
 
-        `from_others`: from changelogs of other ids than before, too, as somebody says that they are whole.
+        `from_others` also accepts changelogs with other ids than before, because the user states that they are complete.
 
         Raises:
-            CheckpointMismatch: the changelogs are those of another topology.
-            ChangelogMismatch: one of them is missing, or not kept whole.
+            CheckpointMismatch: the changelogs belong to another topology.
+            ChangelogMismatch: a changelog is missing or incomplete.
             BrokerUnreachable: no broker answers.
         """
         difference = first_difference(kept.application["shape"], shape)
@@ -127,7 +127,7 @@ class LoggedState:
         self._ensure_whole(changelogs, held, known, has_state=False)
 
     def fenced(self, kept: Kept, shape: Json, *, from_others: bool = False) -> Kept:
-        """Shut out whoever writes results exactly once, wait for the last transaction, and return what is kept by then.
+        """Fence writers of exactly-once results, wait for the last transaction, and return the content after that.
 
         Raises:
             BrokerUnreachable, CheckpointMismatch, ChangelogMismatch: as `ensure_restores`.
@@ -149,7 +149,7 @@ class LoggedState:
         *,
         has_state: bool,
     ) -> Mapping[str, int]:
-        """Raise where internal topics lack entries, or would; return the partitions of those that exist.
+        """Raise if internal topics lack entries, or will; return the partition counts of those that exist.
 
         `held` are those that have had entries, `known` their ids; `has_state` says whether the checkpoint has what they lack.
         """
@@ -164,12 +164,12 @@ class LoggedState:
         return there
 
     def begin(self, spec: Json, *, is_restored: bool) -> Json:
-        """Return the spec with the changelogs of its stores, if they have any; make the topics that are missing.
+        """Return the spec with the changelogs of its stores, if they have any; create the missing topics.
 
         Raises:
-            ChangelogMismatch: a topic is another application's, or one that held entries is missing or not kept whole.
+            ChangelogMismatch: a topic belongs to another application, or one that held entries is missing or incomplete.
             CheckpointMismatch: something was committed under this name that the checkpoint does not know of.
-            BrokerUnreachable: no broker answers, or it refuses one.
+            BrokerUnreachable: no broker answers, or it refuses to create a topic.
         """
         if not self.checkpoint.has_changelogs:
             return spec
@@ -192,7 +192,7 @@ class LoggedState:
         return spec
 
     def _ensure_begins(self, before: Committed) -> None:
-        """Raise CheckpointMismatch where something was committed under this name, which a first start would write over."""
+        """Raise CheckpointMismatch if something was committed under this name, which a first start would overwrite."""
         if before.offsets is not None:
             raise CheckpointMismatch(
                 f'application "{self.application_id}" has committed something that its new checkpoint does not know of',
@@ -204,7 +204,7 @@ class LoggedState:
             )
 
     def keep_content(self) -> None:
-        """Keep what the first start fixed outside of the checkpoint, too.
+        """Store the facts fixed by the first start outside of the checkpoint, too.
 
         Raises:
             BrokerUnreachable: no broker answers.
@@ -215,7 +215,7 @@ class LoggedState:
 
 
 def begin_generation(config: EngineConfig, checkpoint: Checkpoint) -> Committed:
-    """Tell that a query starts on a checkpoint with changelogs: what was committed before it, and that this counts; return that.
+    """Write that a query starts on a checkpoint with changelogs; return what was committed before it.
 
     Raises:
         CheckpointNotWritable: nothing can be written to the checkpoint.
@@ -225,7 +225,7 @@ def begin_generation(config: EngineConfig, checkpoint: Checkpoint) -> Committed:
     begun = logged.begin_generation()
     CommitTopic(config, checkpoint.directory.name).write_start(begun)
     checkpoint.settle_upgrade()
-    # Told by now: who restores it needs none of them.
+    # The new names are recorded now, so a restore needs none of the dropped topics.
     dropped = logged.dropped_topics()
     if dropped and delete_internal_topics(config, dropped):
         logged.forget_dropped_topics()

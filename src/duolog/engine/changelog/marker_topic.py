@@ -1,6 +1,6 @@
-"""Whether the topic that the marker of an application stands in is one: nobody else's, and kept for as long as it rests.
+"""Check that the marker topic of an application belongs to it, and that its last record is never deleted.
 
-Its name is made of the application's, so a topic of people may have it.
+Its name derives from the application's, so a user's topic may have the same name.
 """
 
 import json
@@ -19,7 +19,7 @@ _LOOKED_AT: Final = 100
 
 
 def is_marker(key: str, value: bytes) -> bool:
-    """Tell whether a record is one of a marker topic, as the kernel's `EpochMarkers` writes them."""
+    """Return whether a record has the form of one in a marker topic, as the kernel's `EpochMarkers` writes them."""
     try:
         return key in _KEYS and isinstance(json.loads(value), dict)
     except (ValueError, RecursionError):
@@ -29,7 +29,7 @@ def is_marker(key: str, value: bytes) -> bool:
 def ensure_is_marker(
     config: EngineConfig, topics: TopicReader, name: str, application_id: str
 ) -> None:
-    """Raise ChangelogMismatch where the marker topic of transactions of this name is another's, or forgets; before anything is written.
+    """Raise ChangelogMismatch if the marker topic is used otherwise or deletes by age; called before anything is written.
 
     Raises:
         BrokerUnreachable: no broker answers.

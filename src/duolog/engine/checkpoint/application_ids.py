@@ -1,4 +1,4 @@
-"""What names an application, and so the directory of its checkpoint."""
+"""Map an application id to the directory of its checkpoint."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ def checkpoint_of(directory: Path, application_id: str) -> Checkpoint:
     """Return the checkpoint of an application among those in `directory`.
 
     Raises:
-        ConfigError: the name cannot name an application.
+        ConfigError: the name is not a valid application id.
     """
-    # The name becomes a directory, and Spark's consumers are named after it.
+    # The name becomes a directory name and part of the names of Spark's consumers.
     ensure_application_id(application_id)
-    # The JVM stands in its scratch directory, where a relative path would be made and removed.
+    # Resolved, because the JVM's working directory is its scratch directory, which is removed at the end.
     return Checkpoint((directory / application_id).resolve())

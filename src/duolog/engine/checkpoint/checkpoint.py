@@ -1,11 +1,11 @@
-"""What the first start fixes for an application, kept next to Spark's checkpoint.
+"""The facts that the first start of an application fixes, stored next to Spark's checkpoint.
 
     CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions, start positions, and
                                                     whether records are shuffled to their tasks
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
     CHECKPOINTS/<application id>/spark-2/           the same after an upgrade (ADR 0074) or with other tasks (ADR 0076), then spark-3/ …
     CHECKPOINTS/<application id>/starts.json        start positions of the first start, set by `duolog state reset`
-    CHECKPOINTS/<application id>/positions.json     how far topics were read (`log_marks`)
+    CHECKPOINTS/<application id>/positions.json     how far topics were read (`position_marks`)
     CHECKPOINTS/<application id>/rebuild/           a checkpoint of stores that are rebuilt for an upgrade
     CHECKPOINTS/<application id>/handover.wanted    another process waits to take over from this one
 
@@ -64,18 +64,18 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """What another topology goes on with."""
+    """The checkpoint that an upgraded topology continues with."""
 
     versions: Mapping[str, str]
     topic_ids: Mapping[str, str]
     starts: Mapping[str, Mapping[int, int]]
-    """Where it goes on to read each topic; what is left out is read from its first record on."""
+    """Start positions by topic; topics that are left out are read from their first record."""
     initial: Sequence[Json]
-    """What its stores begin with; the others begin empty."""
+    """The initial contents of its stores; stores that are left out start empty."""
     stores: Sequence[str] = ()
     """All of its stores."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """Those whose changelogs go on, if there are any, each with its name before."""
+    """The stores whose changelogs continue, each with its previous name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +99,20 @@ class Checkpoint:
         return None if pin is None else int(pin["tasks"])
 
     def topic_ids(self) -> dict[str, str]:
-        """Return the ids of the source topics that were read first."""
+        """Return the ids of the source topics as of their first reading."""
         return dict((self._read() or {"topics": {}})["topics"])
 
     def starts(self) -> dict[str, dict[int, int]]:
-        """Return where the first start began, of topics that it did not read from their first record on."""
+        """Return the start positions of the topics that the first start did not read from their first record."""
         return starts_in(self._read() or {})
 
     @property
     def shuffles(self) -> bool:
-        """Whether records were found that are not in their tasks' partitions."""
+        """Whether records were found outside of their tasks' partitions."""
         return bool((self._read() or {}).get("shuffles", False))
 
     def set_shuffles(self) -> None:
-        """Keep in mind that records do not reach their tasks without a shuffle.
+        """Record that records do not reach their tasks without a shuffle.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -122,14 +122,14 @@ class Checkpoint:
             self._write(pinned | {"shuffles": True})
 
     def takes_over(self) -> tuple[str, int] | None:
-        """Return the query and epoch whose results it knowingly goes on behind, though they are not its own."""
+        """Return the query and epoch whose results this checkpoint continues after, although another query wrote them."""
         taken = (self._read() or {}).get("takes_over")
         return None if taken is None else (str(taken["query"]), int(taken["epoch"]))
 
     def take_over(self, query: str, epoch: int) -> None:
-        """Let it go on behind results that another query has committed up to an epoch.
+        """Allow the application to continue after results that another query committed, up to an epoch.
 
-        Call it behind `pin`.
+        Call it after `pin`.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -150,9 +150,9 @@ class Checkpoint:
         prefix: str = "",
         written: Collection[str] = (),
     ) -> None:
-        """Fix `shape`, topics and where they begin at the first start; compare shape and topics at each later one.
+        """Fix `shape`, topics and start positions at the first start; compare shape and topics at each later one.
 
-        `prefix` stands before the application's id in the names of its changelogs.
+        `prefix` precedes the application id in the names of its changelogs.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -165,7 +165,7 @@ class Checkpoint:
         pinned = self._read()
         if pinned is None:
             pin = {"tasks": shape["tasks"], "shape": shape, "versions": dict(versions)}
-            # As it is read again: the fingerprint is one of texts.
+            # The content must equal what is read back: the fingerprint is computed over JSON.
             logged = {"changelog": first_log(prefix)} if changelog else {}
             pin |= {
                 "topics": dict(topic_ids),
@@ -174,7 +174,7 @@ class Checkpoint:
             }
             self._write(pin | logged)
         else:
-            # One that was written before this was noted has written what its topology writes now.
+            # A checkpoint from before this field existed has written the same topics as its topology writes now.
             all_written = sorted({*pinned.get("written", ()), *written})
             going_on = pinned | {
                 "topics": {**topic_ids, **pinned["topics"]},
@@ -186,40 +186,40 @@ class Checkpoint:
 
     @property
     def has_changelogs(self) -> bool:
-        """Whether the stores have had changelogs from the first start on."""
+        """Whether the stores have had changelogs since the first start."""
         return "changelog" in (self._read() or {})
 
     def content(self) -> Json | None:
-        """Return what the first start fixed, for who keeps it elsewhere; None before it.
+        """Return what the first start fixed, to be stored elsewhere; None before it.
 
         Raises:
-            CheckpointDamaged, CheckpointMismatch: it cannot be read, or another Duolog has written it.
+            CheckpointDamaged, CheckpointMismatch: it cannot be read, or another version of Duolog wrote it.
         """
         pinned = self._read()
         return None if pinned is None else {"format": FORMAT_VERSION, **pinned}
 
     def ensure_format(self, content: Json) -> None:
-        """Raise CheckpointMismatch where another Duolog has written `content`."""
+        """Raise CheckpointMismatch if `content` has another format version."""
         found = content.get("format")
         if found != FORMAT_VERSION:
             raise other_format(self.directory, FORMAT_VERSION, int(found or 0))
 
     def replace_content(self, content: Json) -> None:
-        """Fix what `content` gave, in the place of what is there.
+        """Replace the pinned facts by what `content` returned.
 
         Raises:
-            CheckpointMismatch: another Duolog has written it.
+            CheckpointMismatch: another version of Duolog wrote it.
             CheckpointNotWritable: this user may not write there, or there is no space.
         """
         self.ensure_format(content)
         self._write({name: of for name, of in content.items() if name not in _OF_FILE})
 
     def given_starts(self) -> dict[str, dict[int, int]]:
-        """Return where the first start is to begin, of topics that somebody has moved (`give_starts`)."""
+        """Return the start positions that a user set with `give_starts` for the first start."""
         return read_starts(self.directory)
 
     def give_starts(self, starts: EndOffsets) -> None:
-        """Have the first start begin at these offsets.
+        """Set the start positions of the first start.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -227,7 +227,7 @@ class Checkpoint:
         write_starts(self.directory, starts)
 
     def differs(self, shape: Json) -> bool:
-        """Tell whether a start of `shape` would be refused."""
+        """Return whether a start of `shape` would be refused."""
         pinned = self._read()
         return (
             pinned is not None
@@ -239,24 +239,24 @@ class Checkpoint:
         """Compare topics with those that were read so far.
 
         Raises:
-            CheckpointDamaged: a file that a start depends on cannot be read.
-            SourceTopicRecreated: a source topic is not the one that was read.
+            CheckpointDamaged: a file that a start needs cannot be read.
+            SourceTopicRecreated: a source topic was deleted and created again.
         """
         ensure_readable(self.go_on_from()[0], application_id)
         ensure_same_topics(self.topic_ids(), topic_ids, application_id)
 
     @property
     def shadow(self) -> "Checkpoint":
-        """Where stores are rebuilt beside this one, for an upgrade."""
+        """The checkpoint in which an upgrade rebuilds stores."""
         return Checkpoint(self.directory / SHADOW_DIR)
 
     @property
     def handover_is_wanted(self) -> bool:
-        """Whether another process waits for this application's end, to go on in its place."""
+        """Whether another process waits for this application to stop, to take over from it."""
         return (self.directory / HANDOVER_FILE).exists()
 
     def want_handover(self, *, wanted: bool) -> None:
-        """Ask who runs the application to stop, or take that back. It looks every few seconds.
+        """Ask the running application to stop, or withdraw the request. It checks every few seconds.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -268,12 +268,12 @@ class Checkpoint:
                 (self.directory / HANDOVER_FILE).unlink(missing_ok=True)
 
     def written_topics(self) -> frozenset[str] | None:
-        """Return the topics that the application has written; None where that is not known."""
+        """Return the topics that the application has written; None if that is unknown."""
         written = (self._last_committed() or {}).get("written")
         return None if written is None else frozenset(written)
 
     def first_starts(self) -> dict[str, dict[int, int]]:
-        """Return where the very first start began, whatever upgrades there were since."""
+        """Return the start positions of the very first start, before any upgrade."""
         pin = self._last_committed() or {}
         return starts_in({"starts": pin.get("first", pin.get("starts", {}))})
 
@@ -281,9 +281,9 @@ class Checkpoint:
         """Compare `shape` and topics with those of the first start, if there was one.
 
         Raises:
-            TopologyChanged: the checkpoint belongs to another shape or number of tasks.
-            CheckpointDamaged: a file that a start depends on cannot be read.
-            SourceTopicRecreated: a source topic is not the one that was read.
+            TopologyChanged: the checkpoint has another shape or number of tasks.
+            CheckpointDamaged: a file that a start needs cannot be read.
+            SourceTopicRecreated: a source topic was deleted and created again.
         """
         pinned = self._read()
         if pinned is None:
@@ -306,7 +306,7 @@ class Checkpoint:
         return ensure_same_topics(pinned["topics"], topic_ids, application_id)
 
     def note_commits(self) -> bool:
-        """Keep in mind that something was committed, and tell: where that goes, a start would begin anew.
+        """Record and return whether anything was committed, so that a later loss of the commits is detected.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -318,20 +318,20 @@ class Checkpoint:
         return committed
 
     def upgrade(self, shape: Json, upgraded: Upgraded) -> None:
-        """Let another topology go on where this one has stopped, in a Spark checkpoint of its own.
+        """Let another topology continue where this one has stopped, in a Spark checkpoint of its own.
 
-        One file is replaced, and with it everything: before, the application is the old one; from then on it is
-        the new one, which takes over its stores in its first micro-batch. Until that is committed the old checkpoint
-        stays, and a start of the old topology takes the upgrade back.
+        Replacing one file switches everything: before it the application is the old one, after it the
+        new one, which takes over its stores in its first micro-batch. The old checkpoint stays until that is
+        committed, and a start of the old topology reverts the upgrade.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
         """
-        # What was rebuilt for this one stays.
+        # Keeps what was rebuilt for this upgrade.
         self._settle_upgrade()
         before = self._last_committed()
         assert before is not None, "there is something to upgrade"
-        # What an upgrade has left behind that was taken back, or never came to its first commit.
+        # The leftovers of an upgrade that was reverted or never committed.
         state = f"{SPARK_DIR}-{int(before.get('state', SPARK_DIR).partition('-')[2] or 1) + 1}"
         remove_tree(self.directory / state)
         begins = as_kept(upgraded.starts)
@@ -350,22 +350,22 @@ class Checkpoint:
             pin["changelog"] = upgraded_log(
                 before["changelog"], last, now, **names, stores=upgraded.stores, kept=upgraded.kept
             )
-            # Entries that stand in no changelog yet: of the others the one before goes on.
+            # Their entries are in no changelog yet; the other stores continue their previous changelogs.
             fresh = [of["becomes"] for of in upgraded.initial if of["becomes"] not in upgraded.kept]
             pin["logs"] = sorted(fresh)
         self._write(pin | {"initial": list(upgraded.initial), "before": before})
 
     def initial_logs(self) -> list[str]:
-        """Return the stores whose changelogs do not have yet what they begin with."""
+        """Return the stores whose initial contents are not in their changelogs yet."""
         return list((self._read() or {}).get("logs", ())) if self.initial_stores() else []
 
     def initial_stores(self) -> list[Json]:
-        """Return what the stores begin with, as the kernel's `InitialState` reads it; nothing once that is committed."""
+        """Return the initial contents of stores, as the kernel's `InitialState` reads them; empty once they are committed."""
         pin = self._read() or {}
         return [] if _has_committed(self.spark_dir) else list(pin.get("initial", ()))
 
     def settle_upgrade(self) -> None:
-        """Remove what an upgrade has left, once its first micro-batch is committed.
+        """Remove the leftovers of an upgrade, once its first micro-batch is committed.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -383,7 +383,7 @@ class Checkpoint:
 
     @property
     def spark_dir_before_upgrade(self) -> Path | None:
-        """What Spark's checkpoint was before an upgrade that has not come to its first commit; None: there is none."""
+        """Spark's checkpoint before an upgrade that has committed nothing yet; None without such an upgrade."""
         pin = self._read() or {}
         return self._state_of(pin["before"]) if "before" in pin else None
 
@@ -391,7 +391,7 @@ class Checkpoint:
         return self.directory / str(pin.get("state", SPARK_DIR))
 
     def _last_committed(self) -> Json | None:
-        """Return what is pinned, or what was before an upgrade that has not come to its first commit."""
+        """Return the pinned facts, or those before an upgrade that has committed nothing yet."""
         pin = self._read()
         if pin is None or "before" not in pin or _has_committed(self.spark_dir):
             return pin
@@ -412,36 +412,36 @@ class Checkpoint:
             remove_tree(left)
 
     def forget_all(self) -> None:
-        """Remove what a topology has left that nobody goes on with."""
+        """Remove the Spark checkpoint and pinned facts of a topology that nothing continues."""
         remove_tree(self.spark_dir)
         (self.directory / PIN_FILE).unlink(missing_ok=True)
 
     def prepared(self, epoch: int) -> Path:
-        """Return where the kernel keeps what Spark is to write as the entry of an epoch, while its transaction is committed."""
+        """Return where the kernel stores the commit-log entry of an epoch while its transaction is committed."""
         return self.directory / f"{PREPARED}{epoch}"
 
     def forget_planned(self) -> None:
-        """Drop the source offsets of a micro-batch that was planned and not committed.
+        """Remove the source offsets of a micro-batch that was planned and not committed.
 
-        Spark would read the same range again; where it did not fit the memory, smaller ones are to
+        Spark would read the same range again, but after an out-of-memory failure smaller ranges must
         follow. Its results may have been written in part, as after any crash: at least once.
         """
         offsets, commits = self.spark_dir / "offsets", self.spark_dir / "commits"
         planned = max(numbers_in(offsets), default=-1)
-        # What is prepared may have been committed to Kafka, and is then to be put down as done.
+        # A prepared entry may already be committed in Kafka; the micro-batch must then be marked as done.
         prepared = self.prepared(planned).exists()
         if planned >= 0 and not prepared and not (commits / str(planned)).exists():
-            # With its checksum, which would stand in the way of the next one's.
+            # With its checksum, which would block the checksum of the next one.
             for name in (f".{planned}.crc", str(planned)):
                 (offsets / name).unlink(missing_ok=True)
 
         self.forget_unplanned()
 
     def forget_unplanned(self) -> None:
-        """Remove what a start has left that ended before it had planned its first micro-batch.
+        """Remove the leftovers of a start that ended before it planned its first micro-batch.
 
-        A file that was being written counts, and Spark refuses for good to begin beside one. State
-        that no micro-batch has committed means nothing.
+        Spark refuses to start next to any file of an earlier attempt, even a partial one. State
+        that no micro-batch has committed has no meaning.
         """
         logs = [self.spark_dir / name for name in ("offsets", "commits")]
         if not any(map(numbers_in, logs)):
@@ -449,25 +449,25 @@ class Checkpoint:
                 remove_tree(directory)
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
-        """Return the offset that each source partition is to be read from, as Spark has committed it.
+        """Return the offset at which each source partition continues, as Spark has committed it.
 
-        Before the first commit, and where Spark's log cannot be read, where it began: it is for showing only.
+        Before the first commit, or if Spark's log cannot be read, the start positions: for display only.
         """
         return positions_of_last(self.spark_dir, "commits", self.starts())
 
     def go_on_from(self) -> tuple[Path, dict[str, dict[int, int]]]:
-        """Return the Spark checkpoint that an upgrade takes over, and where that has committed to read on.
+        """Return the Spark checkpoint that an upgrade takes over, and its committed positions.
 
-        Of an upgrade that has not come to its first commit, what was before it.
+        If an upgrade has committed nothing yet, this is the checkpoint before it.
         """
         pin = self._last_committed() or {}
         spark_dir = self._state_of(pin)
         return spark_dir, positions_of_last(spark_dir, "commits", starts_in(pin))
 
     def planned_positions(self) -> dict[str, dict[int, int]]:
-        """Return where the next micro-batch begins that Spark has not planned yet.
+        """Return the positions at which the next unplanned micro-batch starts.
 
-        Before the first one, where it began. A micro-batch that was planned and not committed is run again as it was.
+        Before the first one, the start positions. A micro-batch that was planned and not committed is repeated as planned.
         """
         return positions_of_last(self.spark_dir, "offsets", self.starts())
 

@@ -1,15 +1,15 @@
-"""Can the files that a start depends on be read, and are they all there? Where not: which, what is lost, what to do.
+"""Check that the files that a start depends on exist and are readable; if not, report which, what is lost, what to do.
 
-Spark reads the last entries of its logs and raises a bare Java error over one that is empty or cut. Over one that is
-missing, as in a directory that was half copied, it says nothing: it begins anew, or on older state.
-Looked at before it starts, and nothing is mended: only a person knows whether a copy is at hand. Nor does Spark compare the
-checksums next to these files (`checksums`): a flipped bit is found here.
+Spark reads the last entries of its logs and raises a bare Java error if one is empty or truncated. If one is
+missing, as in a partial copy of a directory, Spark reports nothing: it starts from scratch, or from older state.
+The files are checked before Spark starts, and nothing is repaired: only a person knows whether there is a backup. Spark
+does not verify the checksums next to these files either (`checksums`); a flipped bit is detected here.
 
-    metadata            who the query is                   damaged: its state cannot be found
-    sources/S/0         where the first start began        damaged: records before that cannot be told from lost ones
-    offsets/N           what micro-batch N reads           of one that is not committed: it is planned anew
-    commits/N           micro-batch N is done              damaged: it is computed again
-    state/O/P/V_ID.*    what operator O of task P keeps    missing: V is the last commit's, and so are the ids
+    metadata            the id of the query                damaged: its state cannot be found
+    sources/S/0         start positions of the first start damaged: earlier records look like lost ones
+    offsets/N           the input of micro-batch N         damaged and not committed: planned again
+    commits/N           micro-batch N is done              damaged: computed again
+    state/O/P/V_ID.*    state of operator O in task P      missing: V and the ids are those of the last commit
 """
 
 import contextlib
@@ -35,14 +35,14 @@ DIFFERS: Final = "Its content differs from its checksum."
 
 
 def copy_or_reset(application_id: str) -> str:
-    """Return what a person does about a checkpoint that cannot be used as it is."""
+    """Return the hint for a checkpoint that cannot be used as it is."""
     return f"Bring a copy of the checkpoint back, or run {begin_anew(application_id)}"
 
 
 def begin_anew(application_id: str) -> str:
-    """Return what a person does to compute everything again.
+    """Return the hint to compute everything again.
 
-    A checkpoint that is only removed comes back from changelogs, and is refused where results are written once.
+    A checkpoint that is merely deleted is restored from changelogs, and is refused under exactly-once.
     """
     return f"`duolog state reset {application_id}` to compute everything again from the topics."
 
@@ -60,7 +60,7 @@ def damaged(path: Path, application_id: str, lost: str, hint: str) -> Checkpoint
 def writing(directory: Path, application_id: str) -> Iterator[None]:
     """Raise CheckpointNotWritable if the system refuses to write a file in this block.
 
-    The message is worded like the kernel's for its own files: which of them a full disk hits first is chance.
+    The message has the same form as the kernel's: which of the two a full disk hits first is chance.
     """
     try:
         yield
@@ -81,7 +81,7 @@ def read_json(path: Path, application_id: str) -> Json:
     """Return the object in a file.
 
     Raises:
-        CheckpointDamaged: there is none in it.
+        CheckpointDamaged: it contains no JSON object.
     """
     try:
         found = json.loads(path.read_bytes())
@@ -95,7 +95,7 @@ def read_json(path: Path, application_id: str) -> Json:
 
 
 def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged where there is state, and nothing that tells what it means."""
+    """Raise CheckpointDamaged if there is state, but no file that describes it."""
     if any(spark_dir.glob("commits/[0-9]*")):
         raise CheckpointDamaged(
             f'file "{pin}" of application "{application_id}" is missing',
@@ -116,7 +116,7 @@ def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
 
 
 def ensure_there(spark_dir: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged where Spark's checkpoint is gone, of which something was committed: all would begin anew."""
+    """Raise CheckpointDamaged if Spark's checkpoint with commits is missing: Spark would start from scratch."""
     if not (spark_dir / "metadata").exists() and last_commit(spark_dir) is None:
         raise CheckpointDamaged(
             f'directory "{spark_dir}" of application "{application_id}" is missing',
@@ -129,7 +129,7 @@ def ensure_there(spark_dir: Path, application_id: str) -> None:
 
 
 def ensure_readable(spark_dir: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged where Spark could not read what it needs to go on, or would not miss it."""
+    """Raise CheckpointDamaged if a file that Spark needs is unreadable, or missing without Spark noticing."""
     committed = numbers_in(spark_dir / "commits")
     if (metadata := spark_dir / "metadata").exists():
         read_json(metadata, application_id)
@@ -179,7 +179,7 @@ def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> Chec
 def _ensure_logs_fit(
     spark_dir: Path, application_id: str, committed: list[int], planned: list[int]
 ) -> None:
-    """Of the micro-batches that were planned all are done, but for the last."""
+    """Check that every planned micro-batch except the last is committed."""
     for number in committed[-1:]:
         if number not in planned:
             path = spark_dir / "offsets" / str(number)
@@ -190,7 +190,7 @@ def _ensure_logs_fit(
         if number - 1 not in (-1, *committed):
             path = spark_dir / "commits" / str(number - 1)
             raise _missing(path, application_id, f"It says that micro-batch {number - 1} is done.")
-        # Hadoop names a file before its checksum: the file was there, and Spark could not write it again.
+        # Hadoop creates a file before its checksum: the file existed, and Spark could not write it again.
         if (spark_dir / "commits" / f".{number}.crc").exists():
             path = spark_dir / "commits" / str(number)
             raise _missing(
@@ -203,9 +203,9 @@ def _ensure_logs_fit(
 
 
 def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
-    """See that the state is there which the last commit tells of.
+    """Check that the state that the last commit refers to exists.
 
-    Shapes: {operator: [[id of each store] of each task]}; a store's file is a snapshot or what has changed since.
+    Shapes: {operator: [[id of each store] of each task]}; the file of a store is a snapshot or a changelog.
     """
     entry = json.loads((spark_dir / "commits" / str(number)).read_text().splitlines()[1])
     ids = entry.get("stateUniqueIds") if isinstance(entry, dict) else None
@@ -225,7 +225,7 @@ def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
 
 
 def last_commit(spark_dir: Path) -> int | None:
-    """Return the number of the last micro-batch or epoch that is committed; None before the first."""
+    """Return the number of the last committed micro-batch or epoch; None before the first."""
     try:
         names = [path.name for path in (spark_dir / "commits").iterdir()]
     except FileNotFoundError:
@@ -234,12 +234,12 @@ def last_commit(spark_dir: Path) -> int | None:
 
 
 def numbers_in(log: Path) -> list[int]:
-    """Return the numbers of the entries of one of Spark's logs, the smallest first."""
+    """Return the numbers of the entries of one of Spark's logs, in ascending order."""
     return sorted(int(path.name) for path in log.glob("[0-9]*") if path.name.isdigit())
 
 
 def is_whole_entry(path: Path) -> bool:
-    """Tell whether a file is a whole entry, as it was written: a line with a version, then lines of JSON or `-`."""
+    """Return whether a file is a complete entry: a line with a version, then lines of JSON or `-`."""
     try:
         version, *lines = path.read_text().splitlines()
         for line in lines:
@@ -251,5 +251,5 @@ def is_whole_entry(path: Path) -> bool:
 
 
 def fingerprint(content: object) -> str:
-    """Return a short name for what is kept; equal contents have equal names."""
+    """Return a digest of JSON content; equal contents have equal digests."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

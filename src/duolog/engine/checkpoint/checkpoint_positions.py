@@ -1,4 +1,4 @@
-"""Offsets of source topics, as a checkpoint keeps them: in Spark's log of offsets, and beside it."""
+"""Offsets of source topics as a checkpoint stores them: in Spark's log of offsets, and in the pinned facts."""
 
 import json
 from pathlib import Path
@@ -11,18 +11,18 @@ Json = dict[str, Any]
 
 
 def starts_in(pin: Json) -> dict[str, dict[int, int]]:
-    """Return the offsets that `as_kept` has made of those where a checkpoint began."""
+    """Return the start positions of a checkpoint, converted back from `as_kept`."""
     return {
         topic: {int(partition): offset for partition, offset in offsets.items()}
         for topic, offsets in pin.get("starts", {}).items()
-        if topic != TICKS  # An upgrade has kept its offset once.
+        if topic != TICKS  # An earlier version stored the offset of ticks in an upgrade.
     }
 
 
 def positions_of_last(
     spark_dir: Path, log: str, starts: dict[str, dict[int, int]]
 ) -> dict[str, dict[int, int]]:
-    """Return where sources go on behind the last entry of one of Spark's logs, `offsets` or `commits`; else `starts`."""
+    """Return the positions after the last entry of one of Spark's logs, `offsets` or `commits`; without entries `starts`."""
     try:
         last = max(int(path.name) for path in (spark_dir / log).iterdir() if path.name.isdigit())
         return positions_in((spark_dir / "offsets" / str(last)).read_text(), starts)
@@ -31,12 +31,12 @@ def positions_of_last(
 
 
 def positions_in(entry: str, before: EndOffsets) -> dict[str, dict[int, int]]:
-    """Return where sources go on behind an entry of Spark's log of offsets: the furthest of it and of `before`.
+    """Return the positions after an entry of Spark's log of offsets: the maximum of it and of `before`.
 
     Raises:
-        ValueError: a line is no JSON.
+        ValueError: a line is not JSON.
     """
-    # A version, metadata, then a line for each source; "-" where it has nothing yet.
+    # A version, metadata, then a line for each source; "-" if it has no offsets yet.
     lines = entry.splitlines()[2:]
     sources = [json.loads(line) for line in lines if line.startswith("{")]
     positions = {topic: dict(offsets) for topic, offsets in before.items()}
@@ -50,5 +50,5 @@ def positions_in(entry: str, before: EndOffsets) -> dict[str, dict[int, int]]:
 
 
 def as_kept(offsets: EndOffsets) -> dict[str, dict[str, int]]:
-    """Return offsets as JSON has them, whose keys are texts."""
+    """Convert offsets to JSON form, whose keys are strings."""
     return {topic: {str(n): at for n, at in of.items()} for topic, of in offsets.items()}

@@ -1,10 +1,10 @@
 """Verify the checksums that Hadoop keeps next to the files of a checkpoint.
 
-    .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 of each such piece of N (4 bytes each)
+    .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 of each such block of N (4 bytes each)
 
-Spark reads its logs through Hadoop's FileContext, which writes these files and never compares them: a flipped digit in
-an offset is taken for the offset. A file without a checksum is taken as it is: HDFS compares its own. A checksum that a
-power cut has left empty, short or filled up with zeros says nothing about the rest of the file, which became durable
+Spark reads its logs through Hadoop's FileContext, which writes these files but never verifies them: a flipped digit in
+an offset becomes the offset. A file without a checksum is accepted: HDFS verifies its own. A checksum that a
+power cut left empty, truncated or filled with zeros says nothing about the file itself, which became durable
 before its name.
 
 Source: Hadoop `ChecksumFs`, `DataChecksum`.
@@ -25,7 +25,7 @@ _PIECE_BYTES: Final = 512
 
 
 def matches_checksum(path: Path) -> bool:
-    """Tell whether a file has the content that its checksum was computed from; true if it has no checksum."""
+    """Return whether a file matches its checksum; true if it has none."""
     if isinstance(path, RemotePath):
         return True
     try:
@@ -43,7 +43,7 @@ def matches_checksum(path: Path) -> bool:
 
 
 def write_with_checksum(path: Path, text: str) -> None:
-    """Replace a file and its checksum; a crash in between leaves one without the other, and never two that differ."""
+    """Replace a file and its checksum; a crash in between leaves one without the other, but never a mismatch."""
     if isinstance(path, RemotePath):
         return write_durably(path, text)
     _place(path).unlink(missing_ok=True)

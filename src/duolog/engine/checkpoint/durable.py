@@ -1,4 +1,4 @@
-"""Small files beside Spark's checkpoint, written so that a power cut leaves the old one or the new."""
+"""Small files next to Spark's checkpoint, written so that a power cut leaves the old or the new content."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ _LEFT_OVER_S: Final = 60.0
 
 
 def write_durably(path: Path, text: str) -> None:
-    """Put `text` into a file; return once it and its name are on disk. An OSError names `path`."""
+    """Write `text` to a file; return once content and name are on disk. An OSError names `path`."""
     if isinstance(path, RemotePath):
         return path.replace_text(text)
-    # A name of its own: of another thread, or of a process with this pid in another container.
+    # A unique name, also among threads and among processes with this pid in other containers.
     arriving = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_ARRIVING}")
     try:
         with arriving.open("x") as file:
@@ -27,31 +27,31 @@ def write_durably(path: Path, text: str) -> None:
         arriving.replace(path)
         sync_dir(path.parent)
     except OSError as error:
-        # The system names the file that nobody has asked for, or none: a full disk is reported by write().
+        # The system names the temporary file, or none: write() reports a full disk without a name.
         error.filename, error.filename2 = str(path), None
         raise
     finally:
         with contextlib.suppress(
             OSError
-        ):  # On a read-only file system even the absent file cannot be removed.
+        ):  # On a read-only file system even a missing file cannot be removed.
             arriving.unlink()
     return None
 
 
 def sweep_unfinished(directory: Path, *, like: Path) -> None:
-    """Remove what writers left that were killed a while before `like` was written.
+    """Remove temporary files of writers that were killed well before `like` was written.
 
-    Times are compared with each other and not with a clock: the directory may be on another host.
+    Times of files are compared with each other and not with a clock: the directory may be on another host.
     """
     before = like.stat().st_mtime - _LEFT_OVER_S
     for path in directory.glob(f".*{_ARRIVING}"):
-        with contextlib.suppress(FileNotFoundError):  # Its writer is alive, or another one sweeps.
+        with contextlib.suppress(FileNotFoundError):  # Its writer lives, or another process sweeps.
             if path.stat().st_mtime < before:
                 path.unlink()
 
 
 def make_durable_dir(directory: Path) -> None:
-    """Make a directory and those above it; return once their names are on disk."""
+    """Create a directory and its parents; return once their names are on disk."""
     if isinstance(directory, RemotePath):
         return directory.mkdir(parents=True, exist_ok=True)
     missing = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -62,7 +62,7 @@ def make_durable_dir(directory: Path) -> None:
 
 
 def remove_tree(directory: Path) -> None:
-    """Remove a directory with all that is in it, as far as that can be: what is left means nothing to anybody."""
+    """Remove a directory and its contents as far as possible; leftovers have no meaning."""
     if isinstance(directory, RemotePath):
         with contextlib.suppress(OSError):
             directory.remove_tree()
@@ -71,7 +71,7 @@ def remove_tree(directory: Path) -> None:
 
 
 def sync_dir(directory: Path) -> None:
-    """Return once the names in a directory are on disk; behind an URL they are."""
+    """Return once the names in a directory are on disk; behind a URL they already are."""
     if isinstance(directory, RemotePath):
         return
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

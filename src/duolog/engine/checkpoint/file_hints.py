@@ -1,4 +1,4 @@
-"""What to do about a file that the system refuses to write: by the system's words, from Python and from the JVM alike."""
+"""Hints for files that the system refuses to write, by its error text; used for Python and the JVM alike."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ FILE_HINTS: Final = (
     ("Disk quota exceeded", f"Raise the quota, or free space in it, {AGAIN}"),
     ("Input/output error", f"Check the disk, {AGAIN}"),
 )
-"""Pairs of a part of the reason and the hint."""
+"""Pairs of a substring of the reason and the hint."""
 _OTHER: Final = (
     "Give this user the right to write there, free space, or use another data directory."
 )

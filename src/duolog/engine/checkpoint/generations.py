@@ -1,21 +1,21 @@
-"""The generations of an application's changelogs, as its checkpoint keeps them, and the names of its internal topics.
+"""The generations of an application's changelogs, as its checkpoint stores them, and the names of its internal topics.
 
     "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]],
                   "prefix": "", "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
                   "made": ["app-totals-changelog-2"], "ids": {"app-totals-changelog-2": "…"},
                   "restored": {"offsets": "v1…", "query": "…", "number": 17, "committed_at_ms": 1}}
 
-A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. `since` is the commit that it
-began behind, and `generations` tells of each earlier one which commit was its last. A number is never used twice, whatever
-upgrades there are and are taken back: an entry that was not committed would count as soon as another one has come so far.
+A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. `since` is the commit after
+which it started, and `generations` lists the last commit of each earlier one. A number is never reused, even if
+upgrades are reverted: otherwise an uncommitted entry would count as soon as a new generation reaches its epoch.
 
-`topics` names the changelog of each store. One that an upgrade has begun has a number behind its name: a store that holds something
-else never writes to a topic that has entries of the one before. `dropped` are topics that nobody reads any more, once what takes their place is told to be committed.
-`made` are those that a start has made or found: where one of them is missing later, entries are lost that a new one would not have.
-`ids` tell them from others of the same names.
-`restored` is the commit that a restore came back to which found no entries: until the next one no file of Spark's tells of it.
+`topics` names the changelog of each store. An upgrade gives new changelogs a numeric suffix, so a store with other
+contents never writes to a topic with entries of its predecessor. `dropped` are topics that are unused once their successors are
+committed. `made` are those that a start has created or found: if one of them is missing later, entries are lost that a new topic
+would not have. `ids` distinguish them from others of the same names. `restored` is the commit that a restore returned to without
+finding entries: until the next commit, no file of Spark's contains it.
 
-All is pure: JSON in, JSON out.
+All functions are pure: JSON in, JSON out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 
 Json = dict[str, Any]
 Generations = list[tuple[int, int]]
-"""Of each generation the last epoch that was committed."""
+"""Pairs of a generation and its last committed epoch."""
 
 BEFORE_ALL: Final = -1
 """The epoch of a generation that has committed nothing."""
@@ -32,17 +32,17 @@ BEFORE_ALL: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class InternalTopics:
-    """What the internal topics of one application are called."""
+    """Names the internal topics of one application."""
 
     application_id: str
     prefix: str = ""
-    """What stands before the application's id, in names that a whole Kafka cluster shares."""
+    """A prefix of the application id, in names that a whole Kafka cluster shares."""
     topics: Mapping[str, str] = field(default_factory=dict)
-    """The changelog of each store, as far as they are named."""
+    """The changelog of each store, as far as they have explicit names."""
 
     @classmethod
     def of(cls, application_id: str, log: Mapping[str, Any]) -> Self:
-        """Return those of a checkpoint that has this to say of its changelogs."""
+        """Return those of a checkpoint with this changelog section."""
         return cls(application_id, log.get("prefix", ""), log.get("topics", {}))
 
     def changelog(self, store: str) -> str:
@@ -56,7 +56,7 @@ class InternalTopics:
 
 
 def first_log(prefix: str) -> Json:
-    """Return what the first start keeps."""
+    """Return the changelog section of a first start."""
     return {"generation": 0, "since": BEFORE_ALL, "generations": [], "prefix": prefix}
 
 
@@ -67,17 +67,17 @@ def with_topics(log: Json, application_id: str, stores: Iterable[str]) -> Json:
 
 
 def with_made(log: Json, topics: Iterable[str]) -> Json:
-    """Return `log` where these topics are there."""
+    """Return `log` with these topics recorded as created."""
     return log | {"made": sorted({*log.get("made", ()), *topics})}
 
 
 def with_ids(log: Json, ids: Mapping[str, str]) -> Json:
-    """Return `log` where topics have these ids."""
+    """Return `log` with the ids of topics recorded."""
     return log | ({"ids": log.get("ids", {}) | dict(ids)} if ids else {})
 
 
 def without_dropped(log: Json) -> Json:
-    """Return `log` where the topics that nobody reads any more are gone."""
+    """Return `log` without the unused topics."""
     dropped = set(log.get("dropped", ()))
     made = (
         {"made": [topic for topic in log["made"] if topic not in dropped]} if "made" in log else {}
@@ -87,27 +87,27 @@ def without_dropped(log: Json) -> Json:
 
 
 def held_topics(log: Mapping[str, Any], topics: Iterable[str], before: Iterable[str]) -> list[str]:
-    """Return those of `topics` that hold entries, behind a commit: only these tell what they say.
+    """Return those of `topics` that hold entries after a commit.
 
-    `before` are the changelogs of the topology before an upgrade that has not come to its first commit; empty where none is
-    in the way. It counts where `log` was written by a Duolog that did not keep which topics there are.
+    `before` are the changelogs of the topology before an upgrade that has committed nothing yet, or empty. It is used
+    only if an older Duolog wrote `log`, which did not record the created topics.
     """
     held = set(log.get("made", before))
     return [topic for topic in topics if topic in held or not ("made" in log or held)]
 
 
 def closed(log: Json, last: int | None) -> Json:
-    """Return `log` when its generation has ended behind the commit `last`, and no other has begun."""
+    """Return `log` after its generation has ended with the commit `last`, before another one starts."""
     end = BEFORE_ALL if last is None else last
     generations = [(number, of) for number, of in log["generations"]]
-    # Of a generation that has committed nothing no entry counts: as if it was not.
+    # A generation without commits has no valid entries, so it is left out.
     if log["since"] != end:
         generations.append((log["generation"], end))
     return log | {"since": end, "generations": generations}
 
 
 def begun(log: Json, last: int | None) -> Json:
-    """Return `log` when another start begins behind the commit `last`."""
+    """Return `log` for another start after the commit `last`."""
     ended = closed(log, last)
     return ended | {"generation": ended["generation"] + 1}
 
@@ -121,15 +121,15 @@ def upgraded(
     stores: Iterable[str],
     kept: Mapping[str, str],
 ) -> Json:
-    """Return what a fresh checkpoint keeps that goes on behind the commit `last` of one that has kept `log`.
+    """Return the changelog section of a fresh checkpoint that continues after the commit `last` of an older one.
 
     Args:
-        log: of the checkpoint that is gone on from.
+        log: the section of the older checkpoint.
         last: its last commit.
-        now: what is kept as this is asked: the same, or that of an upgrade before, which came to nothing.
-        application_id: whose they are.
-        stores: those of the fresh checkpoint.
-        kept: of these, the ones whose changelog goes on, with the store that it was of.
+        now: the current section: `log` itself, or that of an upgrade that committed nothing.
+        application_id: the application.
+        stores: the stores of the fresh checkpoint.
+        kept: those of them whose changelog continues, each with its previous store name.
     """
     ended, before = closed(log, last), InternalTopics.of(application_id, log)
     number = max(log["generation"], now["generation"])
@@ -149,10 +149,10 @@ def upgraded(
 
 
 def taken_back(log: Json, last: int | None, now: Json) -> Json:
-    """Return what is kept where an upgrade is taken back: `log` was kept before it, `now` is what it has kept."""
+    """Return the section after an upgrade is reverted: `log` is from before the upgrade, `now` from the upgrade."""
     ended = closed(log, last)
     number = max(log["generation"], now["generation"])
-    # Where no names were kept, nobody knows which of those of now are needed.
+    # Without recorded names it is unknown which of the current topics are still needed.
     dropped = _dropped(now, log["topics"].values()) if "topics" in log else []
     return ended | {"generation": number, "dropped": dropped}
 

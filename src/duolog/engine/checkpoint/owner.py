@@ -1,26 +1,26 @@
-"""Which JVM runs an application: one at a time may write to its checkpoint.
+"""Ensure that one JVM at a time runs an application and writes to its checkpoint.
 
     CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
-    CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; says who that is
+    CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; names that process
     CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
     CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
-    CHECKPOINTS/<application id>/owner.N.claim  behind an URL, where there are no locks: made by who claims as number N
+    CHECKPOINTS/<application id>/owner.N.claim  behind a URL, where there are no locks: created by the claimant of number N
 
-    who holds it                          what a start finds         what it does
-    a process of this machine, in any     both locks are held        refuses
-    container; also one that is paused
-    one whose JVM still starts            Python's lock is held      refuses, before its own JVM starts
-    a JVM whose Python has just ended     its lock is held           waits, and refuses where it stays
-    a JVM that has just been killed       the lock is free           goes on at once
+    current owner                         what a start finds         what it does
+    a process on this machine, in any     both locks are held        refuses
+    container, even if it is paused
+    one whose JVM is still starting       Python's lock is held      refuses, before its own JVM starts
+    a JVM whose Python has just ended     its lock is held           waits, and refuses if it stays held
+    a JVM that has just been killed       the lock is free           continues at once
     another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
-    system                                supported                  where it goes on, else takes over
-    whoever it is, behind an URL          no lock, and whether the   as from another host; of two that claim at once one
-                                          beat goes on               makes `owner.N.claim`, and the other one is refused
-    an owner that was paused, taken for   owner.json is another's    its next write fails: `Checkpoint` in
-    dead and replaced, and comes back                                the kernel looks before each one
+    system                                supported                  if it continues, else takes over
+    any owner, behind a URL               no lock; the beat may      as for another host; of two concurrent claims one
+                                          continue or not            creates `owner.N.claim`, the other is refused
+    an owner that was paused, taken for   owner.json has another     its next write fails: the kernel's `Checkpoint`
+    dead and replaced, and resumes        claim                      checks before each one
 
-The JVM's lock decides and not Python's, because it outlives a Python process that was killed for a moment,
-and would still write. A pid tells nothing: it comes back, and in another container it is another process.
+The JVM's lock is decisive and not Python's, because the JVM briefly outlives a killed Python process
+and could still write. A pid proves nothing: it is reused, and in another container it means another process.
 """
 
 import contextlib
@@ -44,18 +44,18 @@ LOCK_FILE: Final = "owner.lock"
 PROCESS_FILE: Final = "owner.process"
 WAIT_S: Final = 30.0
 LEASE_S: Final = 15.0
-"""How long the beat of an owner on another host must be still before it is taken for dead."""
+"""How long the beat of an owner on another host must be silent before it counts as dead."""
 WATCH_S: Final = 5.0
-"""How long one is watched that may be alive: two of its beats."""
+"""How long to watch an owner that may be alive: two beats."""
 _SETTLE_S: Final = 1.0
 _POLL_S: Final = 0.1
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 Locked = Literal["locked", "held", "unsupported"]
 
-# The locks of this process. It may claim a checkpoint again, with another JVM.
+# The locks of this process. It may claim a checkpoint again with another JVM.
 _locked_here: Final[dict[Path, IO[bytes]]] = {}
-# Names of what this process has claimed. A JVM of its own that it claims anew for has ended.
+# Names of the claims of this process. If it claims again, its previous JVM has ended.
 _claims_here: Final[set[str]] = set()
 
 
@@ -69,17 +69,17 @@ class Holder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A claim: each is of its own, and its number is above those before it."""
+    """A claim with a unique name and a number above those of earlier claims."""
 
     number: int
     claim: str
     machine: str
     host: str
     pid: int
-    """Of its JVM."""
+    """The process id of its JVM."""
     released: bool = False
     process: int | None = None
-    """Of the Python process that has started the JVM, and starts another one where that is killed: the one that a person stops."""
+    """The Python process that started the JVM, and restarts it if it is killed: the one that a person would stop."""
 
     def __str__(self) -> str:
         if self.process is None:
@@ -99,7 +99,7 @@ def claim(
     """Make the JVM `pid` the owner of the checkpoint in `directory`.
 
     Raises:
-        CheckpointInUse: another process runs the application, and still does after `wait_s`.
+        CheckpointInUse: another process runs the application, even after `wait_s`.
         CheckpointNotWritable: this user may not write there, or there is no space.
     """
     with writing(directory, application_id):
@@ -119,7 +119,7 @@ def claim(
         with writing(directory, application_id):
             content = _write(directory, mine)
         if locked == "unsupported":
-            # Of two that claim at once the last one stays, and the other one sees it here.
+            # Of two concurrent claims the last write wins, and the other claimant sees that here.
             time.sleep(_SETTLE_S)
             _ensure_mine(directory, mine, application_id)
         _lock_here(directory)
@@ -136,9 +136,9 @@ def claim(
 
 
 def _claim_number(directory: RemotePath, number: int, application_id: str, lease_s: float) -> int:
-    """Make the claim of a number that nobody else has, which a file system without locks gives to one alone.
+    """Create the claim file of a free number: a file system without locks lets exactly one claimant create it.
 
-    One that was made and never came to `owner.json` is of a start that was killed, or of one that is just at it.
+    A claim file without a matching `owner.json` belongs to a start that was killed, or to one in progress.
     """
     deadline = time.monotonic() + lease_s
     while not _makes(directory / f"owner.{number}.claim", application_id):
@@ -162,13 +162,13 @@ def _makes(file: RemotePath, application_id: str) -> bool:
 
 
 def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
-    """See, without a JVM, that no process of this machine runs the application; behind an URL, of none.
+    """Check, without a JVM, that no process on this machine runs the application; behind a URL, on any machine.
 
-    What only a wait can tell, as of an owner on another host or of a JVM that is ending, `claim` tells. Behind an URL an
-    owner that has not given the checkpoint up is watched for `watch_s`.
+    `claim` covers what only waiting can show, such as an owner on another host or a JVM that is ending. Behind a URL an
+    owner that has not released the checkpoint is watched for `watch_s`.
 
     Raises:
-        CheckpointInUse: another process does.
+        CheckpointInUse: another process runs the application.
     """
     found = _read(directory)
     if isinstance(directory, RemotePath):
@@ -181,12 +181,12 @@ def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float
 
 
 def reserve(directory: Path, application_id: str) -> bool:
-    """Keep the other processes of this machine from starting the application; needs no JVM, which takes seconds.
+    """Keep other processes on this machine from starting the application; needs no JVM, which takes seconds.
 
-    What `claim` does later includes it, and `release` or `give_back` ends it.
+    A later `claim` includes it, and `release` or `give_back` ends it.
 
     Returns:
-        Whether it is news: False where this process had it already.
+        False if this process had already reserved it.
 
     Raises:
         CheckpointInUse: another process runs the application or is starting it.
@@ -196,36 +196,36 @@ def reserve(directory: Path, application_id: str) -> bool:
         make_durable_dir(directory)
     if directory in _locked_here:
         return False
-    # Who only looks, as `ensure_no_live_owner` does, holds the lock for a moment.
+    # A process that only checks, such as `ensure_no_live_owner`, holds the lock for a moment.
     deadline = time.monotonic() + _SETTLE_S
     while _is_locked_elsewhere(directory):
         if time.monotonic() > deadline:
             raise _in_use(directory, application_id, _process_of(directory))
         time.sleep(_POLL_S)
-    # Of two that come to this line at once one takes it, and `claim` refuses the other one.
+    # Of two processes that get here at once one takes the lock, and `claim` refuses the other.
     _lock_here(directory)
     return directory in _locked_here
 
 
 def give_back(directory: Path) -> None:
-    """End what `reserve` began, of a start that has not come to its claim."""
+    """Undo `reserve` for a start that did not reach its claim."""
     _unlock_here(directory)
 
 
 def release(directory: Path, holder: Holder, pid: int) -> None:
-    """Give the checkpoint up; does nothing where another process owns it."""
+    """Release the checkpoint; does nothing if another process owns it."""
     found = _read(directory)
     try:
         if found is not None and found.machine == _machine() and found.pid == pid:
             _write(directory, Owner(**asdict(found) | {"released": True}))
     finally:
-        # Also where nothing can be written: the next start, once it can, must not find it locked.
+        # Even if nothing can be written: the next start must not find the checkpoint locked.
         _unlock_here(directory)
         holder.release(str(directory))
 
 
 def taken_over_by(directory: Path, pid: int) -> Owner | None:
-    """Return who has claimed a checkpoint since the JVM `pid` of this machine has; None where nobody has."""
+    """Return the owner that claimed a checkpoint after the JVM `pid` of this machine, or None."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         found = _read(directory)
         if found is not None and (found.pid, found.machine) != (pid, _machine()):
@@ -238,7 +238,7 @@ def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -
     while (locked := holder.lock(str(directory))) == "held":
         lives = _is_locked_elsewhere(directory)
         if time.monotonic() > deadline or lives:
-            # `owner.process` is that of whoever has locked it last, which may be this one.
+            # `owner.process` names the last process that locked it, which may be this one.
             known = _process_of(directory) if lives else ""
             raise _in_use(directory, application_id, known or _read(directory))
         time.sleep(_POLL_S)
@@ -247,7 +247,7 @@ def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -
 
 def _lock_here(directory: Path) -> None:
     if directory not in _locked_here:
-        # Where the file system has no locks, the JVM's is missing too.
+        # If the file system has no locks, the JVM has none either.
         with contextlib.suppress(OSError):
             _locked_here[directory] = _flocked(directory)
 
@@ -258,7 +258,7 @@ def _unlock_here(directory: Path) -> None:
 
 
 def _is_locked_elsewhere(directory: Path) -> bool:
-    """Tell whether the Python process of an owner lives; that of a JVM that is ending does not."""
+    """Return whether the Python process of an owner is alive; false if only its JVM is left."""
     if directory in _locked_here:
         return False
     try:
@@ -271,7 +271,7 @@ def _is_locked_elsewhere(directory: Path) -> bool:
 
 
 def _has_jvm(directory: Path) -> bool:
-    """Tell whether a JVM holds the lock: Java's are those of `fcntl`."""
+    """Return whether a JVM holds the lock: Java locks files by `fcntl`."""
     try:
         with (directory / LOCK_FILE).open("rb") as file:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -289,7 +289,7 @@ def _flocked(directory: Path) -> IO[bytes]:
     except OSError:
         file.close()
         raise
-    # For people. Where it cannot be written, a claim says so with the path.
+    # For people. If it cannot be written, the claim fails with the path.
     with contextlib.suppress(OSError):
         file.truncate(0)
         file.write(f"process {os.getpid()} on host {socket.gethostname()}\n".encode())
@@ -310,7 +310,7 @@ def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
 
 
 def _is_gone(found: Owner, locked: Locked) -> bool:
-    # The lock of this machine's processes was free; one of another machine proves nothing here.
+    # The lock of this machine's processes was free; the lock of another machine proves nothing here.
     of_here = locked == "locked" or found.claim in _claims_here
     return found.released or (of_here and found.machine == _machine())
 
@@ -318,7 +318,7 @@ def _is_gone(found: Owner, locked: Locked) -> bool:
 def _wait_for_end_of_lease(
     directory: Path, found: Owner, application_id: str, lease_s: float
 ) -> None:
-    """Watch the beat of an owner that no lock tells of. Clocks of hosts are not compared."""
+    """Watch the beat of an owner that no lock proves. Clocks of hosts are not compared."""
     beat = directory / f"owner.{found.number}.beat"
     first, deadline = _touched_at(beat), time.monotonic() + lease_s
     while time.monotonic() < deadline:
@@ -331,7 +331,7 @@ def _wait_for_end_of_lease(
 
 
 def _touched_at(beat: Path) -> object:
-    """Return what changes as the owner lives; what is behind an URL has no times that all file systems can set."""
+    """Return a value that changes while the owner lives; not every file system behind a URL can set times."""
     try:
         return beat.read_bytes() if isinstance(beat, RemotePath) else beat.stat().st_mtime_ns
     except FileNotFoundError:
@@ -363,7 +363,7 @@ def _write(directory: Path, owner: Owner) -> str:
 
 
 def _machine() -> str:
-    """Return what all processes that share a kernel, and so its locks, have in common."""
+    """Return an id shared by all processes under one kernel, which therefore share locks."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:

@@ -1,11 +1,11 @@
-"""What Spark was to write as the entry of an epoch in its log of commits, kept until it has: `prepared.N`.
+"""The commit-log entry of an epoch, stored as `prepared.N` until Spark has written it.
 
     duolog-prepared 1 SHA-256 of all that follows
     v2
     {…}
 
-The kernel writes it (`PreparedEntry`), and names its SHA-256 in the marker: one of another attempt, put back by hand, is
-not taken for the one that was committed. Files of before had no first line, and are the entry as it is.
+The kernel writes it (`PreparedEntry`) and puts its SHA-256 into the marker, so that a file of another attempt, restored by
+hand, is not mistaken for the committed one. Files of older versions have no first line and are just the entry.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ _HINT: Final = (
 
 
 def read_pending_commit(path: Path, epoch: int, application_id: str, *, digest: str = "") -> str:
-    """Return the entry; `digest` is the SHA-256 that the marker names, empty if it names none.
+    """Return the entry; `digest` is the SHA-256 in the marker, or empty if the marker has none.
 
     Raises:
-        CheckpointDamaged: it is not what was written.
-        CheckpointMismatch: a newer Duolog has written it.
+        CheckpointDamaged: the file does not match its checksum or the marker.
+        CheckpointMismatch: a newer Duolog wrote it.
     """
     content = path.read_bytes()
     first, _, entry = content.partition(b"\n")

@@ -1,19 +1,18 @@
-r"""Marks: what is known of a partition at a position that is kept outside of its log.
+r"""Marks: facts about a partition at a position that is stored outside of its log.
 
     CHECKPOINTS/<application id>/positions.json
     {"fingerprint": "…", "topics": {"orders": {"id": "…", "partitions": {"0": [310, 4, 309, 4, "9f…"]}}}}
 
-A log can become shorter than a position in it: a restored backup, a power cut without fsync, an election of a replica that
-lags. Its end then lies before the position, until it has grown over it again. What tells the two apart:
+A log can become shorter than a position in it: a restored backup, a power cut without fsync, the election of a lagging
+replica. Its end is then before the position, until new records extend it past the position. These facts detect that:
 
-    position, leader epoch     where reading goes on, and the partition's leader epoch when it reached that far
+    position, leader epoch     the next offset to read, and the partition's leader epoch when it got that far
     record, epoch, digest      the last record before the position, its leader epoch and a digest of its content
 
-Positions are those that are committed. The file is written a moment after; a crash may leave it a few seconds old, and it
-then says less than Spark's log of offsets, but nothing that is wrong.
+Only committed positions are stored. The file is written a moment later; after a crash it may be a few seconds older than
+Spark's log of offsets: less complete, but never wrong.
 
-Source: KIP-320 for leader epochs. The digest is our own: a broker that was restored from a backup counts epochs that it has
-used before.
+Source: KIP-320 for leader epochs. The digest is our own: a broker restored from a backup reuses leader epochs.
 """
 
 import contextlib
@@ -35,16 +34,16 @@ _HINT: Final = "Remove the file: positions are then compared with the ends of th
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of one application, and the ids of the topics that they are in."""
+    """The marks of one application, and the ids of their topics."""
 
     of: Mapping[Position, Mark]
     topic_ids: Mapping[str, str]
 
     def within(self, topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[Position, Mark]:
-        """Return the marks in `topics`, without those of a topic that has another id now: they are about another topic.
+        """Return the marks in `topics`, without those of topics whose id has changed: they are about another topic.
 
-        A topic whose id is not known, or not reported now, is taken for the same one: a log that has lost records is then
-        refused, and not passed over.
+        A topic whose id is unknown, or not reported now, counts as the same one: a log that has lost records is then
+        refused instead of skipped.
         """
         other = {
             t
@@ -61,10 +60,10 @@ NOTHING: Final = Marks({}, {})
 
 
 def read_marks(directory: Path) -> Marks:
-    """Return what a checkpoint keeps.
+    """Return the marks stored in a checkpoint.
 
     Raises:
-        CheckpointDamaged: the file is not what was written.
+        CheckpointDamaged: the file does not match its fingerprint.
     """
     path = directory / MARKS_FILE
     if not path.is_file():
@@ -85,7 +84,7 @@ def read_marks(directory: Path) -> Marks:
 
 
 def write_marks(directory: Path, marks: Marks) -> None:
-    """Keep marks in a checkpoint, if it is still there.
+    """Store marks in a checkpoint, if its directory still exists.
 
     Raises:
         CheckpointNotWritable: this user may not write there, or there is no space.

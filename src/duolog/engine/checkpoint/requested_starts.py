@@ -1,9 +1,9 @@
-"""Where the first start of an application is to begin, if a user has said so with `duolog state reset`.
+"""The start positions that a user requested for the first start with `duolog state reset`.
 
     CHECKPOINTS/<application id>/starts.json
     {"fingerprint": "…", "starts": {"orders": {"0": 310}}}
 
-Only the first start reads it; then `application.json` has what counts. A file of an older Duolog has the starts alone.
+Only the first start reads them; `application.json` replaces them. In files of older versions the starts are the whole content.
 """
 
 import json
@@ -20,10 +20,10 @@ _LOST: Final = "It says where the first start is to begin."
 
 
 def read_starts(directory: Path) -> dict[str, dict[int, int]]:
-    """Return where topics are to be read from; nothing for those that the user has not moved.
+    """Return the requested start positions; only topics that the user has moved.
 
     Raises:
-        CheckpointDamaged: the file is not what was written.
+        CheckpointDamaged: the file does not match its fingerprint.
     """
     path = directory / STARTS_FILE
     if not path.is_file():
@@ -47,7 +47,7 @@ def read_starts(directory: Path) -> dict[str, dict[int, int]]:
 
 
 def write_starts(directory: Path, starts: EndOffsets) -> None:
-    """Have the first start begin at these offsets.
+    """Store the start positions of the first start.
 
     Raises:
         CheckpointNotWritable: this user may not write there, or there is no space.

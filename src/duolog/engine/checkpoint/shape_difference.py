@@ -1,7 +1,7 @@
-"""How two shapes of an application differ, in a user's words.
+"""Describe how two shapes of an application differ, in a user's words.
 
-A shape is what `store_layouts` makes of a spec. One sentence about the first difference is enough:
-the others mostly follow from it.
+`store_layouts` derives a shape from a spec. One sentence about the first difference suffices:
+the other differences mostly follow from it.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ _CLOSED: Final = {False: "close with records alone", True: "close after an idle 
 
 
 def first_difference(pinned: Json, now: Json) -> str:
-    """Say where two shapes differ first, or return an empty text.
+    """Describe the first difference between two shapes, or return an empty text.
 
     Example:
         >>> first_difference({"tasks": 2, "stores": {}}, {"tasks": 3, "stores": {}})
@@ -35,23 +35,23 @@ def first_difference(pinned: Json, now: Json) -> str:
 
 
 def bound(shape: Json) -> Json:
-    """Return the part of a shape that a checkpoint keeps."""
+    """Return the part of a shape that a checkpoint stores."""
     return {part: value for part, value in shape.items() if part != UNPINNED}
 
 
 def same_texts(pinned: Json, now: Json) -> bool:
-    """Return whether two shapes are equal but for their words."""
+    """Return whether two shapes are equal apart from the names that people read."""
     return _without_words(pinned) == _without_words(now)
 
 
 def store_difference(store: str, pinned: Json, now: Json) -> str:
-    """Say in what two layouts of a store differ first, but for the place where it lies; or return an empty text."""
+    """Describe the first difference between two layouts of a store, ignoring its location; or return an empty text."""
     anywhere = {"place": None}
     return next(_store_differences(store, pinned | anywhere, now | anywhere), "")
 
 
 def called(store: str, layout: Json) -> str:
-    """Return what people call a store."""
+    """Return the name of a store in messages."""
     name: str = layout.get("called") or f'store "{store}"'
     return name
 
@@ -90,7 +90,7 @@ def _explain_sources(old: list[str], new: list[str]) -> str:
 
 
 def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
-    """Tell of stores that are in one shape only: what was only renamed, then what is gone or new."""
+    """Describe stores that are in one shape only: renamed ones first, then removed and new ones."""
     gone = {store: layout for store, layout in old.items() if store not in new}
     added = {store: layout for store, layout in new.items() if store not in old}
     for store, layout in gone.items():
@@ -113,7 +113,7 @@ def _kept(layout: Json) -> tuple[object, ...]:
 
 
 def _naming(layout: Json, name: str) -> str:
-    """Return what a user writes to give a store this name."""
+    """Return the code that gives a store this name."""
     is_aggregate = bool(layout.get("results"))
     return f'.materialized("{name}") behind group_by' if is_aggregate else f'store="{name}"'
 
@@ -140,7 +140,7 @@ def _explain_whole(what: str) -> Callable[[Json, Json, str], str]:
 
 
 def _explain_row(old: Json, new: Json, part: str) -> str:
-    """Tell what became of results; else name the first place that differs."""
+    """Describe gained and lost results; else the first column that differs."""
     if old["names"] != new["names"]:
         keeps = f"its store keeps {_text(old['names'])}, and would keep {_text(new['names'])}."
         return f"{_results_changed(old, new)}: {keeps}"
@@ -152,7 +152,7 @@ def _explain_row(old: Json, new: Json, part: str) -> str:
 
 
 def _results_changed(old: Json, new: Json) -> str:
-    """Return `gained mean and lost worst`: the results for which something else must be kept."""
+    """Return, for example, `gained mean and lost worst`: the results whose stored state differs."""
     was, now = old.get("results", {}), new.get("results", {})
     gained = [name for name, of in now.items() if name not in was and set(of) - set(old["names"])]
     lost = [name for name, of in was.items() if name not in now and set(of) - set(new["names"])]

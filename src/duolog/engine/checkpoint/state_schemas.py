@@ -1,10 +1,10 @@
-"""Where Spark finds the schemas of its stores: by whole paths, which a checkpoint that was moved or copied must not keep.
+"""Repair the absolute paths by which Spark finds the schemas of its stores, after a checkpoint was moved or copied.
 
     state/O/_metadata/v2/N      of operator O: a line with a version, then JSON with "stateSchemaFilePaths"
     state/O/_stateSchema/S/F    the schemas themselves
 
-A copy would read the schemas of the directory that it comes from, and write more of them there; where that is gone it does not
-start. So a start that owns the checkpoint has these paths lead into it.
+A copy would read the schemas in the directory it was copied from, and write more of them there; if that directory is gone it does
+not start. So a start that owns the checkpoint rewrites these paths to point into it.
 
 Source: Spark `OperatorStateMetadataV2`, `StateStoreMetadataV2`.
 """
@@ -24,9 +24,9 @@ _LOST: Final = "It says what the columns of the state are."
 
 
 def lead_here(directory: Path) -> None:
-    """Have all of a checkpoint lead to schemas of its own, where they led elsewhere; its owner calls.
+    """Rewrite the schema paths of a checkpoint that point elsewhere; only its owner may call this.
 
-    What cannot be read stays as it is: `ensure_schemas` names it.
+    Unreadable files are left as they are: `ensure_schemas` reports them.
     """
     for path in _entries(directory, "*/state"):
         content = _read(path)
@@ -43,10 +43,10 @@ def lead_here(directory: Path) -> None:
 
 
 def ensure_schemas(spark_dir: Path, application_id: str) -> None:
-    """See that Spark can read what its stores are.
+    """Check that Spark can read the schemas of its stores.
 
     Raises:
-        CheckpointDamaged: it cannot.
+        CheckpointDamaged: a schema is missing or damaged.
     """
     for path in _entries(spark_dir, "state"):
         content = _read(path)
@@ -55,7 +55,7 @@ def ensure_schemas(spark_dir: Path, application_id: str) -> None:
         for stores in content[1]:
             for one in (one for store in stores for one in store.get(_PATHS, ())):
                 if not one.startswith(_LOCAL):
-                    continue  # Of another file system.
+                    continue  # On another file system.
                 place = _place(path, one)
                 if place is None:
                     raise _failed(path, application_id, "is damaged")
@@ -72,7 +72,7 @@ def _entries(directory: Path, state: str) -> Iterator[Path]:
 
 
 def _read(path: Path) -> tuple[str, list[list[dict[str, Any]]], list[Any]] | None:
-    """Return its version, the stores of each of its lines, which are parts of the lines, and those; None: it cannot be read."""
+    """Return the version, the stores in each line (parts of the lines), and the lines; None if unreadable."""
     try:
         version, *lines = path.read_text().splitlines()
         parsed = [json.loads(line) for line in lines]
@@ -90,13 +90,13 @@ def _text(lines: list[Any]) -> str:
 
 
 def _place(path: Path, schema: str) -> Path | None:
-    """Return where a schema stands beside an entry; None where the text leads to none."""
+    """Return the path of a schema next to an entry; None if the text has no such path."""
     _, found, name = schema.rpartition(_DIRECTORY)
     return Path(f"{path.parents[2].absolute()}{found}{name}") if found else None
 
 
 def _own(path: Path, schema: str) -> str | None:
-    """Return what leads to the schema beside an entry; None where it stays, or is of another file system."""
+    """Return the rewritten path of a schema; None if it need not change, or is on another file system."""
     place = _place(path, schema)
     if place is None or not schema.startswith(_LOCAL) or not place.exists():
         return None

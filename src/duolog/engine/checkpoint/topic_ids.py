@@ -1,13 +1,13 @@
-"""Is each source topic still the one whose offsets the checkpoint holds?
+"""Detect topics that were deleted and created again, by their ids.
 
-A topic that was deleted and made anew has the same name, and its offsets begin at 0 again. A query
-would go on at its old offset and skip what comes before it, without a word. So the ids of the topics
-are kept with the checkpoint, and compared at each start and while the query runs.
+A recreated source topic has the same name, and its offsets start at 0 again. A query
+would continue at its old offset and silently skip the records before it. So the checkpoint stores the ids
+of the topics, which are compared at each start and while the query runs.
 
-A result topic that is deleted under a query comes back with the next record, as the broker makes topics:
-not compacted, with other partitions, without what was written before. It is compared while the query runs.
+A result topic that is deleted while a query runs is created again by the next record, with the broker's defaults:
+not compacted, with another number of partitions, without earlier results. It is compared while the query runs.
 
-So does a changelog, and nothing tells what it lacks before state is to come back from it. Where brokers make no topics it is gone.
+The same goes for a changelog, whose lost entries would show only in a restore. If brokers do not create topics, it is missing.
 """
 
 import contextlib
@@ -34,9 +34,9 @@ LOOK_EVERY_S: Final = 5.0
 
 
 def logged_anew(*, of_sql: bool) -> str:
-    """Return how changelogs are begun anew where the checkpoint is whole; nothing where no command does it.
+    """Return the hint for rewriting changelogs from an intact checkpoint; empty if no command does it.
 
-    `duolog repartition` wants a file of a topology: SQL's queries have none.
+    `duolog repartition` needs the file of a topology, which SQL's queries do not have.
     """
     if of_sql:
         return ""
@@ -48,17 +48,17 @@ def logged_anew(*, of_sql: bool) -> str:
 
 @dataclass(slots=True)
 class TopicWatch:
-    """Asks for the ids of the topics now and then. Threads: one."""
+    """Compares the ids of the topics from time to time. Threads: one."""
 
     kept: Mapping[str, str]
     ask: Callable[[Mapping[str, str]], Mapping[str, str]]
     application_id: str
     written: Mapping[str, str] = field(default_factory=dict)
-    """The ids of the topics that it writes, as they were when it began."""
+    """The ids of the topics that it writes, as of its start."""
     changelogs: dict[str, str] = field(default_factory=dict)
     """The ids of the changelogs of its stores; an empty one is not known yet."""
     gone: Callable[[Iterable[str]], Iterable[str]] = lambda _topics: ()
-    """Tells which of some topics a broker says that it does not have."""
+    """Returns those of the given topics that a broker reports as missing."""
     of_sql: bool = False
     """Whether it is a query of SQL's."""
     sources: Collection[str] = ()
@@ -69,13 +69,13 @@ class TopicWatch:
     _asked_at: float = field(default_factory=time.monotonic)
 
     def look(self, positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None = None) -> None:
-        """Do nothing where this was asked a moment ago. `positions` gives those that were read, and those that are committed.
+        """Compare ids and logs, at most every few seconds. `positions` returns the positions that were read and those committed.
 
         Raises:
             LogTruncated: a log is shorter than a position in it.
-            SourceTopicRecreated: a topic has another id.
-            ResultTopicRecreated: one that is written has.
-            ChangelogLost: a changelog has, or is gone.
+            SourceTopicRecreated: a source topic has another id.
+            ResultTopicRecreated: a result topic has another id.
+            ChangelogLost: a changelog has another id, or is missing.
         """
         if time.monotonic() - self._asked_at < LOOK_EVERY_S:
             return
@@ -96,21 +96,21 @@ class TopicWatch:
         self._look_at_logs(positions, found)
 
     def ensure_whole(self, positions: EndOffsets) -> None:
-        """Compare the source topics and their logs with positions that are read on from.
+        """Compare the source topics and their logs with the positions at which reading continues.
 
         Raises:
-            SourceTopicRecreated: a topic has another id: a query waits for one that is missing, and somebody may make it anew.
+            SourceTopicRecreated: a topic has another id: a query waits for a missing topic, which may be created meanwhile.
             LogTruncated: a log is shorter than a position in it.
         """
         ensure_same_topics(self.kept, self.ask(self.kept), self.application_id)
         if self.logs is not None:
-            # It may have stopped to read a topic, as after an upgrade.
+            # The application may no longer read a topic, for example after an upgrade.
             read = {topic: at for topic, at in positions.items() if topic in self.sources}
             self.logs.ensure_whole(read)
 
     def note(self, positions: Callable[[], tuple[EndOffsets, EndOffsets]]) -> None:
-        """Keep the positions of a query that ends, as far as that can be."""
-        # What was noted while it ran stands.
+        """Store the positions of a query that ends, as far as possible."""
+        # On failure the last stored positions remain.
         with contextlib.suppress(DuologError, PySparkException, Py4JError, ConnectionError):
             self._look_at_logs(positions, self.ask({**self.kept, **self.changelogs}))
 
@@ -119,9 +119,9 @@ class TopicWatch:
         positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None,
         topic_ids: Mapping[str, str],
     ) -> None:
-        # No ids: no broker answers, and who stops a query does not wait for one.
+        # No ids means that no broker answers; stopping a query must not wait for one.
         if self.logs is not None and positions is not None and topic_ids:
-            # What a broker does not tell is told at a later look.
+            # What a broker does not answer now is compared the next time.
             with contextlib.suppress(BrokerUnreachable, SourceTopicMissing):
                 self.logs.look(*positions(), topic_ids)
 
@@ -132,7 +132,7 @@ class TopicWatch:
                 raise self._lost(topic, "was deleted and made anew")
             self.changelogs[topic] = now
         missing = [topic for topic in self.changelogs if topic not in found]
-        # A broker that has just started may know of fewer topics than there are.
+        # A broker that has just started may report fewer topics than exist.
         missed, self._missed = self._missed, frozenset(self.gone(missing) if missing else ())
         for topic in sorted(missed & self._missed):
             raise self._lost(topic, "was deleted")
@@ -150,10 +150,10 @@ class TopicWatch:
 def ensure_same_topics(
     kept: Mapping[str, str], found: Mapping[str, str], application_id: str
 ) -> None:
-    """Compare the ids of topics; one that is not told is not compared.
+    """Compare the ids of topics; a topic without a reported id is skipped.
 
     Raises:
-        SourceTopicRecreated: a topic has another id than the checkpoint says.
+        SourceTopicRecreated: a topic has another id than in the checkpoint.
     """
     for topic, id_now in found.items():
         if kept.get(topic, id_now) != id_now:

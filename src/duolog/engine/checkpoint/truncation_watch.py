@@ -1,12 +1,12 @@
-"""Compare positions that an application keeps with the logs that they are in: at each start, and while it runs.
+"""Detect truncated logs: compare stored positions with the logs at each start and while a query runs.
 
     position > end of its log                        truncated
-    leader epoch or last record is another one       truncated, and grown over the position again
-    else                                             the position and what is there now is the next mark
+    leader epoch or last record differs              truncated, then extended past the position
+    else                                             the position and its current facts are the next mark
 
-Positions are kept outside of the logs that they speak of by Spark's log of offsets (sources, those of global tables too) and
-by the state, which has all that its changelogs have. What the broker has lost would be skipped in silence: new records get
-the offsets that the application has read already.
+Positions are stored outside of their logs by Spark's log of offsets (for sources, including those of global tables) and
+by the state, which contains all of its changelogs. Records that the broker has lost would be skipped silently: new records get
+offsets that the application has already read.
 
 Thread rule: one.
 """
@@ -27,9 +27,9 @@ _SHOWN_MAX: Final = 5
 
 @dataclass(slots=True)
 class TruncationWatch:
-    """The logs of one application: of its sources, and of its internal topics.
+    """The logs of one application: those of its sources and of its internal topics.
 
-    `internal` has the number of partitions of its changelogs; `anew` says how they are written again.
+    `internal` is the partition counts of its changelogs; `anew` is the hint for rewriting them.
     """
 
     topics: TopicReader
@@ -37,23 +37,23 @@ class TruncationWatch:
     internal: Mapping[str, int] = field(default_factory=dict)
     anew: str = ""
     glance_s: float = GLANCE_S
-    """How long a look of a running query waits for a broker."""
+    """How long the checks of a running query wait for a broker."""
     _kept: Marks | None = None
-    """What is in the file; None before it was read."""
+    """The content of the file; None before it was read."""
     _read: Marks = NOTHING
-    """Up to where the running query has read, which may be further than it has committed."""
+    """The positions that the running query has read, which may be ahead of the committed ones."""
 
     @property
     def application_id(self) -> str:
         return self.directory.name
 
     def ensure_whole(self, positions: EndOffsets) -> None:
-        """Compare all that is kept with the logs; `positions` are those that sources are read on from.
+        """Compare everything stored with the logs; `positions` are those at which sources continue.
 
         Raises:
             LogTruncated: a log has lost records that were read.
-            BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is gone.
-            CheckpointDamaged: what is kept cannot be read.
+            BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is missing.
+            CheckpointDamaged: the stored marks cannot be read.
         """
         kept, topics = self._marks(), [*positions, *self.internal]
         ids = self.topics.topic_ids(topics)
@@ -63,27 +63,27 @@ class TruncationWatch:
             for at, offset in (((topic, number), of) for number, of in offsets.items())
         }
         self._ensure(marks, self._ends(marks))
-        # A changelog that is gone is refused by its name elsewhere.
+        # Another check reports a missing changelog by its name.
         there = set(topics) - set(self.topics.gone(self.internal) if self.internal else ())
         noted = kept.within(there, ids)
         self._ensure(noted, self._ends(noted), look_at=noted)
 
     def look(self, read: EndOffsets, committed: EndOffsets, topic_ids: Mapping[str, str]) -> None:
-        """Compare what was noted at the last look with the logs, and note where they are now.
+        """Compare the marks of the last call with the logs, and store new ones.
 
         Raises:
             LogTruncated: a log has lost records that were read.
-            BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is gone.
-            CheckpointDamaged, CheckpointNotWritable: what is kept cannot be read or written.
+            BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is missing.
+            CheckpointDamaged, CheckpointNotWritable: the marks cannot be read or written.
         """
         topics = [*read, *self.internal]
         kept = self._marks()
         before = self._read.within(topics, topic_ids)
         noted = kept.within(topics, topic_ids)
-        # Before the logs are asked, so that an end is never older than a position.
+        # Collected before the ends are requested, so that an end is never older than a position.
         asked = {**{(t, n): 0 for t, of in read.items() for n in of}, **before, **noted}
         ends = self._ends(asked, self.glance_s)
-        # While nothing new is read, a log that has grown over a position is not possible.
+        # Without new records read, a truncated log cannot have been extended past the position unnoticed.
         moved = {
             at
             for at, mark in before.items()
@@ -91,7 +91,7 @@ class TruncationWatch:
         }
         self._ensure(before, ends, look_at=moved)
         self._ensure({at: mark for at, mark in noted.items() if before.get(at) != mark}, ends)
-        # An id that a broker has not reported in time this time is still known.
+        # Keep an id that a broker did not report in time this time.
         ids = {**kept.topic_ids, **{topic: of for topic, of in topic_ids.items() if of}}
         self._read = Marks(self._mark(read, ends, before), ids)
         now = {**self._mark(committed, ends, self._read.of), **self._ends_of_internal()}
@@ -117,7 +117,7 @@ class TruncationWatch:
     def _mark(
         self, positions: EndOffsets, ends: Mapping[Position, LogEnd], known: Mapping[Position, Mark]
     ) -> dict[Position, Mark]:
-        """Return marks of positions, with their last records; those that are `known` are not looked at again."""
+        """Return marks of positions, with their last records; marks that are `known` are reused."""
         found: dict[Position, Mark] = {}
         for topic, offsets in positions.items():
             for number, offset in offsets.items():
@@ -145,7 +145,7 @@ class TruncationWatch:
         ends: Mapping[Position, LogEnd],
         look_at: Collection[Position] = (),
     ) -> None:
-        """Raise LogTruncated for marks that do not fit; records are looked at if the leader epoch is another one, or in `look_at`."""
+        """Raise LogTruncated for marks that do not match; records are read if the leader epoch differs, or if in `look_at`."""
         here = {at: mark for at, mark in marks.items() if at in ends}
         wrong = {
             at: f"ends at offset {ends[at].offset}, and was read up to offset {mark.position}"
@@ -160,7 +160,7 @@ class TruncationWatch:
                 and (at in look_at or mark.leader_epoch != ends[at].leader_epoch)
             }
             changed = self.topics.looks.changed(self._still_there(doubtful))
-            # What retention has deleted during the look is not there either.
+            # Records that retention deleted meanwhile are missing, too.
             still_there = self._still_there({at: marks[at] for at in changed})
             wrong = {
                 at: f"was read up to offset {marks[at].position}: {changed[at]}"
@@ -170,7 +170,7 @@ class TruncationWatch:
             raise self._truncated(wrong)
 
     def _still_there(self, marks: Mapping[Position, Mark]) -> dict[Position, Mark]:
-        """Return the marks whose records may be there: older ones are deleted by retention."""
+        """Return the marks whose records may still exist: retention deletes older ones."""
         begins = self.topics.log_begins(marks)
         return {at: mark for at, mark in marks.items() if begins.get(at, 0) <= _offset(mark)}
 

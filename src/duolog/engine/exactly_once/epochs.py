@@ -1,20 +1,20 @@
-"""Which epochs count, where results are written exactly once: the marker in Kafka beside Spark's log of commits.
+"""Decide which epochs count under exactly-once, by the marker in Kafka and Spark's log of commits.
 
-    CHECKPOINTS/<application id>/prepared.N       what Spark was to write as commits/N, before the transaction was committed
+    CHECKPOINTS/<application id>/prepared.N       the content of commits/N, stored before the transaction is committed
     CHECKPOINTS/<application id>/spark/commits/N  Spark's: epoch N is done
-    topic <application id>-epochs                 the marker: which epoch was committed last, of which of Spark's queries
+    topic <application id>-epochs                 the marker: the last committed epoch, and Spark's id of its query
 
-The transaction is what decides (`Transactions` in the kernel). It is committed between the two files, so a start finds
+The transaction decides (`Transactions` in the kernel). It is committed between the two files, so a start finds
 
     marker                            what has happened                   what is done
     of an epoch in commits            all is done, or nothing was written nothing
     of an epoch before a prepared.N   the marker topic was truncated      refused
       that is in commits
-    of the epoch behind commits       a crash behind the transaction      prepared.N becomes commits/N, once all of the
-                                                                          executors' transactions are committed (`parts`)
-    of a later epoch                  a copy of the checkpoint, older     refused
-    of another query                  another checkpoint wrote results    refused, or taken over where the checkpoint says so;
-                                                                          an upgrade goes on behind the query before it
+    of the epoch after commits        a crash after the transaction       prepared.N becomes commits/N, once all
+                                                                          transactions of executors are committed
+    of a later epoch                  an older copy of the checkpoint     refused
+    of another query                  another checkpoint wrote results    refused, or taken over if the checkpoint says so;
+                                                                          an upgrade continues after the query before it
 """
 
 import contextlib
@@ -36,18 +36,18 @@ NO_EPOCH: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The epoch whose transaction was committed last, and Spark's id of the query that it belongs to."""
+    """The epoch of the last committed transaction, and Spark's id of its query."""
 
     query: str = ""
     epoch: int = NO_EPOCH
     parts: tuple[ExecutorTransaction, ...] = ()
     """On a cluster, the transactions of executors that are committed with it."""
     prepared: str = ""
-    """The SHA-256 of the entry that the epoch prepared; empty if it is not known."""
+    """The SHA-256 of the prepared entry of the epoch; empty if unknown."""
 
     @classmethod
     def parse(cls, markers: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Read it from what stands in the marker topic, by key."""
+        """Parse the records of the marker topic, by key."""
         found = markers.get("epoch")
         if found is None:
             return cls()
@@ -57,21 +57,21 @@ class Marker:
 
 
 def marker_topic(name: str) -> str:
-    """Return the topic that holds the marker of the application whose transactions have this name."""
+    """Return the marker topic of the application with this transaction name."""
     return f"{name}-epochs"
 
 
 def transactional_id(name: str) -> str:
-    """Return the transactional id that decides what counts, of the application whose transactions have this name."""
+    """Return the transactional id of the deciding transactions of the application with this transaction name."""
     return f"{name}-0"
 
 
 def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
-    """Raise unless the checkpoint goes on where the committed results end. `topic` is where the marker stands.
+    """Raise unless the checkpoint continues where the committed results end. `topic` is the marker topic.
 
     Raises:
-        CheckpointMismatch: results were committed that it does not know of; they would be written again.
-        CheckpointDamaged: what Spark is to know of the last epoch cannot be read.
+        CheckpointMismatch: committed results are unknown to the checkpoint; they would be written again.
+        CheckpointDamaged: the prepared entry of the last epoch cannot be read.
         LogTruncated: the marker topic has lost its last records.
     """
     if marker.epoch == NO_EPOCH:
@@ -115,7 +115,7 @@ def _read_prepared(checkpoint: Checkpoint, marker: Marker) -> str:
 
 
 def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
-    """Raise LogTruncated if the marker topic lacks an epoch that it has had: its entry is there, which comes after it."""
+    """Raise LogTruncated if the marker topic lacks an epoch that it has had: the epoch's entry in Spark's log proves it."""
     done = (of for of in _prepared_epochs(checkpoint) if _has_become_entry(checkpoint, of))
     marked = max(done, default=NO_EPOCH)
     if marked <= marker.epoch:
@@ -132,7 +132,7 @@ def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) 
 
 
 def _has_become_entry(checkpoint: Checkpoint, epoch: int) -> bool:
-    """Tell whether the prepared entry of an epoch stands in Spark's log: it came there after its transaction."""
+    """Return whether the prepared entry of an epoch is in Spark's log: it is put there after its transaction."""
     entry = checkpoint.spark_dir / "commits" / str(epoch)
     with contextlib.suppress(FileNotFoundError, CheckpointDamaged, CheckpointMismatch):
         prepared = read_pending_commit(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
@@ -146,22 +146,22 @@ def _prepared_epochs(checkpoint: Checkpoint) -> list[int]:
 
 
 def is_behind(checkpoint: Checkpoint, marker: Marker) -> bool:
-    """Tell whether a crash came between the decision that the epoch counts, and Spark's entry of it."""
+    """Return whether a crash happened after an epoch was decided to count, and before Spark's entry of it was written."""
     return marker.query == query_id(checkpoint) and marker.epoch == last_committed(checkpoint) + 1
 
 
 def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
-    """Put down that the epoch is done whose transaction was committed last, where a crash came in between.
+    """Mark the epoch of the last committed transaction as done, if a crash prevented that.
 
-    Tells whether that was so. Call it behind `ensure_goes_on`, as the owner of checkpoint and transactions.
+    Returns whether that was so. Call it after `ensure_goes_on`, as the owner of checkpoint and transactions.
 
     Raises:
         CheckpointNotWritable: this user may not write there, or there is no space.
-        CheckpointDamaged: what Spark was to write cannot be read; nothing is put down.
+        CheckpointDamaged: the prepared entry cannot be read; nothing is changed.
     """
     is_own = marker.query == query_id(checkpoint)
     if not is_own and marker.epoch != NO_EPOCH:
-        # Not only until the upgrade is settled: this query may write nothing for long.
+        # Recorded for longer than the upgrade: this query may write nothing for a long time.
         checkpoint.take_over(marker.query, marker.epoch)
     behind = marker.epoch != NO_EPOCH and is_behind(checkpoint, marker)
     if behind:
@@ -171,7 +171,7 @@ def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
             make_durable_dir(commits)
             write_with_checksum(commits / str(marker.epoch), entry)
     for number in _prepared_epochs(checkpoint):
-        # The last one that counts stays: it shows later how far the marker had come.
+        # Keep the last one that counts: it later proves how far the marker had advanced.
         if not (is_own and number == marker.epoch):
             with contextlib.suppress(OSError):
                 checkpoint.prepared(number).unlink()
@@ -182,13 +182,13 @@ def query_id(checkpoint: Checkpoint) -> str:
     """Return Spark's id of the query of a checkpoint; empty before its first start.
 
     Raises:
-        CheckpointDamaged: it cannot be read.
+        CheckpointDamaged: the id cannot be read.
     """
     return _query_id(checkpoint.spark_dir, checkpoint.directory.name)
 
 
 def last_committed(checkpoint: Checkpoint) -> int:
-    """Return the number of the last epoch that is done; `NO_EPOCH` where none is."""
+    """Return the number of the last epoch that is done; `NO_EPOCH` if there is none."""
     return _last_committed(checkpoint.spark_dir)
 
 
@@ -203,7 +203,7 @@ def _last_committed(spark_dir: Path) -> int:
 
 
 def _why_other(checkpoint: Checkpoint) -> str:
-    """Return why committed results are not those of the query that a checkpoint names."""
+    """Return why committed results do not belong to the query that a checkpoint names."""
     path = checkpoint.spark_dir / "metadata"
     if not path.is_file() and last_commit(checkpoint.spark_dir) is not None:
         return f"The file that names the query which wrote them is missing: {path}."

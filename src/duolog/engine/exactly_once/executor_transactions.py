@@ -1,14 +1,14 @@
-"""The transactions of executors that make up an epoch on a cluster, and what becomes of one that a crash came into.
+"""The transactions of executors that make up an epoch on a cluster, and their recovery after a crash.
 
-A marker decides that an epoch counts, and names them; then they are committed one by one. So a start that finds the
-marker and not Spark's entry looks what their coordinators know:
+A marker decides that an epoch counts, and names its transactions; then they are committed one by one. So a start that finds
+the marker but not Spark's entry asks their coordinators for their states:
 
     all open or committed        the rest is committed: the epoch counts
-    some ended, none committed   the open ones are broken off: the epoch is computed again
-    some ended, some committed   refused: readers have seen results that others of the same epoch are lost of
+    some ended, none committed   the open ones are aborted: the epoch is computed again
+    some ended, some committed   refused: readers have seen a part of the epoch's results, the rest is lost
 
-A broker ends a transaction by itself after `transaction.timeout.ms`: behind a crash in these milliseconds and a rest that
-is longer than that. What it does not know any more, which is after a week, counts as ended and as committed.
+A broker ends a transaction by itself after `transaction.timeout.ms`: after a crash in these milliseconds and a pause
+longer than that. A transaction that the broker no longer knows, after a week, counts both as ended and as committed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,11 +33,11 @@ class ExecutorTransaction:
         return cls(str(found["id"]), int(found["producer"]), int(found["epoch"]))
 
     def state(self, known: Json | None) -> State:
-        """Return what it is, by what its coordinator knows: `state` in Kafka's words, `producer` and `epoch`."""
+        """Return its state, given what its coordinator reports: `state` in Kafka's terms, `producer` and `epoch`."""
         if known is None:
             return "forgotten"
         match known["state"]:
-            # Nobody else has the transactional id, so it is this transaction that was committed.
+            # The transactional id is used by this executor only, so it is this transaction that was committed.
             case "CompleteCommit" | "PrepareCommit":
                 return "committed"
             case "Ongoing" if (known["producer"], known["epoch"]) == (self.producer, self.epoch):
@@ -46,12 +46,12 @@ class ExecutorTransaction:
 
 
 def states_of(parts: Iterable[ExecutorTransaction], known: Mapping[str, Json]) -> dict[str, State]:
-    """Return the state of each, by its id."""
+    """Return the state of each transaction, by its id."""
     return {part.id: part.state(known.get(part.id)) for part in parts}
 
 
 def outcome(states: Mapping[str, State]) -> Outcome:
-    """Return what is to be done with them.
+    """Return what to do with transactions in these states.
 
     Example:
         >>> outcome({"a": "open", "b": "committed"}), outcome({"a": "open", "b": "ended"})

@@ -1,9 +1,10 @@
-"""Whether the transactions of an application have ended: what is read before that lacks what a broker has committed already.
+"""Fence an application's earlier writers, and wait until all of its open transactions have ended.
 
-A commit is answered once it is decided; that it is so is written into each partition behind that, by a broker that may be
-away just then. Until it stands there, readers of committed records see the end of a partition in front of it.
+A commit is acknowledged once it is decided. The broker then writes a marker to each partition, and may be
+unavailable just then. Until the marker is written, readers of committed records see the partition end before the transaction.
+Reading earlier would miss committed records.
 
-Source: KIP-98, and Kafka's TransactionMarkerChannelManager; InitProducerId waits until the transaction before has ended.
+Source: KIP-98, and Kafka's TransactionMarkerChannelManager; InitProducerId waits until the previous transaction has ended.
 """
 
 import logging
@@ -24,16 +25,16 @@ logger: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 0.5
 _FENCES_WITHIN_S: Final = 60.0
 _ENDS_WITHIN_S: Final = 60.0
-# Nobody ends those of executors that were lost with the checkpoint: the broker does, by transaction.timeout.ms.
+# No client ends the transactions of executors that were lost with the checkpoint; the broker does, by transaction.timeout.ms.
 _OF_CLUSTERS_END_WITHIN_S: Final = 16 * MINUTE_MS / 1000
 _SHOWN_MAX: Final = 5
 
 
 def fence(config: EngineConfig, name: str, application_id: str) -> None:
-    """Shut out whoever writes in transactions of this name, and wait until the last one has ended.
+    """Fence every writer with this transaction name, and wait until its last transaction has ended.
 
     Raises:
-        BrokerUnreachable: no broker answers, or one that it was written to does not.
+        BrokerUnreachable: no broker answers, or one that the transaction wrote to does not.
     """
     options: dict[str, Any] = {**config.client_options, "log_level": 0}
     options |= {
@@ -53,7 +54,7 @@ def fence(config: EngineConfig, name: str, application_id: str) -> None:
 
 
 def ends_within_s(config: EngineConfig) -> float:
-    """Return how long transactions that nobody ends may stay open."""
+    """Return how long abandoned transactions may stay open."""
     return _ENDS_WITHIN_S if is_one_jvm(config.master) else _OF_CLUSTERS_END_WITHIN_S
 
 
@@ -65,10 +66,10 @@ def ensure_ended(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until no transaction is open in the partitions that are looked at, for `within_s` seconds at most.
+    """Wait until no transaction is open in these partitions, for at most `within_s` seconds.
 
     Raises:
-        QueryFailed: one is still.
+        QueryFailed: a transaction is still open.
         BrokerUnreachable, SourceTopicMissing: as `open_partitions`.
     """
     deadline = clock() + within_s

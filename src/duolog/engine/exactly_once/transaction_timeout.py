@@ -1,8 +1,8 @@
-"""How long a transaction of results may take before its broker breaks it off, and what surely takes longer.
+"""Compute when a broker aborts a transaction of results, and refuse look-ups that may take longer.
 
-exactly once    twice an epoch, and two minutes at least; on a cluster 15, as those of executors are committed behind the
-                decision that they count. Or what the client setting transaction.timeout.ms says
-a look-up       tries times timeout, and the pauses between tries: an epoch ends when its look-ups have, and its transaction with it
+transaction     twice an epoch, and at least two minutes; on a cluster 15, since transactions of executors are committed
+                after the decision that they count. Or the client setting transaction.timeout.ms
+look-up         attempts times timeout, plus the pauses between attempts: an epoch, and its transaction, ends after its look-ups
 """
 
 from typing import Final
@@ -15,17 +15,17 @@ from duolog.plan.cutting.python_calls import lookups_of
 from duolog.plan.nodes import Plan
 
 NAME: Final = "transaction.timeout.ms"
-# How long an epoch that nobody ends may hold up readers of committed records; and how long one may take.
+# How long an abandoned epoch may block readers of committed records, and how long an epoch may take.
 _TIMEOUT_MS: Final = 2 * MINUTE_MS
-# On a cluster those of executors are committed behind the decision that they count. A broker allows no more by default.
+# Executors' transactions are committed after the decision that they count. Brokers allow no more by default.
 _TIMEOUT_OF_CLUSTERS_MS: Final = 15 * MINUTE_MS
 
 
 def transaction_timeout_ms(config: EngineConfig) -> int:
-    """Return when a broker breaks off a transaction of results that has not ended.
+    """Return the time after which a broker aborts a transaction of results.
 
     Raises:
-        ConfigError: what the client setting says is no number.
+        ConfigError: the client setting is not a number.
     """
     given = config.client_options.get(NAME)
     if given is None:
@@ -37,12 +37,12 @@ def transaction_timeout_ms(config: EngineConfig) -> int:
 
 
 def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
-    """See that no look-up may take as long as the transaction that waits for it.
+    """Check that no look-up may outlast the transaction that waits for it.
 
-    The broker would break it off, and the epoch be computed again, with the same look-ups.
+    The broker would abort the transaction, and the epoch would be computed again, with the same look-ups.
 
     Raises:
-        ConfigError: one may, and results are written exactly once.
+        ConfigError: a look-up may, and results are written exactly once.
     """
     if not config.exactly_once:
         return

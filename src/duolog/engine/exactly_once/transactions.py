@@ -1,10 +1,10 @@
-"""The transactions in which an application writes each result once, from its process: opened, brought to an end, closed.
+"""The transactions of the driver that write each result exactly once: open, finish, close.
 
-    open     is the checkpoint the one that the results were written with? ─▶ fence whoever wrote ─▶ finish what was decided
-             ─▶ break off what executors of earlier starts have left open
+    open     check that the checkpoint belongs to the committed results ─▶ fence earlier writers ─▶ finish what was decided
+             ─▶ abort the transactions that executors of earlier starts left open
 
-The kernel has them (`Transactions` in Java); what counts is decided here, by `epochs` and `parts`. Errors of py4j are left
-to whoever calls. Threads: one at a time.
+The kernel runs them (`Transactions` in Java); `epochs` and `executor_transactions` decide what counts. Errors of py4j are
+passed to the caller. Threads: one at a time.
 """
 
 import contextlib
@@ -37,13 +37,13 @@ logger: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """Those of one application. `kernel` is the class in Java, `settings` a map there, of Kafka's clients."""
+    """The transactions of one application. `kernel` is the Java class, `settings` a Java map of settings for Kafka's clients."""
 
     kernel: Any
     settings: Any
     checkpoint: Checkpoint
     name: str
-    """Of the application in Kafka, which all of a Kafka cluster share."""
+    """The name of the application in Kafka, unique in the cluster."""
 
     @property
     def topic(self) -> str:
@@ -54,17 +54,17 @@ class Transactions:
         return str(self.checkpoint.spark_dir)
 
     def marker(self) -> Marker:
-        """Return what was committed last. Nobody is fenced."""
+        """Return the marker of the last commit, without fencing any writer."""
         return Marker.parse(json.loads(self.kernel.markers(self.name, self.settings)))
 
     def open(self, host: str, *, clustered: bool) -> None:
-        """Begin to write behind what was committed; whoever wrote under this name before is fenced.
+        """Start to write after the committed results, and fence earlier writers with this name.
 
         Raises:
-            CheckpointMismatch: results were committed that the checkpoint does not know of, or lost in part.
-            CheckpointDamaged: what Spark is to know of the last epoch cannot be read.
+            CheckpointMismatch: committed results are unknown to the checkpoint, or partly lost.
+            CheckpointDamaged: the prepared entry of the last epoch cannot be read.
         """
-        # Before anybody is fenced: what is refused changes nothing.
+        # Before fencing: a refused start changes nothing.
         ensure_goes_on(self.checkpoint, self.marker(), self.topic)
         found = self.kernel.open(self._spark_dir, self.name, host, self.settings, clustered)
         try:
@@ -83,23 +83,23 @@ class Transactions:
             raise
 
     def close(self) -> None:
-        """Break off what is not committed, so that readers need not wait for it."""
+        """Abort what is not committed, so that readers need not wait for it."""
         self.kernel.close(self._spark_dir)
 
     def ensure_committed(self) -> None:
-        """Commit what the marker decides, where there is no checkpoint to compute it again from.
+        """Commit what the marker decides if there is no checkpoint from which to compute it again.
 
         Raises:
-            CheckpointMismatch: not all of it is there any more.
+            CheckpointMismatch: a part of it is lost.
         """
         marker = self.marker()
         if not self.commit_parts(marker):
             raise self.lost(marker, states_of(marker.parts, self._known(marker.parts)))
 
     def take_over_what_was_begun(self) -> None:
-        """Have a checkpoint that has not begun yet go on behind whatever was committed under its name.
+        """Let a checkpoint that has not started continue after any results committed under its name.
 
-        For who begins anew by intent, again and again under one name, as rebuilds do. Call it behind `pin`.
+        For callers that start again deliberately and repeatedly under one name, such as rebuilds. Call it after `pin`.
         """
         if not query_id(self.checkpoint):
             marker = self.marker()
@@ -107,10 +107,10 @@ class Transactions:
                 self.checkpoint.take_over(marker.query, marker.epoch)
 
     def commit_parts(self, marker: Marker) -> bool:
-        """Commit what the marker decides; tell whether all of its results are there. If not, none is.
+        """Commit what the marker decides; return whether all of its results exist. If not, none does.
 
         Raises:
-            CheckpointMismatch: some are there, and others are lost.
+            CheckpointMismatch: some results exist, and others are lost.
         """
         if not marker.parts:
             return True
@@ -124,7 +124,7 @@ class Transactions:
         raise self.lost(marker, states)
 
     def lost(self, marker: Marker, states: Mapping[str, State]) -> CheckpointMismatch:
-        """Return what says that results of an epoch that counts are not there."""
+        """Return the error for lost results of an epoch that counts."""
         ended = ", ".join(f"{name} {state}" for name, state in states.items())
         return CheckpointMismatch(
             f"results of epoch {marker.epoch} were lost",
@@ -136,7 +136,7 @@ class Transactions:
         )
 
     def _take_back(self, marker: Marker) -> Marker:
-        """Break off what is left of an epoch of which nothing is there; return the marker of the one before."""
+        """Abort what is left of an epoch without results; return the marker of the epoch before."""
         logger.warning(
             "results of epoch %d were not committed before transaction.timeout.ms: it is computed again",
             marker.epoch,

@@ -1,10 +1,10 @@
 """The jars that Spark needs in addition to its own: the Kafka connector's, and Duolog's kernel.
 
-        connector set ── Maven coordinates, pinned by SHA-256
-            │ fetched once by Spark's own resolver, in a short-lived process (no host is named here)
-            ▼
-        $XDG_CACHE_HOME/duolog/jars/*.jar ── verified at every start, offline from then on
-        duolog/engine/kernel.jar          ── in the wheel, compiled from jvm/ when the wheel is built
+    connector set ── Maven coordinates, pinned by SHA-256
+        │ fetched once by Spark's own resolver, in a short-lived process (no host is named here)
+        ▼
+    $XDG_CACHE_HOME/duolog/jars/*.jar ── verified at every start, offline from then on
+    duolog/engine/kernel.jar          ── in the wheel, compiled from jvm/ when the wheel is built
 
 Invariant: a file in the cache has the pinned digest or is not used. Files arrive by rename, so two
 processes that fetch at the same time never see each other's partial jar.
@@ -85,13 +85,13 @@ def connector_jars(selection: str = "", *, cache_dir: Path | None = None) -> tup
     """Return the connector's jars; fetch them first if they are not in the cache.
 
     Args:
-            selection: empty for the pinned set; else a directory of jars to use unchecked, or
-                `group:artifact:version@sha256` items separated by commas.
-            cache_dir: where to store the jars; default `jar_cache_dir()`.
+        selection: empty for the pinned set; else a directory of jars to use unchecked, or
+            `group:artifact:version@sha256` items separated by commas.
+        cache_dir: where to store the jars; default `jar_cache_dir()`.
 
     Raises:
-            ConnectorMissing: a jar is neither in the cache nor available, or has a different digest.
-            JavaMissing: jars must be fetched, and there is no Java to run the resolver.
+        ConnectorMissing: a jar is neither in the cache nor available, or has a different digest.
+        JavaMissing: jars must be fetched, and there is no Java to run the resolver.
     """
     if selection and Path(selection).is_dir():
         # The JVM that loads them has another working directory.
@@ -108,7 +108,7 @@ def kernel_jar() -> Path:
     """Return the jar of Duolog's operators, which is part of the wheel.
 
     Raises:
-            KernelMissing: the jar does not exist.
+        KernelMissing: the jar does not exist.
     """
     jar = Path(__file__).parents[1] / "kernel.jar"
     if not jar.is_file():
@@ -149,7 +149,7 @@ def parse_artifacts(text: str) -> tuple[Artifact, ...]:
     """Read `group:artifact:version@sha256,…`.
 
     Raises:
-            ConfigError: an item does not have this form.
+        ConfigError: an item does not have this form.
     """
     return tuple(_parse_artifact(item.strip()) for item in text.split(","))
 

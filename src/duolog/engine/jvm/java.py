@@ -26,7 +26,7 @@ def ensure_java() -> Path:
     """Return the `java` executable that Spark will start.
 
     Raises:
-            JavaMissing: no Java is found, or it is older than Java 17.
+        JavaMissing: no Java is found, or it is older than Java 17.
     """
     java = find_java()
     if java is None:

@@ -1,4 +1,4 @@
-"""The fold: accumulators by key, with undo where a table is grouped, or by key and window."""
+"""The fold: accumulators by key, with undo if a table is grouped, or by key and window."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from duolog.plan.windows import SessionWindows, SlidingWindows
 
 
 def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowered:
-    """Fold records. What crossed an edge of the group has its key already."""
+    """Fold records. Records that crossed an edge of the group already have its key."""
     grouped = Lowered([], row) if node.group.rekeys else lower_group(node.group, row)
     fold = _fold(node, grouped.row, around)
     entry = grouped.row.entry(node.name, fold)
@@ -67,7 +67,7 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
 
 
 def _order_on_close(node: AggregateNode) -> str | None:
-    """Return the bytes of the group's key, in whose order results of one window leave."""
+    """Return the bytes of the group's key by which the results of one window are ordered."""
     if not node.emits_on_close:
         return None
     key = node.schema.inner_key

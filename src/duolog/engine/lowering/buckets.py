@@ -1,4 +1,4 @@
-"""How long the buckets are that rows lie in by time, where these go when their time has passed."""
+"""The length of the buckets that rows with a lifetime are stored in."""
 
 from typing import Final
 
@@ -8,9 +8,9 @@ _BUCKETS_PER_SPAN: Final = 16
 
 
 def bucket_ms(span_ms: int) -> int:
-    """Return how long a bucket is of rows that are kept for a span; the same for spans much alike.
+    """Return the bucket length for rows that are kept for a span; similar spans have the same length.
 
-    A handful of them holds all rows. The checkpoint is bound to it, and not to the span.
+    A handful of buckets holds all rows. The checkpoint is bound to this length, and not to the span.
 
     Example:
         >>> bucket_ms(24 * 3_600_000), bucket_ms(20 * 3_600_000), bucket_ms(5)

@@ -1,17 +1,17 @@
-"""What the bytes of a record's half become: columns, and what is to be known of them."""
+"""The result of decoding a record's key or value: columns and conditions."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Part = Literal["key", "value"]
-"""The half of a record; in JSON one key column stands alone, without an object around it."""
+"""A record's key or value; in JSON a single key column is a bare value, without an object around it."""
 
 FALSE: Final = "false"
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Bytes as columns. `columns` may read what stands in `parsed`, as p0, p1, … from `first` on."""
+    """Bytes as columns. `columns` may refer to the expressions in `parsed`, as p0, p1, … from `first` on."""
 
     columns: list[str]
     is_null: str

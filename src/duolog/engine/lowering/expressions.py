@@ -1,12 +1,12 @@
-"""Expressions of the plan as Spark SQL text over positional names.
+"""Lower expressions of the plan to Spark SQL text over positional names.
 
     k0, k1, …   key columns          v0, v1, …   value columns       r0, r1, …  the table's side of a join
     a0, a1, …   accumulators         ts          the record's timestamp, BIGINT milliseconds
-    topic, partition, offset, headers            of the record that set off the one at hand
+    topic, partition, offset, headers            of the source record that caused the current one
 
-Positions and not names, so that any column name is safe, and a topology's names never meet Spark's.
-The functions of the plan compute what Spark's do, so most are written under their own name. Comparisons of DOUBLEs are
-Java's and Python's.
+Columns are referred to by position, so that any column name is safe, and a topology's names never clash with Spark's.
+The functions of the plan compute what Spark's do, so most keep their own name. Comparisons of DOUBLEs follow
+Java and Python.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,14 +50,14 @@ _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the columns in scope are called in the row of a node, and their types."""
+    """The names of the columns in scope in the row of a node, and their types."""
 
     scope: Scope
     columns: dict[str, str]
     table_columns: dict[str, str]
     accumulators: dict[str, str]
     calls: tuple[tuple[PythonCall, str], ...] = ()
-    """Calls whose results stand in the row, and where."""
+    """Calls whose results are in the row, and their positions."""
 
     @classmethod
     def of(
@@ -68,7 +68,7 @@ class Names:
         accumulators: tuple[Column, ...] = (),
     ) -> "Names":
         return cls(
-            # Whether there is a record, the plan has seen to.
+            # The plan has checked whether there is a record.
             Scope(schema.columns, table_columns, accumulators, of_record=True, of_source=True),
             _numbered(schema.key, "k") | _numbered(schema.value, "v"),
             _numbered(table_columns, "r"),
@@ -105,7 +105,7 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
         case Metadata(part, header):
             return _METADATA[part].format(text(header))
         case WallClock():
-            # By a column, or it would be computed once for all records.
+            # Depends on a column; otherwise it would be computed once for all records.
             return "duolog_wall_clock(`offset`)"
         case Literal(value, of):
             return literal(value, of)
@@ -128,7 +128,7 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
             return quoted(f"p_{name}")
         case Lambda(parameters, body):
             named = [quoted(f"p_{parameter.name}") for parameter in parameters]
-            # Spark's grammar has no list of one.
+            # Spark's grammar does not allow parentheses around one parameter.
             names_of = named[0] if len(named) == 1 else f"({', '.join(named)})"
             return f"{names_of} -> {lower_expression(body, names)}"
         case Call(function, args) if function in PLAN_FUNCTIONS:
@@ -149,7 +149,7 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
 
 
 def lower_as_declared(expression: Expression, names: Names) -> str:
-    """Return `expression` as Spark SQL of exactly the type that the plan says it has."""
+    """Return `expression` as Spark SQL of exactly the type that the plan declares."""
     declared = spark_type(type_of(expression, names.scope))
     lowered = lower_expression(expression, names)
     if isinstance(expression, ColumnRef | TableColumnRef | AccumulatorRef | RowTime | WallClock):
@@ -158,8 +158,8 @@ def lower_as_declared(expression: Expression, names: Names) -> str:
 
 
 def arguments_of(args: Sequence[Expression], names: Names) -> str:
-    """Return the arguments of a function in Python as bytes of a JSON object, `{"a0": …}`."""
-    # What has no argument gets one that it does not read: of nothing Spark makes no object.
+    """Return the arguments of a Python function as bytes of a JSON object, `{"a0": …}`."""
+    # Without arguments one is passed that is not read: Spark cannot create an object without fields.
     given = args or (RowTime(),)
     columns = tuple(
         Column(f"a{number}", type_of(arg, names.scope)) for number, arg in enumerate(given)
@@ -177,7 +177,7 @@ _METADATA: Final = {
 
 
 def _argument(arg: Expression, names: Names) -> str:
-    """Return an argument of a step; its limits and flags must stay literals to Spark."""
+    """Return an argument of a step; its limits and flags must be literals in Spark SQL."""
     plain = isinstance(arg, Literal | Call) and (isinstance(arg, Literal) or arg.function in STEPS)
     return lower_expression(arg, names) if plain else lower_as_declared(arg, names)
 
@@ -210,7 +210,7 @@ def _item(arg: Expression, key: Expression, names: Names) -> str:
             from_end = isinstance(key.value, int) and key.value < 0
             return f"get({whole}, size({whole}) + {part})" if from_end else f"get({whole}, {part})"
         case _:
-            # Of a BIGINT Spark would take the lower half.
+            # Spark would take the lower half of a BIGINT.
             fits = f"{part} BETWEEN {-(2**31)} AND {2**31 - 1}"
             place = f"CAST(CASE WHEN {fits} THEN {part} END AS INT)"
             return (
@@ -270,7 +270,7 @@ _COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {
     "BETWEEN": _between,
     "IN": _among,
 }
-"""Comparisons of DOUBLEs, to which NaN is what it is in Java and in Python; each operand is computed once."""
+"""Comparisons of DOUBLEs, with Java's and Python's treatment of NaN; each operand is computed once."""
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IS_NULL": lambda args: f"({args[0]} IS NULL)",
     "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",

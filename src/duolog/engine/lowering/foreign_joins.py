@@ -1,7 +1,7 @@
-"""The foreign-key join: subscriptions to the right table's tasks, and answers back.
+"""The foreign-key join: subscriptions to the right table's tasks, and responses.
 
-What travels:  a subscription   key = foreign key   value = left key, number, instruction, left columns
-               an answer        key = left key      value = number, outcome, left columns, right columns
+Messages:      a subscription   key = foreign key   value = left key, number, instruction, left columns
+               a response       key = left key      value = number, outcome, left columns, right columns
                an announcement  key = left key      value = number, whether it can be joined
 """
 
@@ -100,12 +100,12 @@ def lower_foreign_table(node: ForeignTable, row: Row, around: Surroundings) -> L
 
 
 def lower_answers(_node: Answers, row: Row, _around: Surroundings) -> Lowered:
-    """Lower what both give to nothing: each sends its answers over the one edge."""
+    """Lower to nothing: both parents send their responses over the one edge."""
     return Lowered([], row)
 
 
 def lower_foreign_join(node: ForeignJoin, row: Row, _around: Surroundings) -> Lowered:
-    """Make upserts of answers, and changes of these."""
+    """Convert responses to upserts, and these to changes."""
     left, right = node.left.schema, node.right.schema
     names = {column.name: f"k{at}" for at, column in enumerate(left.key)}
     names |= {

@@ -9,7 +9,7 @@ from duolog.engine.lowering.operators import Operator
 
 @dataclass(frozen=True, slots=True)
 class NumberOperator(Operator):
-    """Numbers the changes of a table; `a0` of its values is the number."""
+    """Numbers the changes of a table; `a0` in its values is the number."""
 
     kind: ClassVar[str] = "number"
     store: str
@@ -18,7 +18,7 @@ class NumberOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class AnnounceOperator(Operator):
-    """Says which number the newest row of a key has; the number is its last column, behind the foreign key."""
+    """Announces the number of the newest row of a key; the number is its last column, after the foreign key."""
 
     kind: ClassVar[str] = "announce"
     left: bool
@@ -27,7 +27,7 @@ class AnnounceOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SubscribeOperator(Operator):
-    """Sends subscriptions; `a0` and `a1` of its values are the number and the instruction."""
+    """Sends subscriptions; `a0` and `a1` in its values are the number and the instruction."""
 
     kind: ClassVar[str] = "subscribe"
     left: bool
@@ -37,7 +37,7 @@ class SubscribeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsOperator(Operator):
-    """Keeps subscriptions, and answers with rows of a table, seen through the steps of `getter`."""
+    """Stores subscriptions, and responds with rows of a table, computed by the steps of `getter`."""
 
     kind: ClassVar[str] = "subscriptions"
     store: str
@@ -50,7 +50,7 @@ class SubscriptionsOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ForeignTableOperator(Operator):
-    """Answers the changes of a table to all that subscribe to its rows."""
+    """Sends the changes of a table to all subscribers of its rows."""
 
     kind: ClassVar[str] = "foreign_table"
     subscriptions: str
@@ -61,7 +61,7 @@ class ForeignTableOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class NewestOperator(Operator):
-    """Keeps the number of the newest row of each key."""
+    """Stores the number of the newest row of each key."""
 
     kind: ClassVar[str] = "newest"
     store: str
@@ -69,7 +69,7 @@ class NewestOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ForeignJoinOperator(Operator):
-    """Makes upserts of the answers that are not stale."""
+    """Converts the responses that are not stale to upserts."""
 
     kind: ClassVar[str] = "foreign_join"
     newest: str

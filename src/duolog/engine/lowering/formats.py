@@ -1,12 +1,12 @@
-"""Formats as Spark SQL: how bytes of a topic become columns, and columns become bytes.
+"""Formats as Spark SQL: convert bytes of a topic to columns, and columns to bytes.
 
     decode   bytes -> columns, "is null", "cannot be read"
-    encode   columns -> bytes; of a windowed key as Kafka Streams' windowed serializers do, and back
+    encode   columns -> bytes; windowed keys as Kafka Streams' windowed serializers write them
 
-One function for each format and direction, in two tables at the end; a new format is a new row. Those that
-ksqlDB has in its own way stand in `ksql_formats`.
+One function for each format and direction, in two tables at the end; a new format is a new row. ksqlDB's own
+variants are in `ksql_formats`.
 
-A record that cannot be read goes to the handler of such errors, so `corrupt` must be true only where
+A record that cannot be read is passed to the deserialization handler, so `corrupt` must be true only if
 there are bytes and they do not fit the columns.
 """
 
@@ -52,14 +52,14 @@ def decode(
     first: int,
     of: str | None = None,
 ) -> Decoded:
-    """Return how the bytes of a record's key or value become `columns`.
+    """Return how to convert the bytes of a record's key or value to `columns`.
 
     Args:
         source_format: the format of the bytes.
-        columns: what they hold.
-        part: which bytes.
+        columns: the columns in the bytes.
+        part: key or value.
         first: the number of the first free pre-projection, p{first}.
-        of: the expression of these bytes, where they are not the whole of that part.
+        of: the expression of these bytes, if they are only a part of the key or value.
     """
     if source_format.is_ksqldb:
         return ksql_formats.decode(source_format, columns, part, of or part, first)
@@ -67,7 +67,7 @@ def decode(
 
 
 def decode_key(source_format: Format, schema: Schema, *, first: int) -> Decoded:
-    """Return how the bytes of a key become its columns, those of its window last."""
+    """Return how to convert the bytes of a key to its columns, with those of its window last."""
     if schema.window is None:
         return decode(source_format, schema.key, "key", first=first)
     size = schema.window.bytes
@@ -76,7 +76,7 @@ def decode_key(source_format: Format, schema: Schema, *, first: int) -> Decoded:
     too_short = f"(key IS NOT NULL AND octet_length(key) < {size})"
     return Decoded(
         [*read.columns, *_bounds(schema.window)],
-        # What has a window and no key is in no window of a key.
+        # A window without a key is treated as a null key.
         is_null=or_nulls_only(source_format, f"(key IS NULL OR {read.is_null})", read.columns),
         corrupt=f"({too_short} OR {read.corrupt})",
         parsed=read.parsed,
@@ -92,9 +92,9 @@ def _bounds(window: WindowedKey) -> tuple[str, str]:
 
 
 def or_nulls_only(of: Format, is_null: str, columns: list[str]) -> str:
-    """Return the condition of a null key: one of several columns is null too where all of them are.
+    """Return the condition of a null key: a key of several columns is also null if all of them are.
 
-    But not in ksqlDB's formats: there it is a key.
+    Except in ksqlDB's formats, in which that is a key.
     """
     if len(columns) < 2 or of.is_ksqldb:
         return is_null
@@ -104,14 +104,14 @@ def or_nulls_only(of: Format, is_null: str, columns: list[str]) -> str:
 def encode(
     sink_format: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part
 ) -> str:
-    """Return the expression of the bytes of `columns`, which stand in the row under `names`."""
+    """Return the expression of the bytes of `columns`, which are in the row under `names`."""
     if sink_format.is_ksqldb:
         return ksql_formats.encode(sink_format, columns, names, part)
     return _ENCODE[sink_format.name](columns, names, part)
 
 
 def encode_key(sink_format: Format, schema: Schema, names: Sequence[str]) -> str:
-    """Return the expression of a key's bytes: those of its columns, and then of its window."""
+    """Return the expression of a key's bytes: those of its columns, followed by its window."""
     inner = schema.inner_key
     written = encode(sink_format, inner, names[: len(inner)], "key")
     if schema.window is None:
@@ -139,7 +139,7 @@ def _decode_kafka(columns: tuple[Column, ...], _part: Part, of: str, _first: int
 def _decode_json(columns: tuple[Column, ...], part: Part, of: str, first: int) -> Decoded:
     alone = part == "key" and len(columns) == 1
     fields = (Column(_BARE, columns[0].type),) if alone else columns
-    # Not Spark's from_json: that reads an object only, from a text, and costs a buffer for each.
+    # Not Spark's from_json, which parses only objects, only from strings, and allocates a buffer each time.
     read = "duolog_from_json_value" if alone else "duolog_from_json"
     schema = ", ".join(f"{quoted(name)} {spark_type(kind)}" for name, kind in fields)
     parsed = f"p{first}"
@@ -166,7 +166,7 @@ def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) 
         (name,) = names
         value = _as_json(name, columns[0].type)
         whole = f"to_json(named_struct('{_BARE}', {value}), {_JSON_WRITE_OPTIONS})"
-        # {"k":…} without the object around it.
+        # {"k":…} without the enclosing object.
         start, rest = len(_BARE_PREFIX) + 1, len(_BARE_PREFIX) + 1
         alone = f"substring({whole}, {start}, length({whole}) - {rest})"
         return f"CASE WHEN {name} IS NOT NULL THEN CAST({alone} AS BINARY) END"
@@ -179,9 +179,9 @@ def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) 
 
 
 def _as_json(value: str, of: Type, depth: int = 0) -> str:
-    """Return the expression that `to_json` writes whole: it cuts a TIMESTAMP to milliseconds.
+    """Return an expression that `to_json` writes without loss: it truncates a TIMESTAMP to milliseconds.
 
-    Two keys within one millisecond would be one.
+    Two keys within one millisecond would become one.
     """
     item = f"x{depth}"
     match of:

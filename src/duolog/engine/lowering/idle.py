@@ -1,10 +1,10 @@
-"""What closes windows, and calls processors, where no record comes: ticks, which go to every task that waits for them.
+"""Ticks: close windows and call processors while no records arrive. Each tick is sent to every waiting task.
 
     ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
                                    └───▶ punctuate ┄▶ a processor
 
-A tick is read as a record of a topic that is none: its key is its timestamp, by the wall clock, and when the query began, which is
-its value, or 0. It stands behind all records of its micro-batch.
+A tick has the form of a record of a topic that does not exist: its key is its timestamp, by the wall clock; its value is the
+time when the query started, or 0. It is ordered after all records of its micro-batch.
 """
 
 from collections.abc import Iterable
@@ -21,13 +21,13 @@ from duolog.engine.lowering.ticks import TICKS
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, Process
 
-# The greatest timestamp that is one (the kernel's `Timestamps`): behind all records of a micro-batch.
+# The greatest valid timestamp (the kernel's `Timestamps`): after all records of a micro-batch.
 _LAST: Final = f"{(2**63 - 1) // 1000 - 1}L"
 _KEY: Final = ["BIGINT", "BIGINT"]
 
 
 def waits_idle(nodes: Iterable[object]) -> bool:
-    """Tell whether something is to happen when no record comes: windows close, or a processor is called."""
+    """Return whether something must happen while no records arrive: windows close, or a processor is called."""
     return any(
         isinstance(node, Process) or (isinstance(node, AggregateNode) and node.idle_ms is not None)
         for node in nodes
@@ -35,7 +35,7 @@ def waits_idle(nodes: Iterable[object]) -> bool:
 
 
 def add_ticks(spec: Json, levels: Levels) -> None:
-    """Add to a spec what is needed where something is to happen when no record comes; most need nothing."""
+    """Add ticks to a spec if something must happen while no records arrive; most specs need none."""
     routes = []
     nodes, edges = spec["nodes"], spec["edges"]
     for part in levels.subtopologies:
@@ -60,7 +60,7 @@ def add_ticks(spec: Json, levels: Levels) -> None:
 
 
 def _told(node: Node, nodes: dict[str, Json]) -> Operator:
-    """Return what tells a node the time."""
+    """Return the operator that passes the time to a node."""
     if isinstance(node, AggregateNode) and node.idle_ms is not None:
         return IdleOperator(fold=_fold_of(node, nodes), store=node.store, idle_ms=node.idle_ms)
     number = next(

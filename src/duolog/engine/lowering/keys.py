@@ -1,12 +1,12 @@
-"""Records under a new key: select_key, group_by, and the way to the task of a key.
+"""Records under a new key: select_key, group_by, and the routing to the task of a key.
 
-The old key's columns become value columns, so a projection carries them over first, together with
-what the new key is computed from:
+The old key's columns become value columns, so a projection first copies them, together with the columns
+from which the new key is computed:
 
-    project (needed columns, old key's among them) ─▶ select_key or route (new key)
+    project (needed columns, including the old key's) ─▶ select_key or route (new key)
 
-A null value has no columns and carries nothing: so the new key reads the old one where it still is
-the key.
+A null value has no columns, so nothing can be copied into it: there the new key is computed from the old key, which is
+still the key at that point.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered
 
 
 def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
-    """Return a key's expression; for its pinned text without the second call that `map` makes for records without a value."""
+    """Return a key's expression; for its pinned text, without the second call that `map` makes for records without a value."""
     computed = dict(node.parent.values) if isinstance(node.parent, Project) else {}
 
     def once(part: Expression) -> Expression | None:
@@ -61,34 +61,34 @@ def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
 
 
 def _was_two_steps(node: SelectKey) -> bool:
-    """Tell if it was two steps first, with a call of many records before the key: other keys called their function by the expression."""
+    """Return whether the first lowering had two steps, with a call for many records before the key; other keys called their function in the expression."""
     (name, key), *others = node.keys
     was_free = "key" not in node.parent.schema.names
     return not others and name == "key" and isinstance(key, PythonCall) and was_free
 
 
 def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:
-    """Lower a group on a new key to nothing: the edges that leave it give records their key."""
+    """Lower a group on a new key to nothing: the outgoing edges set the key of records."""
     return Lowered([], row)
 
 
 def lower_repartition(_node: Repartition, row: Row, _around: Surroundings) -> Lowered:
-    """Lower it to nothing: the edge before it has done what there is to do."""
+    """Lower to nothing: the incoming edge has already moved the records."""
     return Lowered([], row)
 
 
 def lower_group(node: GroupBy, row: Row) -> Lowered:
-    """Lower a group on the key that records have already: only names change."""
+    """Lower a group on the key that records already have: only names change."""
     grouped = _rekeyed(node, row)
     if len(node.keys) == 1:
         return Lowered([], grouped)  # The fold drops null keys.
-    # A key of several columns is null only if all are; a group wants each of them.
+        # A key of several columns is null only if all are null; a group requires each of them.
     predicate = " AND ".join(f"({name} IS NOT NULL)" for name in key_names(row.key))
     return Lowered([row.entry(node.name, FilterOperator(predicate=predicate))], grouped)
 
 
 def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
-    """Return the nodes that send records to the tasks of `edge`; the row is what arrives."""
+    """Return the nodes that send records to the tasks of `edge`, and the row that arrives there."""
     parent = edge.parent
     needed = around.needed(parent)
     if not edge.carries_changes:
@@ -125,7 +125,7 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
 def _carry(
     node: SelectKey | GroupBy, row: Row, needed: frozenset[str]
 ) -> tuple[list[dict[str, object]], Row]:
-    """Bring into the value what is needed behind `node`, and what its key is computed from."""
+    """Copy into the value what is needed downstream of `node`, and what its key is computed from."""
     old_key = {column.name for column in node.parent.schema.key}
     behind = {_source(expression) for name, expression in node.values if name in needed}
     for_key = {name for _, expression in node.keys for name in column_names(expression)}
@@ -138,13 +138,13 @@ def _carry(
 
 
 def _keys(node: GroupBy, row: Row, carried: Row) -> list[str]:
-    """Return the expressions of the new key over `carried`, which `row` became."""
+    """Return the expressions of the new key over `carried`, which replaced `row`."""
     naming = _with_old_key(row, carried).naming(node.parent.schema)
     return [lower_as_declared(expression, naming) for _, expression in node.keys]
 
 
 def _with_old_key(row: Row, carried: Row) -> Row:
-    """Return `carried` with the names of the key that `row` had."""
+    """Return `carried` with the key names of `row`."""
     old_key = {name: at for name, at in row.names.items() if at.startswith("k")}
     return replace(carried, names={**carried.names, **old_key})
 
@@ -156,7 +156,7 @@ def _without_key(row: Row) -> Row:
 
 
 def _rekeyed(node: SelectKey | GroupBy, row: Row) -> Row:
-    """Return `row` under the names that columns have behind `node`."""
+    """Return `row` with the column names downstream of `node`."""
     names = {
         name: row.names[_source(expression)]
         for name, expression in node.values

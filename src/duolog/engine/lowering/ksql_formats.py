@@ -1,6 +1,6 @@
 """ksqlDB's JSON and DELIMITED as Spark SQL. The kernel reads and writes them (`KsqlJson`, `Delimited`).
 
-A single key column stands alone; so does a value's where the format says so.
+A single key column is a bare value; so is a single value column if the format says so.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _COMMA = ","
 
 
 def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, first: int) -> Decoded:
-    """Return how the bytes `source` become `columns`; what is parsed is p{first}."""
+    """Return how to convert the bytes `source` to `columns`; the parsed row is p{first}."""
     if of.name == "DELIMITED":
         read = f"duolog_delimited_read({source}, {_schema(columns)}, {_delimiter(of)})"
         return _parsed(columns, read, f"{source} IS NULL", source, first)
@@ -26,13 +26,13 @@ def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, fir
 
 
 def encode(of: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part) -> str:
-    """Return the expression of the bytes of `columns`, which stand in the row under `names`."""
+    """Return the expression of the bytes of `columns`, which are in the row under `names`."""
     if not columns:
         return f"CAST({text('{}')} AS BINARY)"
     row = f"struct({', '.join(names)})"
     if of.name == "DELIMITED":
         written = f"duolog_delimited_write({row}, {_schema(columns)}, {_delimiter(of)})"
-        # As a value a line of nulls is one; a key of one null is no key.
+        # A value of nulls is written as a line; a key of one null is a null key.
         if part == "key" and len(columns) == 1:
             return f"CASE WHEN {names[0]} IS NOT NULL THEN {written} END"
         return written

@@ -1,4 +1,4 @@
-"""From a plan to the kernel's spec: walks what `plan.levels` has cut, and links the kernel's nodes.
+"""Lower a plan to the kernel's spec: walk the levels that `plan.levels` has cut, and link the kernel's nodes.
 
     plan ─▶ find_levels ─▶ for each source:        decode ─▶ nodes of its ingress ─▶ routes, sinks
                            for each sub-topology:  edge   ─▶ its nodes            ─▶ routes, sinks
@@ -164,7 +164,7 @@ def _lower(levels: Levels, application_id: str, cache_bytes_max: int) -> Json:
     spec: Json = {
         "application_id": application_id,
         "tasks": levels.tasks,
-        # One Spark partition for each task: a task's state and records are where it runs.
+        # One Spark partition for each task: state and records of a task are in the same place.
         "shuffle_partitions": levels.tasks,
         "real_time": False,
         "cache_bytes_max": cache_bytes_max,
@@ -172,7 +172,7 @@ def _lower(levels: Levels, application_id: str, cache_bytes_max: int) -> Json:
         "edges": [walk.edges[edge.id] for edge in levels.edges],
         "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
         "nodes": walk.nodes,
-        # What is held back leaves in the order of the plan, as Kafka Streams flushes its stores.
+        # Buffered results are flushed in plan order, as Kafka Streams flushes its stores.
         "stores": list(dict.fromkeys(store for node in levels.nodes for store in node.stores)),
         "sinks": [
             *(_output(sink, number) for number, sink in enumerate(levels.sinks)),
@@ -189,7 +189,7 @@ def _output(sink: Sink, number: int) -> Json:
 
 
 def _call(node: ForEach, number: int) -> Json:
-    """Return what stands for a function among the sinks: the name of its node is no topic's."""
+    """Return the sink that represents a function: its topic field is the node's name."""
     return {"id": number, "topic": node.name, "window_bytes": 0, "call": True}
 
 
@@ -216,9 +216,9 @@ class _Walk:
             self.edges[edge.id]["node"] = self._one_reader(edge, readers)
 
     def _node(self, node: Node, row: Row) -> list[int]:
-        """Add the kernel nodes of `node`, and all that follows; return those that come first.
+        """Add the kernel nodes of `node`, and everything downstream; return the first ones.
 
-        What two nodes drive gets the same row from both, and is there once.
+        A node with two parents gets the same row from both, and is added once.
         """
         if isinstance(node, Merge):
             return self._merge(node, row)
@@ -227,7 +227,7 @@ class _Walk:
         return self.lowered[node]
 
     def _merge(self, node: Merge, row: Row) -> list[int]:
-        """Bring the row of one of the streams into the form that they have in common."""
+        """Convert the row of one of the streams to their common form."""
         needed = self.around.needed(node)
         wanted = [column.name for column in node.schema.value if column.name in needed]
         entries, common = reshape(row, node.schema, wanted, f"{node.name}-form")
@@ -270,7 +270,7 @@ class _Walk:
         return self._link(lowered.entries)[0]
 
     def _one_reader(self, edge: Edge, readers: list[int]) -> int:
-        """Return the node that an edge feeds; several readers share one that lets all through."""
+        """Return the node that an edge feeds; several readers share a filter that passes every record."""
         if len(readers) == 1:
             return readers[0]
         row = self.arriving[edge]

@@ -1,4 +1,4 @@
-"""What stands beside key and value: expressions of it, and the nodes that write it."""
+"""Record metadata other than key and value: its expressions, and the nodes that write it."""
 
 from duolog.engine.lowering.expressions import Names, lower_expression
 from duolog.engine.lowering.operators import HeadersOperator, TimeOperator

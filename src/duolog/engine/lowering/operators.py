@@ -1,7 +1,7 @@
-"""The kernel's operators: one class for each kind, with the fields that it has beside its input.
+"""The kernel's operators: one class for each kind, with its fields other than the input.
 
-The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators` beside it, of the same kinds and
-fields; `jvm/README.md` says what they mean.
+The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators`, of the same kinds and
+fields; `jvm/README.md` defines them.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class FilterOperator(Operator):
-    """Keeps the records for which the predicate holds; of a versioned table each version goes on."""
+    """Keeps the records that satisfy the predicate; for a versioned table, tests each version."""
 
     kind: ClassVar[str] = "filter"
     predicate: str
@@ -35,7 +35,7 @@ class ProjectOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class PythonOperator(Operator):
-    """Calls a function in Python with many records at once; its results are `r0` of the new value."""
+    """Calls a Python function with many records at once; its results are `r0` of the new value."""
 
     kind: ClassVar[str] = "python"
     function: str
@@ -47,7 +47,7 @@ class PythonOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ProcessOperator(Operator):
-    """Calls a processor in Python; hands on the number of an output, and key and value as JSON."""
+    """Calls a processor in Python; forwards the number of an output, and key and value as JSON."""
 
     kind: ClassVar[str] = "process"
     function: str
@@ -59,7 +59,7 @@ class ProcessOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutputOperator(Operator):
-    """Makes records of what a processor forwards to one of its outputs."""
+    """Creates records from what a processor forwards to one of its outputs."""
 
     kind: ClassVar[str] = "process_output"
     output: int
@@ -71,7 +71,7 @@ class ProcessOutputOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class PunctuateOperator(Operator):
-    """Tells the node `process` the time by the wall clock."""
+    """Passes the wall-clock time to the node `process`."""
 
     kind: ClassVar[str] = "punctuate"
     process: int
@@ -79,7 +79,7 @@ class PunctuateOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SelectKeyOperator(Operator):
-    """Gives records of a stream a new key; one of nulls alone is none, unless they are kept."""
+    """Gives records of a stream a new key; a key of nulls only is a null key, unless such keys are kept."""
 
     kind: ClassVar[str] = "select_key"
     keys: Sequence[str]
@@ -88,7 +88,7 @@ class SelectKeyOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ExplodeOperator(Operator):
-    """Hands on a record for each element of `arrays`, of which the first is as long as any."""
+    """Emits a record for each element of `arrays`; the first array is the longest."""
 
     kind: ClassVar[str] = "explode"
     arrays: Sequence[str]
@@ -99,7 +99,7 @@ class ExplodeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SplitOperator(Operator):
-    """Hands each record to one child: `branches` has the branch of each."""
+    """Forwards each record to one child: `branches` has the branch of each."""
 
     kind: ClassVar[str] = "split"
     predicates: Sequence[str]
@@ -108,14 +108,14 @@ class SplitOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ToStreamOperator(Operator):
-    """Makes a stream of a table's changes."""
+    """Converts a table's changes to a stream."""
 
     kind: ClassVar[str] = "to_stream"
 
 
 @dataclass(frozen=True, slots=True)
 class TableOperator(Operator):
-    """Keeps rows, and makes changes of upserts; with a history also what was there before."""
+    """Stores rows, and converts upserts to changes; with a history it keeps earlier versions, too."""
 
     kind: ClassVar[str] = "table"
     store: str
@@ -126,7 +126,7 @@ class TableOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class LookupOperator(Operator):
-    """Joins a stream with rows of a store, seen through the steps of `getter`.
+    """Joins a stream with rows of a store, computed by the steps of `getter`.
 
     Without `keys` a row is looked up by the record's own key.
     """
@@ -143,7 +143,7 @@ class LookupOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class WaitOperator(Operator):
-    """Lets records of a stream wait until stream time is beyond them by the grace period."""
+    """Buffers records of a stream until stream time has advanced beyond them by the grace period."""
 
     kind: ClassVar[str] = "wait"
     store: str
@@ -154,7 +154,7 @@ class WaitOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class JoinOperator(Operator):
-    """Joins the changes of a table with rows of another, seen through the steps of `getter`."""
+    """Joins the changes of a table with rows of another, computed by the steps of `getter`."""
 
     kind: ClassVar[str] = "join"
     store: str
@@ -167,7 +167,7 @@ class JoinOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class StreamJoinOperator(Operator):
-    """Joins the records of one stream with those of another; the window is as its own see it."""
+    """Joins the records of one stream with those of another; the window is relative to its own records."""
 
     kind: ClassVar[str] = "stream_join"
     store: str
@@ -205,7 +205,7 @@ class FoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class HeadersOperator(Operator):
-    """Takes headers away and puts others behind those that are left."""
+    """Removes headers and appends others."""
 
     kind: ClassVar[str] = "headers"
     clears: bool
@@ -216,7 +216,7 @@ class HeadersOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class TimeOperator(Operator):
-    """Gives records of a stream another timestamp."""
+    """Sets the timestamp of records of a stream."""
 
     kind: ClassVar[str] = "time"
     time: str
@@ -224,7 +224,7 @@ class TimeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class PrintOperator(Operator):
-    """Shows the first records to people; without a limit all."""
+    """Prints the first records; without a limit all of them."""
 
     kind: ClassVar[str] = "print"
     label: str
@@ -235,7 +235,7 @@ class PrintOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class WindowFoldOperator(Operator):
-    """Aggregates a stream by key and window of time; `windows` as `lower_windows` writes them."""
+    """Aggregates a stream by key and time window; `windows` as `lower_windows` writes them."""
 
     kind: ClassVar[str] = "window_fold"
     store: str
@@ -252,7 +252,7 @@ class WindowFoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SessionFoldOperator(Operator):
-    """Aggregates a stream by key and session; `merge` reads r0, r1, … of the other one."""
+    """Aggregates a stream by key and session; `merge` refers to the other session as r0, r1, …."""
 
     kind: ClassVar[str] = "session_fold"
     store: str
@@ -287,7 +287,7 @@ class SlidingFoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class IdleOperator(Operator):
-    """Tells the node `fold` the time by the wall clock, which closes windows when no record comes."""
+    """Passes the wall-clock time to the node `fold`, which closes windows while no records arrive."""
 
     kind: ClassVar[str] = "idle"
     fold: int
@@ -297,7 +297,7 @@ class IdleOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SuppressOperator(Operator):
-    """Holds changes back, until their window closes or for a time."""
+    """Buffers changes until their window closes, or for a time."""
 
     kind: ClassVar[str] = "suppress"
     store: str
@@ -312,9 +312,9 @@ class SuppressOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
-    """Sends records over an edge, under new keys if there are any, or each to every task.
+    """Sends records over an edge, under new keys if there are any, or each record to every task.
 
-    To the task of the key, or of `partition`; of no more than `partitions`, if it is given.
+    The task is that of the key, or `partition`; at most `partitions` tasks are used, if given.
     """
 
     kind: ClassVar[str] = "route"
@@ -328,7 +328,7 @@ class RouteOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SinkOperator(Operator):
-    """Writes records; `topic` and `partition`, if given, choose for each record."""
+    """Writes records; `topic` and `partition`, if given, are computed for each record."""
 
     kind: ClassVar[str] = "sink"
     sink: int

@@ -1,4 +1,4 @@
-"""The partition that a record has chosen: an expression of it, or a function's answer for its key."""
+"""The partition that a record chooses: by an expression, or by a function of its key."""
 
 from duolog.engine.lowering.expressions import lower_expression
 from duolog.engine.lowering.formats import encode
@@ -14,7 +14,7 @@ from duolog.plan.schema import Schema
 def lower_partition(
     partitioner: Expression | None, of: Node, row: Row, schema: Schema, around: Surroundings
 ) -> str | None:
-    """Return what gives the partition of the node `of`; a function is known to the kernel by that one's name."""
+    """Return the expression of the partition for the node `of`; the kernel identifies a function by that node's name."""
     if partitioner is None:
         return None
     if not isinstance(partitioner, KeyFunction):

@@ -2,7 +2,7 @@
 
     ARRAY<STRUCT<`sort_col`: DOUBLE, `col0`: INT>>
 
-Their fields were called so for all columns; now they have the names of the columns. A store holds them by position.
+Originally the fields had these names for all columns; now they are named after the columns. A store holds them by position.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _Structs = Mapping[Type, Type]
 
 
 def as_lowered_first(accumulators: Sequence[Accumulator]) -> Sequence[Accumulator]:
-    """Return accumulators as they are; for their pinned texts with the first names of what they sort by."""
+    """Return accumulators unchanged; for their pinned texts, with the original names of the fields that they sort by."""
     if not are_pinned():
         return accumulators
     structs: _Structs = {of: _unnamed(of) for kept in accumulators for of in _sorted_by(kept.add)}

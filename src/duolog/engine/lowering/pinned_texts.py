@@ -1,14 +1,14 @@
-"""The texts by which a checkpoint knows the expressions of its program.
+"""Pinned texts: the form in which a checkpoint records the expressions of its program.
 
     with pinned_texts():             expressions that are lowered in here get their pinned texts
         spec = lower(levels, …)      to be compared, never to be run
-    with unpinned_texts():           the texts that ran before there were pinned ones, to be compared too
+    with unpinned_texts():           the texts of versions before pinned texts, to be compared too
 
 A layout (`store_layouts`) describes stored columns by their expressions, as Spark SQL. A new version of Duolog may lower
 an expression differently. The program is still the same, so its checkpoint must still fit: each expression keeps the
 text of its first lowering as its *pinned text*. Versions between b506ee0 and ADR 0099 wrote the texts that they ran with,
-and these texts are kept too. Whoever changes a lowering adds the old one: in `sql_functions.pinned` if it is a whole
-function, else in a branch on `are_pinned`; one that has run in both asks `are_compared`.
+and these texts are kept too. If you change a lowering, add the old one: in `sql_functions.pinned` if it is a whole
+function, else in a branch on `are_pinned`; if both kinds of texts had the old form, branch on `are_compared`.
 `tests/unit/engine/lowering/test_pinned_texts.py` lists all texts.
 """
 
@@ -38,12 +38,12 @@ def _wanted(texts: _Texts) -> Iterator[None]:
 
 
 def pinned_texts() -> contextlib.AbstractContextManager[None]:
-    """Give expressions that are lowered meanwhile in this thread their pinned texts."""
+    """Lower expressions to their pinned texts in this thread within the block."""
     return _wanted(_Texts.PINNED)
 
 
 def unpinned_texts() -> contextlib.AbstractContextManager[None]:
-    """Give them the texts that ran before there were pinned ones."""
+    """Lower expressions to the texts of versions before pinned texts, in this thread within the block."""
     return _wanted(_Texts.UNPINNED)
 
 

@@ -1,4 +1,4 @@
-"""Processors: one kernel node that calls, and one for each output that makes records of what was forwarded."""
+"""Processors: one kernel node that calls, and one for each output that converts forwarded values to records."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def lower_process(node: Process, row: Row, around: Surroundings) -> Lowered:
 
 
 def _may_wait(node: Process, around: Surroundings) -> bool:
-    """Tell whether many records may be given to it at once: nobody behind it, or beside it, sees that."""
+    """Return whether records may be passed in batches: no node downstream or in parallel notices the delay."""
     part = next(part for part in around.levels.subtopologies if node in part.nodes)
     alone = not any(isinstance(other, Process) and other is not node for other in part.nodes)
     return alone and all(
@@ -52,7 +52,7 @@ def lower_process_output(node: ProcessOutput, row: Row, _around: Surroundings) -
 
 
 def _columns(data: str, columns: tuple[Column, ...]) -> list[str]:
-    """Return columns of JSON."""
+    """Return the expressions of columns in JSON."""
     if not columns:
         return []
     schema = ", ".join(f"{quoted(column.name)} {spark_type(column.type)}" for column in columns)

@@ -1,9 +1,9 @@
-"""Functions in Python that are called with many records at once, before the step whose expressions ask for them.
+"""Python functions that are called with many records at once, before the step whose expressions use them.
 
     map_values(total=price(n))  ─▶  python: r0 = price of each   ─▶  project: the value of r0
 
-Where records may wait for others: of a stream, and with nothing behind but steps that keep nothing, up to the next cut. Elsewhere, and
-where a call is in a branch that may not be asked for, a function is called by the expression, record by record.
+Possible if records may be delayed: those of a stream, with only stateless steps downstream, up to the next cut. Otherwise, and
+for calls in a branch that may not be evaluated, the expression calls the function, record by record.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ def calls_before(
     *,
     nulls: bool = False,
 ) -> tuple[list[Json], Row, Names]:
-    """Return what calls the functions of `expressions`, the row that leaves it, and the names for the expressions there.
+    """Return the nodes that call the functions of `expressions`, their output row, and the names for the expressions there.
 
-    Functions are called with records without a value only with `nulls`, for a filter and a new key: a new value of
+    Functions are called with records without a value only with `nulls`, for a filter and a new key: the new value of
     such a record is null whatever they return.
     """
     naming = row.naming(node.parents[0].schema)
@@ -46,7 +46,7 @@ def calls_before(
         )
         entries.append(row.entry(node.name, operator))
         at = f"v{len(columns)}"
-        # Nobody knows it by a name.
+        # The column needs no name in the plan.
         row = replace(row, value=(*row.value, Column(f"python {at}", BYTES)))
         naming = replace(naming, calls=(*naming.calls, (call, at)))
     return entries, row, naming

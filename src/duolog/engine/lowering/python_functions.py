@@ -1,11 +1,11 @@
-"""Python functions of a plan on their way to the kernel's workers: each by a name, pickled.
+"""Prepare the Python functions of a plan for the kernel's workers: each has a name and is pickled.
 
     with collecting("shop") as found:     every expression that is lowered in here
-        …                                 puts its functions there, and calls them by their names
+        …                                 registers its functions, and calls them by their names
     spec |= found.spec()
 
-What a module has that a worker can import is pickled by its name, all else by its code. A front end needs nothing
-of this: `plan.expressions.PythonCall` is an expression as any other.
+Objects of modules that a worker can import are pickled by name, everything else by code. A front end needs none
+of this: `plan.expressions.PythonCall` is an expression like any other.
 """
 
 import base64
@@ -34,15 +34,15 @@ from duolog.plan.types import INT, STRING
 
 Json = dict[str, Any]
 Called = PythonFunction | Definition
-"""What a worker is told of once, and called with by its name."""
+"""A function that is sent to a worker once, and then called by its name."""
 _WORKER: Final = "duolog.functions.worker"
 _OF_KEYS_AT: Final = "of keys at "
-"""In front of the name of a node, in the kernel too."""
+"""The prefix of a node's name; the kernel uses it, too."""
 
 
 @dataclass(slots=True)
 class Collected:
-    """The functions that the expressions of a plan call, by the names that the kernel knows them by."""
+    """The functions that the expressions of a plan call, by their names in the kernel."""
 
     application_id: str
     functions: dict[str, Called] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Collected:
         return name
 
     def spec(self) -> Json:
-        """Return the functions as the kernel's spec has them.
+        """Return the functions in the form of the kernel's spec.
 
         Raises:
-            StatementError: one cannot be sent to another process.
+            StatementError: a function cannot be sent to another process.
         """
         if not self.functions:
             return {}
@@ -74,7 +74,7 @@ _COLLECTING: Final[ContextVar[Collected | None]] = ContextVar("collecting", defa
 
 @contextlib.contextmanager
 def collecting(application_id: str) -> Iterator[Collected]:
-    """Collect the functions of what is lowered meanwhile in this thread."""
+    """Collect the functions of expressions that this thread lowers within the block."""
     found = Collected(application_id)
     before = _COLLECTING.set(found)
     try:
@@ -84,10 +84,10 @@ def collecting(application_id: str) -> Iterator[Collected]:
 
 
 def name_of(function: Called) -> str:
-    """Return the name that the kernel knows a function by.
+    """Return the name of a function in the kernel.
 
     Raises:
-        StatementError: nobody collects functions here.
+        StatementError: called outside of `collecting`.
     """
     return _collected(function).name_of(function)
 
@@ -100,7 +100,7 @@ def _collected(function: Called) -> Collected:
 
 
 def lower_call(function: PythonFunction, arguments: str) -> str:
-    """Return the call of a function with `arguments`, bytes of JSON, as Spark SQL: bytes of JSON."""
+    """Return a call as Spark SQL; `arguments` and result are bytes of JSON."""
     found = _collected(function)
     return (
         f"duolog_python({text(found.application_id)}, {text(found.name_of(function))}, {arguments})"
@@ -108,13 +108,13 @@ def lower_call(function: PythonFunction, arguments: str) -> str:
 
 
 def lower_result(function: PythonFunction, given: str) -> str:
-    """Return the value of a result, bytes of JSON."""
+    """Return the value of a result, given as bytes of JSON."""
     schema = f"{quoted('r')} {spark_type(function.result)}"
     return f"duolog_from_json({given}, {text(schema)}).r"
 
 
 def described_of_keys(functions: Mapping[str, KeyFunction]) -> list[Json]:
-    """Return functions of keys, by the nodes that ask them, as the kernel's spec has those that executors call."""
+    """Return functions of keys, by the nodes that use them, in the form of the kernel's spec for executors."""
     return [
         _described(f"{_OF_KEYS_AT}{node}", PythonFunction(OfKey(function), (STRING,), INT))
         for node, function in functions.items()
@@ -122,7 +122,7 @@ def described_of_keys(functions: Mapping[str, KeyFunction]) -> list[Json]:
 
 
 def python_of(timeout_ms: int, memory_bytes_max: int) -> Json:
-    """Return how the kernel starts Python for functions, as its spec has it."""
+    """Return the kernel's settings for starting Python workers, in the form of its spec."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 - as a text
     environment = {
         "PYTHONPATH": path,
@@ -130,7 +130,7 @@ def python_of(timeout_ms: int, memory_bytes_max: int) -> Json:
         "DUOLOG_MEMORY_BYTES": str(memory_bytes_max),
     }
     command = {
-        # -P: what stands in the directory hides no module, unless it does so in this process.
+        # -P: files in the working directory must not shadow modules, unless they do so in this process.
         "line": [sys.executable, "-P", "-m", _WORKER],
         "directory": os.getcwd(),  # noqa: PTH109
         "environment": environment,
@@ -142,7 +142,7 @@ def _described(name: str, function: Called) -> Json:
     if isinstance(function, Definition):
         return _described_as(name, function.called, _pickled(function), None)
     if isinstance(function.function, Routine):
-        function.function.bound()  # One of SQL's whose module is missing is told by its name.
+        function.function.bound()  # If the module of a SQL function is missing, this raises its name.
     told = f"{function.called} ({function.place})" if function.place else function.called
     return _described_as(name, told, _pickled(function), function.lookups)
 
@@ -188,7 +188,7 @@ def _modules_of(function: Called) -> Iterator[ModuleType]:
 
 
 def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
-    """Return what of a user's goes along."""
+    """Return the user's objects that are sent along."""
     if isinstance(function, Definition):
         made = function.make
         return [made, getattr(made, "func", None)]
@@ -202,7 +202,7 @@ def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
 
 
 def _is_replaced(function: Called) -> bool:
-    """Tell whether a module was read again here: a worker that has it would not do so."""
+    """Return whether a module was reloaded here: a worker that has imported it would not reload it."""
     if isinstance(function, Definition) or not isinstance(function.function, Routine):
         return False
     called = function.function.function
@@ -210,7 +210,7 @@ def _is_replaced(function: Called) -> bool:
 
 
 def _is_found(module: ModuleType) -> bool:
-    """Tell whether another process that imports a module by its name gets the same file."""
+    """Return whether another process that imports a module by its name gets the same file."""
     file = inspect.getsourcefile(module) if getattr(module, "__file__", None) else None
     if file is None:
         return True

@@ -1,6 +1,6 @@
-"""Which columns of each node somebody behind it needs.
+"""Determine which columns of each node are needed downstream.
 
-What nobody needs is left out before records are shuffled: a count by airline does not carry the
+Other columns are left out before records are shuffled: a count by airline does not send the
 other columns of a flight to its task.
 """
 
@@ -11,7 +11,7 @@ Required = dict[Node, frozenset[str]]
 
 
 def required_columns(plan: Plan) -> Required:
-    """Return, for each node, the names of its columns that are needed behind it."""
+    """Return, for each node, the names of its columns that are needed downstream."""
     required: Required = {}
     for node in reversed(plan.nodes):
         names = frozenset(node.schema.names)
@@ -21,5 +21,5 @@ def required_columns(plan: Plan) -> Required:
 
 
 def needed_values(node: Node, required: Required) -> tuple[Column, ...]:
-    """Return the value columns of `node` that are needed behind it, in their order."""
+    """Return the value columns of `node` that are needed downstream, in their order."""
     return tuple(column for column in node.schema.value if column.name in required[node])

@@ -1,7 +1,7 @@
-"""Where the columns of a record stand between two kernel nodes.
+"""The positions of a record's columns between two kernel nodes.
 
-A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node names columns. A `Row`
-maps the one to the other. It may lack columns that nobody behind needs.
+A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node has named columns. A `Row`
+maps one to the other. It may lack columns that are not needed downstream.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The key and value columns as they stand, and the name in the plan -> name in the row."""
+    """The key and value columns by position, and a map from names in the plan to names in the row."""
 
     key: tuple[Column, ...]
     value: tuple[Column, ...]
     names: Mapping[str, str]
     changes: bool
-    """Whether old values travel along."""
+    """Whether records have old values, too."""
 
     @classmethod
     def of(cls, key: tuple[Column, ...], value: tuple[Column, ...], *, changes: bool) -> "Row":
@@ -38,9 +38,9 @@ class Row:
         return cls(key, value, names, changes)
 
     def naming(self, schema: Schema, *, table_columns: tuple[Column, ...] = ()) -> Names:
-        """Return the names for expressions over `schema`, whose columns stand in this row."""
+        """Return the names for expressions over `schema`, whose columns are in this row."""
         looked_up = {column.name: f"r{index}" for index, column in enumerate(table_columns)}
-        # Whether there is a record, the plan has seen to.
+        # The plan has checked whether there is a record.
         scope = Scope(schema.columns, table_columns, of_record=True, of_source=True)
         return Names(scope, dict(self.names), looked_up, {})
 
@@ -59,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Kernel nodes that feed each other in this order, and the row that leaves the last one."""
+    """Kernel nodes in sequence, and the output row of the last one."""
 
     entries: list[Json]
     row: Row = field(default_factory=lambda: Row((), (), {}, changes=False))
@@ -67,21 +67,21 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a rule may ask beyond its node and the row that arrives there."""
+    """The context of a lowering rule, in addition to its node and the input row."""
 
     levels: Levels
     required: Required
     application_id: str = ""
 
     def needed(self, node: Node) -> frozenset[str]:
-        """Return the columns of `node` that are needed behind it."""
+        """Return the columns of `node` that are needed downstream."""
         return self.required[node]
 
 
 def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple[list[Json], Row]:
     """Make `wanted` the value columns of `row`, whose columns `schema` declares.
 
-    Return the projection that does so, or none where they are that already. The key stays.
+    Returns the necessary projection, or none if they already are. The key does not change.
     """
     types = {column.name: column.type for column in schema.columns}
     columns = tuple(Column(column, types[column]) for column in dict.fromkeys(wanted))
@@ -89,7 +89,7 @@ def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple
     if sources == [f"v{index}" for index in range(len(row.value))]:
         return [], row
     names = dict(row.names)
-    # A key column that is carried in the value is read there, so that it outlives the key.
+    # A key column that is copied into the value is read there, so that it survives a change of the key.
     names = {known: at for known, at in names.items() if at.startswith("k")}
     names |= {column.name: f"v{index}" for index, column in enumerate(columns)}
     reshaped = Row(row.key, columns, names, row.changes)

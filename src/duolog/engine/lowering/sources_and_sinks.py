@@ -1,4 +1,4 @@
-"""Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
+"""Sources, sinks and print: convert the bytes of a topic to columns, and columns to bytes."""
 
 from duolog.engine.lowering.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.expressions import Names, lower_expression
@@ -18,8 +18,8 @@ from duolog.plan.types import Column, render_columns
 def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[Json, Row]:
     """Return the kernel's source, without children, and the row that leaves it.
 
-    Every column is read, so that a record is as corrupt as its bytes say; only those that somebody
-    behind needs become columns of the row.
+    Every column is decoded, so that corruption of any column is detected; only the columns that are
+    needed downstream are in the row.
     """
     schema = source.schema
     columns = needed_values(source, around.required)
@@ -45,7 +45,7 @@ def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[
 
 
 def _timestamps(source: Source, key: Decoded, value: Decoded) -> Json:
-    """Return what the kernel is told of timestamps, where a source says something."""
+    """Return the timestamp fields of the kernel's source, if the source specifies any."""
     told: Json = {}
     if source.times.of is not None:
         schema = source.schema
@@ -60,7 +60,7 @@ def _timestamps(source: Source, key: Decoded, value: Decoded) -> Json:
 
 
 def _problem(source: Source, key: Decoded, value: Decoded) -> str:
-    """Return the expression of what is wrong with a record's bytes, null where nothing is."""
+    """Return the expression of the decoding error of a record, null if there is none."""
     parts = (
         ("key", key, source.key_format, source.schema.key),
         ("value", value, source.value_format, source.schema.value),
@@ -75,7 +75,7 @@ def _problem(source: Source, key: Decoded, value: Decoded) -> str:
 
 
 def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
-    """Return the kernel's sink: a table's new rows are written, with tombstones."""
+    """Return the kernel's sink: for a table, new rows and tombstones are written."""
     schema = sink.schema
     keys = [row.names[column.name] for column in schema.key]
     values = [row.names[column.name] for column in schema.value]
@@ -93,7 +93,7 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
 
 
 def _chosen_topic(sink: Sink, row: Row) -> str | None:
-    """Return the expression of a record's own topic, which fails for one that was not created."""
+    """Return the expression of the topic that a record chooses, which fails for a topic that was not created."""
     if sink.topic_of is None:
         return None
     chosen = lower_expression(sink.topic_of, row.naming(sink.schema))
@@ -104,7 +104,7 @@ def _chosen_topic(sink: Sink, row: Row) -> str | None:
 
 
 def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
-    """Return the kernel's node that shows records as JSON."""
+    """Return the kernel's node that prints records as JSON."""
     entry = row.entry(
         node.name,
         PrintOperator(
@@ -118,7 +118,7 @@ def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
 
 
 def lower_for_each(node: ForEach, row: Row, around: Surroundings) -> Lowered:
-    """Return the kernel's sink of records for a function: as JSON objects of their columns."""
+    """Return the kernel's sink that passes records to a function, as JSON objects of their columns."""
     plan = around.levels.plan
     key, value = (
         encode(JSON, columns, [row.names[column.name] for column in columns], "value")

@@ -1,6 +1,6 @@
-"""Nodes that look at one record at a time: filter, project, explode, split, to_stream.
+"""Nodes that process one record at a time: filter, project, explode, split, to_stream.
 
-Of a table's change the kernel filters and projects old and new alike.
+For a change of a table the kernel filters and projects both the old and the new row.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
 
 
 def lower_rename(node: Rename, row: Row, _around: Surroundings) -> Lowered:
-    """Lower it to nothing: columns stay where they are, and are found by other names."""
+    """Lower to nothing: the columns keep their positions, under other names."""
     now = {before: name for name, before in node.before.items()}
 
     def renamed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -76,7 +76,7 @@ def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
 
 
 def _as_long_as_all(arrays: Sequence[str], element: Type) -> str:
-    """Return the first of arrays, with nulls at its end where another one is longer: the kernel counts its elements."""
+    """Return the first of arrays, padded with nulls to the length of the longest: the kernel counts its elements."""
     first, *others = arrays
     if not others:
         return first
@@ -99,7 +99,7 @@ def lower_split(node: Split, row: Row, around: Surroundings) -> Lowered:
 
 
 def lower_branch(node: Branch, row: Row, _around: Surroundings) -> Lowered:
-    """A branch takes what the split hands to it."""
+    """A branch receives the records that the split forwards to it."""
     return Lowered([row.entry(node.name, FilterOperator(predicate="true"))], row)
 
 

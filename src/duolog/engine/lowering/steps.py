@@ -1,4 +1,4 @@
-"""The steps of aggregates, `plan.steps`, as Spark SQL: lists and maps by Spark's functions, the rest by the kernel's."""
+"""Lower the steps of aggregates, `plan.steps`, to Spark SQL: lists and maps by Spark's functions, the rest by the kernel's."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ Types = Sequence[Type]
 
 
 def lower_step(function: str, args: Args, types: Types) -> str:
-    """Return the call of a step as Spark SQL, over arguments that have their declared types.
+    """Return a step as Spark SQL, over arguments of their declared types.
 
     Example:
         >>> from duolog.plan.types import BYTES, INT
@@ -35,7 +35,7 @@ def _list_remove(args: Args, types: Types) -> str:
     kept, value = args
     nulls = f"array_position(transform(reverse({kept}), one -> one IS NULL), true)"
     those, that = comparable(f"reverse({kept})", types[0]), comparable(value, types[1])
-    # Counted from the end; 0 where it is not there.
+    # Counted from the end; 0 if it is not in the list.
     place = f"CASE WHEN {value} IS NULL THEN {nulls} ELSE array_position({those}, {that}) END"
     from_end = f"CAST({place} AS INT)"
     before = f"slice({kept}, 1, size({kept}) - {from_end})"
@@ -106,7 +106,7 @@ def _sortable_as(args: Args, types: Types) -> str:
 
 
 def _of_value(function: str) -> Callable[[Args, Types], str]:
-    """Return the form of a kernel's function of values, a value, and what else it is given."""
+    """Lower to a kernel function of a list of values, a value, and further arguments."""
 
     def lower(args: Args, types: Types) -> str:
         more = "".join(f"{arg}, " for arg in args[2:])
@@ -116,7 +116,7 @@ def _of_value(function: str) -> Callable[[Args, Types], str]:
 
 
 def _of_like(function: str, *options: str) -> Callable[[Args, Types], str]:
-    """Return the form of a kernel's function that reads values of the type of the second argument."""
+    """Lower to a kernel function that takes values of the type of the second argument."""
 
     def lower(args: Args, types: Types) -> str:
         given = [args[0], args[2], *options, *args[3:], _type_text(types[1])]

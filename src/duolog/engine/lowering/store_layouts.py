@@ -1,18 +1,18 @@
-"""What the stores of a lowered plan hold: the part of a spec that a checkpoint is bound to.
+"""The layouts of a lowered plan's stores: the part of a spec to which a checkpoint is bound.
 
     spec ─▶ walk from each source ─▶ columns in terms of topics ─▶ a layout for each store
                                      v1 ─▶ flights.delay
 
-A store holds bytes by position. So its layout says, in order, what stands at each position and how
-it is computed from the columns of topics, wherever the spec has moved these on the way. It also says
-where keys lie: sub-topology, level, and the bytes that choose a task.
+A store holds bytes by position. So its layout describes, in order, the content of each position and how
+it is computed from the columns of topics, wherever the spec has moved these on the way. It also describes
+where keys are stored: sub-topology, level, and the bytes that choose a task.
 
-What a store takes back must be what was once added: the layout of an aggregate over a table holds
-the filters since the store above, and so does a copy of a table's rows. An aggregate over a stream takes nothing back, and filters in
-front of it may change, unless its name is only its place and another store would fit that place.
+An aggregate may only take back what it once added: the layout of an aggregate over a table includes
+the filters downstream of the previous store, and so does that of a copy of a table. An aggregate over a stream takes nothing back, so filters
+upstream of it may change, unless its name is only its position and another store would fit that position.
 
-Works on what the kernel gets, so that nothing stored is left out; names are for people. Expressions are compared by their
-pinned texts (`pinned_texts`): the spec given here is one that was lowered for that.
+Layouts are derived from the kernel's spec, so that no stored column is left out; names are for people. Expressions are compared by their
+pinned texts (`pinned_texts`): the spec must have been lowered for that.
 """
 
 import hashlib
@@ -29,33 +29,33 @@ from duolog.engine.lowering.windows import laid_out
 
 Json = dict[str, Any]
 
-# A text or a quoted name stays as it is; a column is a letter and its position.
+# A string literal or a quoted name is kept; a column is a letter and its position.
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvrx])(\d+)\b")
 _TEXT_MAX: Final = 300
 _EVERYTHING: Final = "true"
-# So many ways to a node are told one by one. Ways that part and merge again are chained exponentially.
+# The maximum number of paths to a node that are described one by one. Repeated splits and merges have exponentially many.
 _WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
-"""What a layout says in words; it binds nothing."""
+"""Parts of a layout for people; they are not compared."""
 UNPINNED: Final = "unpinned_stores"
-"""Of a shape: its stores in the texts that ran before there were pinned ones, if these are other ones. Never written."""
+"""Part of a shape: its stores in the texts of versions before pinned texts, if these differ. Never written."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record on its way: its columns in terms of topics and stores, and what it has passed."""
+    """A record on its path: its columns in terms of topics and stores, and the filters that it has passed."""
 
     keys: tuple[str, ...]
     values: tuple[str, ...]
     filters: tuple[str, ...] = ()
-    """Since the last store."""
+    """Filters since the last store."""
     task: str = ""
-    """What chooses the task of its key."""
+    """How the task of its key is chosen."""
 
     def terms(
         self, expressions: Sequence[str], table: Sequence[str] = (), arrays: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return expressions over this record, over a row of `table` and `arrays`, in those terms."""
+        """Return expressions over this record, a row of `table` and `arrays`, in those terms."""
 
         def term(token: re.Match[str]) -> str:
             match token[1]:
@@ -77,7 +77,7 @@ class _Record:
 
 
 def shape_of(spec: Json, names: Names) -> Json:
-    """Return the part of `spec` that state depends on; two that are equal read each other's."""
+    """Return the part of `spec` that state depends on; state written under one shape can be read under an equal one."""
     walk = _Walk(spec, names)
     for place, (source, (keys, values)) in enumerate(
         zip(spec["sources"], names.sources, strict=True)
@@ -88,30 +88,30 @@ def shape_of(spec: Json, names: Names) -> Json:
     walk.follow()
     return {
         "tasks": spec["tasks"],
-        # Spark knows a topic by its place among those it reads.
+        # Spark identifies a topic by its position in this list.
         "sources": list(dict.fromkeys(source["topic"] for source in spec["sources"])),
         "levels": len(spec["levels"]),
         "stores": walk.layouts(),
-        # One more of Spark's sources.
+        # An additional source in Spark.
         **({"ticks": True} if "ticks" in spec else {}),
     }
 
 
 _Way = tuple[int, ...]
-"""Which source a record comes from, and which child of each node it went to."""
+"""The path of a record: its source, and the index of the child taken at each node."""
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Goes from node to node, parents first, with all records that come to each."""
+    """Visits the nodes, parents first, with all records that arrive at each."""
 
     spec: Json
     names: Names
     stores: dict[str, Json] = field(default_factory=dict)
     by_place: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Stores over streams that are named after their place, and the filters in front of them."""
+    """Stores over streams that are named after their position, and the filters upstream of them."""
     coming: dict[int, dict[_Record, _Way]] = field(default_factory=dict)
-    """What comes to each node, and the first way on which it does."""
+    """The records that arrive at each node, and the first path of each."""
 
     def leave(self, parent: Json, way: _Way, record: _Record) -> None:
         for place, child in enumerate(children_of(parent, self.spec)):
@@ -147,7 +147,7 @@ class _Walk:
             "results": {name: list(of) for name, of in self.names.results.get(store, {}).items()},
         }
         if node.get("ttl_ms") is not None:
-            # How long they live may change.
+            # The time to live may change.
             layout["expiry"] = "by time"
         if node["kind"] == "window_fold":
             layout["windows"] = laid_out(node["windows"])
@@ -159,13 +159,13 @@ class _Walk:
         if node["kind"] == "suppress":
             layout["waits"] = _waiting(node)
         if node.get("on_close"):
-            # What is taken back behind it must have been told.
+            # A result that is taken back later must have been emitted.
             layout["windows"] = f"{layout['windows']}, emitted on close"
         if node["kind"] == "stream_join":
             layout["windows"] = _join_window(node)
             self.by_place[store] = record.filters
         if node["kind"] in {"table", "wait"} and node["bucket_ms"]:
-            # How long that is may change.
+            # The duration may change.
             layout["by_time"] = f"in buckets of {node['bucket_ms']} ms"
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)
@@ -176,7 +176,7 @@ class _Walk:
             self.stores[store] = _either(known, layout)
 
     def _keep_processor(self, node: Json, record: _Record, subtopology: int) -> None:
-        """Lay out what a processor keeps: how a store's rows are written, the plan says, and not its records."""
+        """Lay out the stores of a processor: the plan, and not the records, defines how their rows are written."""
         level = next(n for n, ids in enumerate(self.spec["levels"]) if subtopology in ids)
         for store in (node["store"], *node["stores"]):
             layout = {
@@ -191,7 +191,7 @@ class _Walk:
             self.stores.setdefault(store, layout)
 
     def layouts(self) -> dict[str, Json]:
-        """Return the layout of each store; by name and place together no two are alike."""
+        """Return the layout of each store; name and position together are unique."""
         alike = Counter(map(self._likeness, self.by_place))
         for store, filters in self.by_place.items():
             if alike[self._likeness(store)] > 1:
@@ -204,12 +204,12 @@ class _Walk:
 
 
 def fills_store(node: Json) -> bool:
-    """Tell whether a node of a spec is the one whose rows its store has."""
+    """Return whether a node of a spec is the one that fills its store."""
     return node["kind"] in _ROWS and bool(node.get("fills", True))
 
 
 def children_of(parent: Json, spec: Json) -> list[int]:
-    """Return the nodes that follow one, over an edge too."""
+    """Return the children of a node, including those over an edge."""
     if parent.get("kind") == "route":
         return [spec["edges"][parent["edge"]]["node"]]
     children: list[int] = parent["children"]
@@ -226,7 +226,7 @@ def _parents_first(spec: Json) -> list[int]:
 
 
 def subtopologies_of(spec: Json) -> dict[int, int]:
-    """Return the sub-topology of each node; those in front of the first cut have none."""
+    """Return the sub-topology of each node; nodes upstream of the first cut have none."""
     found: dict[int, int] = {}
     for edge in spec["edges"]:
         inside = [edge["node"]]
@@ -239,7 +239,7 @@ def subtopologies_of(spec: Json) -> dict[int, int]:
 
 
 def _ways(coming: Mapping[_Record, _Way]) -> list[tuple[_Record, _Way]]:
-    """Return what comes to a node in the order of its ways; where these are very many, as one."""
+    """Return the records that arrive at a node in the order of their paths; if there are too many, combined into one."""
     records = sorted(coming.items(), key=lambda item: item[1])
     if len(records) <= _WAYS_MAX:
         return records
@@ -262,14 +262,14 @@ def _one_or_other(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...
 
 
 def _waiting(node: Json) -> str:
-    """Return how long rows are held back, and so where they lie."""
+    """Return how long rows are buffered, which determines where they are stored."""
     if node["until_close"]:
         return f"until their window closes, in buckets of {node['bucket_ms']} ms"
     return f"for {node['delay_ms']} ms"
 
 
 def _either(one: Json, other: Json) -> Json:
-    """Return the layout of a store that is filled in two ways, as behind a join of two tables."""
+    """Combine two layouts of a store that is filled in two ways, as downstream of a join of two tables."""
     layout = one | {part: list(_one_or_other(one[part], other[part])) for part in ("key", "row")}
     if one.get("filters") != other.get("filters"):
         layout["filters"] = [*one["filters"], "or", *other["filters"]]
@@ -297,7 +297,7 @@ def _exploded(node: Json, record: _Record) -> _Record:
 
 
 def _branched(node: Json, place: int, record: _Record) -> _Record:
-    """Return the record on its way to the child in this place."""
+    """Return the record as forwarded to the child at this index."""
     if node.get("kind") != "split":
         return record
     before = record.terms(node["predicates"][: node["branches"][place] + 1])
@@ -335,9 +335,9 @@ def _stream_joined(node: Json, record: _Record) -> _Record:
 
 
 def _join_window(node: Json) -> str:
-    """Return which records of the other stream are joined, and what becomes of one without any.
+    """Return which records of the other stream are joined, and how unmatched records are treated.
 
-    The grace period may change: it is no part of what is stored.
+    The grace period may change: it does not affect what is stored.
     """
     window = f"from {node['before_ms']} ms before to {node['after_ms']} ms after"
     waiting = [name for name in (node["unmatched"], node["other_unmatched"]) if name]
@@ -345,13 +345,13 @@ def _join_window(node: Json) -> str:
 
 
 def _needs_row(node: Json) -> bool:
-    """Tell if a join drops a record for which the other side has no row."""
+    """Return whether a join drops a record without a row on the other side."""
     needed: bool = node["needs_other"] if node["kind"] == "join" else not node["left"]
     return needed
 
 
 def _looked_up(node: Json, record: _Record, store: str) -> _Record:
-    """Return the row of the table that a join reads: a store's, or what is computed from it."""
+    """Return the row of the table that a join reads: that of a store, or one computed from it."""
     kept = [*(step["value_types"] for step in node["getter"]), node["right_types"]][0]
     row = _Record(record.keys, tuple(f"{store}[{at}]" for at in range(len(kept))))
     for step in node["getter"]:
@@ -462,7 +462,7 @@ def _fold_row(node: Json, record: _Record) -> list[str]:
 
 
 def _subscription_row(node: Json, record: _Record) -> list[str]:
-    """Return the key of the row that asked, its number and its columns; not the instruction."""
+    """Return the key of the subscriber's row, its number and its columns; not the instruction."""
     at = node["primary_columns"] + 1
     columns = list(zip(record.values, node["value_types"], strict=True))
     return [f"{text} {of}" for text, of in columns[:at] + columns[at + 1 :]]
@@ -488,7 +488,7 @@ _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
 
 
 def _bounded(text: str) -> str:
-    """Return a text that differs where `text` differs, and does not grow with what it contains."""
+    """Return a text of limited length that differs if `text` differs."""
     if len(text) <= _TEXT_MAX:
         return text
     return f"{text[:_TEXT_MAX]}… {hashlib.sha256(text.encode()).hexdigest()[:16]}"

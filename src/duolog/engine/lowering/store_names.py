@@ -1,4 +1,4 @@
-"""What people call the columns, the accumulators and the stores of a plan: words that bind nothing.
+"""Names that people use for the columns, accumulators and stores of a plan; they are not compared.
 
 `count-3-store` is the aggregate of topic "totals", which keeps count and worst.
 """
@@ -33,16 +33,16 @@ from duolog.plan.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What people call the columns of each source and the accumulators of each store."""
+    """Names of the columns of each source and of the accumulators of each store."""
 
     sources: Sequence[tuple[Sequence[str], Sequence[str]]]
     accumulators: Mapping[str, Sequence[str]]
     stores: Mapping[str, str] = field(default_factory=dict)
-    """What a store is the store of: `aggregate of topic "totals"`."""
+    """A description of each store: `aggregate of topic "totals"`."""
     results: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    """Of an aggregate's store: each result, and the accumulators that it is made of."""
+    """For the store of an aggregate: each result, and the accumulators from which it is computed."""
     processors: Mapping[str, str] = field(default_factory=dict)
-    """Of a processor's store: its kind, key and value."""
+    """For the store of a processor: its kind, key and value."""
 
     @classmethod
     def of(cls, levels: Levels) -> "Names":
@@ -73,7 +73,7 @@ class Names:
 
 
 def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
-    """Return what people call what a store is of: by the topic that they know it by, if any."""
+    """Return a description of what a store belongs to: by a topic that people know, if any."""
     match node:
         case TableCopy(table=table):
             return f"copy of the {_called(table, plan)}"
@@ -100,7 +100,7 @@ def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
 
 
 def _called_for_a_join(node: Numbered | Newest | Subscriptions, plan: Plan) -> str:
-    """Return what a foreign-key join keeps for itself."""
+    """Return a description of a foreign-key join's own store."""
     match node:
         case Numbered():
             return f"numbers of the {_called(node.left, plan)}"
@@ -111,7 +111,7 @@ def _called_for_a_join(node: Numbered | Newest | Subscriptions, plan: Plan) -> s
 
 
 def _written_to(node: Node, plan: Plan) -> str:
-    """Return the first topic that shows the rows of `node`, or an empty text."""
+    """Return the first topic that contains the rows of `node`, or an empty text."""
     for child in plan.children(node):
         if isinstance(child, Sink):
             return child.topic

@@ -1,6 +1,6 @@
-"""How the rows of a store are shown to people: what the kernel computes of them, as JSON.
+"""Lower queries of stores: what the kernel computes from a store's rows, as JSON for people.
 
-Of an aggregate its results are shown, and not the accumulators that it keeps.
+For an aggregate, its results are rendered, and not the accumulators that it stores.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from duolog.plan.nodes import AggregateNode, Node, ProcessorRows, Suppress
 from duolog.plan.types import Array, Column, Map, Struct
 
 Bounds = Mapping[str, tuple[object, object]]
-"""Of key columns, by name: the least and the greatest value that is asked for; None: no bound."""
+"""Inclusive minimum and maximum of key columns, by name; None: unbounded."""
 
 
 def lower_store_query(table: Node, levels: Levels, bounds: Bounds | None = None) -> Json:
-    """Return what the kernel is told of the one store of `table`, and which rows it is to show."""
+    """Return the kernel's query of the one store of `table`, with a condition for the rows."""
     if isinstance(table, ProcessorRows):
         return _raw(table)
     around = Surroundings(levels, required_columns(levels.plan))
@@ -40,7 +40,7 @@ def lower_store_query(table: Node, levels: Levels, bounds: Bounds | None = None)
 
 
 def _raw(table: ProcessorRows) -> Json:
-    """Return a look at all that a store of a processor has, as bytes."""
+    """Return a query of everything in the store of a processor, as bytes."""
     return {
         "store": table.kept.name,
         "values": ["v0"],
@@ -52,19 +52,19 @@ def _raw(table: ProcessorRows) -> Json:
 
 
 def shown_columns(table: Node, levels: Levels) -> tuple[Column, ...]:
-    """Return the value columns of the rows that are shown: those that the store keeps."""
+    """Return the value columns of rendered rows: those that the store has."""
     around = Surroundings(levels, required_columns(levels.plan))
     above = table.parent if isinstance(table, Suppress) else table
     return kept_columns(table, lower_getter(above, around).row)
 
 
 def kept_columns(table: Node, row: Row) -> tuple[Column, ...]:
-    """Return the value columns of `table` that are in a row: others nobody behind it reads."""
+    """Return the value columns of `table` that are in a row: the others are not needed downstream."""
     return tuple(column for column in table.schema.value if column.name in row.names)
 
 
 def _values(table: Node, row: Row, around: Surroundings) -> list[str]:
-    """Return what is shown, of the columns that are kept."""
+    """Return the expressions of the columns that are stored."""
     if isinstance(table, AggregateNode):
         (results,) = lower_getter(table, around).steps
         computed: list[str] = results["values"]
@@ -73,7 +73,7 @@ def _values(table: Node, row: Row, around: Surroundings) -> list[str]:
 
 
 def _condition(key: tuple[Column, ...], bounds: Bounds) -> str | None:
-    """Return what may leave rows out before they are shown; whoever asked looks again."""
+    """Return a condition that excludes rows early; the caller must still check the bounds."""
     terms = []
     for column, name in zip(key, key_names(key), strict=True):
         if column.name in bounds and not isinstance(column.type, Array | Map | Struct):

@@ -1,6 +1,6 @@
-"""The sides of a join of streams: each keeps its records, and looks among those of the other.
+"""The sides of a join of streams: each stores its records, and searches those of the other.
 
-What is kept of a record is what the join's values read of it, whatever is read behind: v0… of the one
+Only what the join's values read of a record is stored, whatever is needed downstream: v0… of one
 side are r0… of the other.
 """
 
@@ -15,13 +15,13 @@ from duolog.plan.nodes import StreamJoin, StreamJoinSide
 
 
 def lower_stream_join_side(node: StreamJoinSide, row: Row, _around: Surroundings) -> Lowered:
-    """Keep of each record what the join reads, and join it with those of the other stream."""
+    """Store what the join reads of each record, and join it with those of the other stream."""
     own = [column.name for column in node.kept_columns(of_left=node.of_left)]
     other = node.kept_columns(of_left=not node.of_left)
     entries, kept = reshape(row, node.own.schema, own, f"{node.name}-kept")
     naming = _names(node, own, [column.name for column in other])
     window = node.own_window
-    left = node.left.schema  # Both sides find each other's records by the same bytes.
+    left = node.left.schema  # Both sides must use the same bytes as key.
     operator = StreamJoinOperator(
         store=node.store,
         other_store=node.other_store,
@@ -55,5 +55,5 @@ def _names(node: StreamJoinSide, own: list[str], other: list[str]) -> Names:
 
 
 def lower_stream_join(_node: StreamJoin, row: Row, _around: Surroundings) -> Lowered:
-    """Lower what both sides make to nothing: each hands on the join's records."""
+    """Lower to nothing: each side forwards the join's records."""
     return Lowered([], row)

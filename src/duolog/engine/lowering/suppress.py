@@ -1,4 +1,4 @@
-"""Suppress: rows that wait in the order of time, and then of their key."""
+"""Suppress: rows are buffered in the order of time, then of key."""
 
 from duolog.engine.lowering.expressions import key_names
 from duolog.engine.lowering.formats import encode_key

@@ -1,8 +1,8 @@
-"""The store of a table, and the joins that look a table up: of a stream, and of another table.
+"""The store of a table, and the joins that look up a table: of a stream, and of another table.
 
-A table that a join looks up is found where it is kept: the rows of a source, or of a stream taken for a table, and
-an aggregate's accumulators have a store. What is computed from these (an aggregate's results, a filter, a projection, a join) is
-computed again for the key that is looked up. A copy of a table in another sub-topology holds its rows.
+A join looks up a table in the store that has its data: the rows of a source, the rows of a stream converted to a table,
+or an aggregate's accumulators. Derived rows (an aggregate's results, a filter, a projection, a join) are
+computed again for the key that is looked up. A copy of a table in another sub-topology stores its rows.
 
 Source: Kafka Streams `KTableValueGetter`.
 """
@@ -45,7 +45,7 @@ from duolog.plan.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class Getter:
-    """How the row of a key is found: in a store, then through steps; and the row that comes out."""
+    """How to find the row of a key: a store, then steps; and the resulting row."""
 
     store: str
     steps: tuple[Json, ...]
@@ -53,7 +53,7 @@ class Getter:
 
 
 def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
-    """Turn upserts into changes: the old row beside the new one."""
+    """Convert upserts to changes, with the old and the new row."""
     history = table.history_ms
     bucket = None if history is None else bucket_ms(history)
     operator = TableOperator(table.store, table.ttl_ms, history, bucket)
@@ -62,7 +62,7 @@ def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings)
 
 
 def lower_to_table(table: ToTable, row: Row, _around: Surroundings) -> Lowered:
-    """Keep the rows of a stream with all their columns, in the order of its schema."""
+    """Store the rows of a stream with all their columns, in the order of its schema."""
     columns = table.schema.value
     entries, whole = reshape(row, table.schema, [c.name for c in columns], f"{table.name}-rows")
     entry = whole.entry(table.name, TableOperator(table.store, table.ttl_ms))
@@ -72,7 +72,7 @@ def lower_to_table(table: ToTable, row: Row, _around: Surroundings) -> Lowered:
 def lower_getter(  # noqa: PLR0911 - a table of cases
     table: Node, around: Surroundings
 ) -> Getter:
-    """Return how a row of `table` is found by its key."""
+    """Return how to find a row of `table` by its key."""
     match table:
         case TableSource() | ToTable() | ForeignJoin():
             return Getter(table.store, (), _row_of(table))
@@ -110,7 +110,7 @@ def _row_of(table: Node) -> Row:
 
 
 def _results(node: AggregateNode) -> Json:
-    """Return the projection from the accumulators, as they are kept, to the results."""
+    """Return the projection from the stored accumulators to the results."""
     kept = node.accumulator_columns
     key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
     accumulators = {column.name: f"v{index}" for index, column in enumerate(kept)}
@@ -121,7 +121,7 @@ def _results(node: AggregateNode) -> Json:
 
 
 def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surroundings) -> Lowered:
-    """Look the stream's records up in the table, or in its copy beside the join."""
+    """Look up the stream's records in the table, or in its local copy."""
     table = lower_getter(around.levels.looked_up(node, node.table), around)
     needed = around.needed(node)
     naming = row.naming(node.stream.schema, table_columns=table.row.value)
@@ -146,7 +146,7 @@ def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surrou
 
 
 def _waiting(node: StreamTableJoin, row: Row) -> list[Json]:
-    """Return what lets records wait for the rows of their time, if they do."""
+    """Return the node in which records wait for the rows of their time, if they do."""
     if node.grace_ms is None:
         return []
     key = node.stream.schema.key
@@ -160,7 +160,7 @@ def _waiting(node: StreamTableJoin, row: Row) -> list[Json]:
 
 
 def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:
-    """Look the changes of a table up in the other one, or in its copy beside the join."""
+    """Look up the changes of a table in the other one, or in its local copy."""
     other = lower_getter(around.levels.looked_up(node, node.other), around)
     needed = around.needed(node)
     computed = [(name, expression) for name, expression in node.values if name in needed]
@@ -182,7 +182,7 @@ def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:
 
 
 def _names_of_side(node: JoinSide, row: Row, other: Row) -> Names:
-    """Return the names for expressions over both tables: v0… is what changes, r0… the other."""
+    """Return the names for expressions over both tables: v0… is the changed table, r0… the other."""
     keys = {column.name: f"k{index}" for index, column in enumerate(node.left.schema.key)}
     own = _value_names(node.own, row)
     looked_up = {name: f"r{at[1:]}" for name, at in _value_names(node.other, other).items()}
@@ -192,11 +192,11 @@ def _names_of_side(node: JoinSide, row: Row, other: Row) -> Names:
 
 
 def _value_names(table: Node, row: Row) -> dict[str, str]:
-    """Return where the value columns of `table` stand in a row; some may not be there."""
+    """Return the positions of the value columns of `table` in a row; some may be missing."""
     values = {column.name for column in table.schema.value}
     return {name: at for name, at in row.names.items() if name in values}
 
 
 def lower_table_join(_node: TableJoin, row: Row, _around: Surroundings) -> Lowered:
-    """Lower what both sides make to nothing: each hands on the join's rows."""
+    """Lower to nothing: each side forwards the join's rows."""
     return Lowered([], row)

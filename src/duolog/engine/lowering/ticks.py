@@ -1,6 +1,6 @@
-"""What stands for the topic of ticks: a source of Spark's whose offset is a time (the kernel's `TickSource`).
+"""The pseudo-topic of ticks: a Spark source whose offset is a time (the kernel's `TickSource`).
 
-It stands among the topics in Spark's reports and in its log of offsets. No broker knows it.
+It appears among the topics in Spark's reports and in its log of offsets, but does not exist in Kafka.
 """
 
 from typing import Final

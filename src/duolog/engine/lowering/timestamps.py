@@ -1,4 +1,4 @@
-"""The setting `default.timestamp.extractor`: what holds for sources that say nothing themselves."""
+"""The setting `default.timestamp.extractor`, for sources that do not specify an extractor."""
 
 from typing import Any, Final
 
@@ -9,11 +9,11 @@ EXTRACTORS: Final = {
     "UsePartitionTimeOnInvalidTimestamp": "partition_time",
     "WallclockTimestampExtractor": "",
 }
-"""What becomes of invalid timestamps; of the wall clock none is."""
+"""The handling of invalid timestamps; with the wall clock there are none."""
 
 
 def with_default_extractor(sources: list[dict[str, Any]], extractor: str) -> list[dict[str, Any]]:
-    """Return the sources of a spec with this extractor where they have none of their own."""
+    """Return the sources of a spec with this extractor, unless they have their own."""
     if not extractor:
         return sources
     name = extractor.removeprefix(PREFIX)

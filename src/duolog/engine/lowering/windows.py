@@ -1,4 +1,4 @@
-"""Windows as the kernel is told of them."""
+"""Windows in the form of the kernel's spec."""
 
 from duolog.engine.lowering.rows import Json
 from duolog.plan.windows import FixedWindows, TimeWindows, UnlimitedWindows
@@ -6,7 +6,7 @@ from duolog.plan.windows.calendar_windows import CalendarWindows
 
 
 def lower_windows(windows: FixedWindows) -> Json:
-    """Return the windows that a record is in by its timestamp alone."""
+    """Return windows that depend only on a record's timestamp."""
     match windows:
         case TimeWindows():
             return {
@@ -30,13 +30,13 @@ def lower_windows(windows: FixedWindows) -> Json:
 
 
 def laid_out(windows: Json) -> str:
-    """Return what state depends on: what is late is the business of the grace period, which may change."""
+    """Return the part that state depends on; the grace period, which decides what is late, may change."""
     match windows:
         case {"kind": "hopping", "size_ms": size, "advance_ms": advance, "origin_ms": origin}:
             return f"of {size} ms every {advance} ms" + (f" from {origin} ms on" if origin else "")
         case {"kind": "calendar", "unit": unit, "zone": zone, "first_day": first_day}:
             first = f" from {first_day.lower()} on" if unit == "WEEK" else ""
-            # Checkpoints of before there were offsets do not say one.
+            # Checkpoints from before offsets existed have none.
             later = f", {offset} ms later" if (offset := windows.get("offset_ms")) else ""
             return f"calendar {unit.lower()}s{first} of {zone}{later}"
         case {"kind": "unlimited", "start_ms": start}:

@@ -1,6 +1,6 @@
-"""What works for a query in Python while Spark runs it: a thread that prints, one that calls functions, one that chooses partitions.
+"""The Python threads of a query: one prints, one calls functions of `for_each`, one calls functions that choose partitions.
 
-Thread rule: started and closed by the query's own; `failure` and `is_calling` by any.
+Thread rule: the query's own thread starts and closes them; any thread may read `failure` and `is_calling`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from duolog.plan.expressions.key_functions import KeyFunction
 
 @dataclass(slots=True)
 class CallbackThreads:
-    """Those of one query; it has only the ones that it needs."""
+    """The threads of one query; only those that it needs are started."""
 
     printer: Printer | None = None
     caller: CallbackRunner | None = None
@@ -32,7 +32,7 @@ class CallbackThreads:
     ) -> None:
         """Start those that are needed.
 
-        `launcher` gives the one that there is then: another JVM has another. `stop` ends the Spark query, as `CallbackRunner` wants it.
+        `launcher` returns the current one: each JVM has its own. `stop` ends the Spark query for `CallbackRunner`.
         """
         of = launcher()
         if of.prints or of.calls_python:
@@ -50,12 +50,12 @@ class CallbackThreads:
 
     @property
     def failure(self) -> QueryFailed | None:
-        """Why the query is to end: a function that it calls failed."""
+        """Why the query must end: a function that it calls failed."""
         return self.caller.failure if self.caller is not None else None
 
     @property
     def is_calling(self) -> bool:
-        """Whether it is a function of the query that asks."""
+        """Whether the caller is a function of the query."""
         return self.caller is not None and self.caller.is_calling
 
     def close(self) -> None:

@@ -1,14 +1,14 @@
-"""How long a query that runs waits between two looks at itself: seconds, as Spark counts them."""
+"""The interval between two checks of a running query: whole seconds, as Spark waits."""
 
 from typing import Final
 
 CHECK_S: Final = 2
-# One that has had nothing to do for long is looked at less often: fifty idle ones cost a third of what they did.
+# The interval of a query that has long been idle: fifty idle ones then cost a third.
 IDLE_CHECK_S: Final = 8
 
 
 def next_check_s(check_s: int, *, is_idle: bool) -> int:
-    """Return how long to wait for the next look: longer from one to the next while nothing happens.
+    """Return the wait before the next check: it doubles while nothing happens.
 
     Example:
         >>> next_check_s(2, is_idle=True), next_check_s(8, is_idle=True), next_check_s(8, is_idle=False)

@@ -1,19 +1,19 @@
-"""What the engine asks of Kafka's clients in the JVM, where nobody has set it otherwise: names are Kafka's, values in bytes and ms."""
+"""Defaults for Kafka's clients in the JVM, unless the user sets them: Kafka's names, values in bytes and ms."""
 
 from typing import Final
 
 from duolog.core.units import KIB, MIB
 
-# Half of the throughput of a micro-batch comes from these.
+# Half of the throughput of micro-batches depends on these.
 CONSUMER: Final = {
     "max.poll.records": "20000",
     "max.partition.fetch.bytes": str(4 * MIB),
     "fetch.max.bytes": str(64 * MIB),
     "isolation.level": "read_committed",
-    # A stop waits for what is asked of a broker that is away: a minute by Kafka's defaults.
+    # A stop waits for pending requests to an unreachable broker: a minute with Kafka's default.
     "default.api.timeout.ms": "15000",
     "request.timeout.ms": "10000",
-    # A deleted topic would come back by itself, with one partition.
+    # A deleted topic would be created again, with one partition.
     "allow.auto.create.topics": "false",
 }
 RECORD_BATCH_BYTES_MAX: Final = 256 * KIB

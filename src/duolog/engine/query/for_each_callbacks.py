@@ -1,11 +1,11 @@
-"""Calls the functions of `for_each` with the records that the kernel's tasks hand over.
+"""Call the functions of `for_each` with the records that the kernel's tasks pass on.
 
     task of Spark ─▶ Calls (JVM) ─▶ take ─▶ this thread: function(record) ─▶ done ─▶ the task may end
 
-The task's micro-batch, or epoch in real time, is committed when all of its records were called: each is called
-at least once, and again where that did not come about. One thread calls all functions of an application, so those of one key
-are called in their order. A function that fails ends the query before the next record is called; or its
-record is passed over, as `processing.exception.handler` says.
+The task's micro-batch, or epoch in real time, is committed after the calls for all of its records: each record is
+passed at least once, and again if the commit fails. One thread calls all functions of an application, so calls for one key
+keep their order. A failing function ends the query before the next call; or its
+record is skipped, depending on `processing.exception.handler`.
 
 Source: Kafka Streams `KStreamPeek`.
 """
@@ -31,12 +31,12 @@ from duolog.serde.serde import NoneSerde, Serde
 
 logger: Final = logging.getLogger(__name__)
 
-# So many records are called before the kernel hears of it.
+# The number of records after which the kernel is notified.
 _RECORDS_MAX: Final = 500
 _WAIT_MS: Final = 200
 _AGAIN_S: Final = 0.1
 _GIVEN_UP_S: Final = 10.0
-# A session that was closed under the query has no JVM at all.
+# A session that was closed while the query ran has no JVM at all.
 _JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
 _HINT: Final = (
     "Mend the function and start again: the query goes on behind what it has committed last. Or such "
@@ -45,7 +45,7 @@ _HINT: Final = (
 
 
 class CallbackSource(Protocol):
-    """Where records wait to be called: a `Launcher`."""
+    """The source of records for callbacks: a `Launcher`."""
 
     def take_calls(self, records_max: int, wait_ms: int) -> str: ...
     def calls_done(self, number: int) -> None: ...
@@ -54,14 +54,14 @@ class CallbackSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A function, and how its records are read."""
+    """A function, and the serdes for its records."""
 
     function: Callable[[CalledRecord], object]
     keys: Serde
     values: Serde
     names: tuple[str, ...]
     place: str = ""
-    """Where a user wrote it."""
+    """The source line where the user wrote it."""
 
     @classmethod
     def of(cls, node: ForEach, place: str = "") -> "Callback":
@@ -72,7 +72,7 @@ class Callback:
     def record(
         self, key: str | None, value: str | None, timestamp_ms: int, *beside: Any
     ) -> CalledRecord:
-        """Return a record from JSON texts; `beside`: headers, topic, partition and offset."""
+        """Return a record from JSON texts; `beside` is headers, topic, partition and offset."""
         keys = self.keys.deserialize(None if key is None else key.encode())
         row = self.values.deserialize(None if value is None else value.encode())
         return CalledRecord(
@@ -88,8 +88,8 @@ class CallbackRunner:
 
     Args:
         calls: functions, by the names of their nodes.
-        handed: the launcher of the query, as it is by then.
-        passes_over: whether a record whose function failed is passed over.
+        handed: returns the current launcher of the query.
+        passes_over: whether to skip a record whose function failed.
         stop: ends the Spark query, so that its micro-batch or epoch is not committed.
     """
 
@@ -111,7 +111,7 @@ class CallbackRunner:
         name = f"duolog-call-{application_id}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.failure: QueryFailed | None = None
-        """Why the query is to end: a function failed. No other is called then."""
+        """Why the query must end: a function failed. No other function is called after that."""
 
     def start(self) -> None:
         self._thread.start()
@@ -127,7 +127,7 @@ class CallbackRunner:
 
     @property
     def is_calling(self) -> bool:
-        """Whether it is a function that asks."""
+        """Whether the caller is one of these functions."""
         return threading.current_thread() is self._thread
 
     def _run(self) -> None:
@@ -135,7 +135,7 @@ class CallbackRunner:
             try:
                 self._call(json.loads(self._handed().take_calls(_RECORDS_MAX, _WAIT_MS)))
             except _JVM_IS_GONE:
-                # Whoever waits for Spark tells why, or starts another.
+                # The thread that waits for Spark reports the reason, or restarts the JVM.
                 self._ending.wait(_AGAIN_S)
 
     def _call(self, taken: list[list[Any]]) -> None:

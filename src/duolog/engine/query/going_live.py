@@ -1,12 +1,12 @@
-"""Decide after each pass of micro-batches whether a query may go live in real time.
+"""Decide after each pass of micro-batches whether a query may switch to real time.
 
-    more than auto.lag.records.max are left (mode auto)         another pass
-    no more than auto.lag.ms of event time is left              live
-    less than half of what was left after the pass before       another pass
-    else                                                        live: passes do not come nearer
+    more than auto.lag.records.max records left (mode auto)     another pass
+    at most auto.lag.ms of event time left                      live
+    less than half of what the previous pass left               another pass
+    else                                                        live: further passes do not get closer
 
-A pass merges partitions by timestamp. In real time each is read at its own pace: what is left is then read unevenly, and a
-window closes before the records of a slower partition have come. The records of one pass come while it runs, so that what is
+A pass merges partitions by timestamp. In real time each partition is read at its own pace: the rest is then read unevenly, and a
+window closes before the records of a slower partition arrive. New records arrive during a pass, so what is
 left is as much event time as the last pass took, and at a low rate few records.
 """
 
@@ -14,21 +14,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# What is left shrinks by less from one pass to the next: it will not shrink to nothing.
+# If the rest shrinks by less from one pass to the next, it will not shrink to nothing.
 _SHRINKS_BY: Final = 2
 
 
 @dataclass(slots=True)
 class GoingLive:
-    """Judges the passes of one start. `records_max` is None where the number of records does not count."""
+    """Evaluates the passes of one start. `records_max` is None if the number of records does not matter."""
 
     lag_ms: int
     records_max: int | None
     _left_ms: int | None = None
-    """Event time that was left after the pass before."""
+    """The event time that the previous pass left."""
 
     def is_near(self, lag: Mapping[str, int], left_ms: Callable[[], int | None]) -> bool:
-        """Tell whether to go live; `lag` is empty if no broker answers, and `left_ms` then is not called."""
+        """Return whether to go live; `lag` is empty if no broker answers, and `left_ms` is then not called."""
         records = sum(lag.values())
         if not lag or (self.records_max is not None and records > self.records_max):
             return False

@@ -1,9 +1,9 @@
-"""Answers what functions of a user's give for keys, for which the kernel's tasks wait.
+"""Call users' functions of keys, for whose results the kernel's tasks wait.
 
-    task of Spark ─▶ KeyFunctions (JVM) ─▶ take ─▶ this thread: function(key) ─▶ tell ─▶ the task goes on
+    task of Spark ─▶ KeyFunctions (JVM) ─▶ take ─▶ this thread: function(key) ─▶ answer ─▶ the task continues
 
-The kernel asks once for a key, and remembers the answers for the last 100,000 of them. One thread calls all functions of an
-application. One that fails, or gives no partition, is an error of the record whose key it was.
+The kernel requests each key once, and caches the results for the last 100,000 keys. One thread calls all functions of an
+application. A function that fails, or returns no valid partition, is an error of the record with that key.
 """
 
 import json
@@ -22,23 +22,23 @@ _KEYS_MAX: Final = 1000
 _WAIT_MS: Final = 500
 _AGAIN_S: Final = 0.1
 _GIVEN_UP_S: Final = 10.0
-# A session that was closed under the query has no JVM at all.
+# A session that was closed while the query ran has no JVM at all.
 _JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
 
 
 class Asking(Protocol):
-    """Where keys wait for an answer: a `Launcher`."""
+    """The source of keys that wait for results: a `Launcher`."""
 
     def take_keys(self, keys_max: int, wait_ms: int) -> str: ...
     def tell_of_keys(self, answers: str) -> None: ...
 
 
 class Answerer:
-    """A thread that answers while a query runs.
+    """A thread that calls functions of keys while a query runs.
 
     Args:
-        functions: by the names of the nodes that ask them.
-        asking: the launcher of the query, as it is by then.
+        functions: by the names of the nodes that use them.
+        asking: returns the current launcher of the query.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Answerer:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more; wait, for a while, for the function that is being called."""
+        """Stop answering; wait a while for the function that is being called."""
         self._ending.set()
         self._thread.join(_GIVEN_UP_S)
 
@@ -70,11 +70,11 @@ class Answerer:
                 if taken:
                     self._asking().tell_of_keys(json.dumps([self._answer(*one) for one in taken]))
             except _JVM_IS_GONE:
-                # Whoever waits for Spark tells why, or starts another.
+                # The thread that waits for Spark reports the reason, or restarts the JVM.
                 self._ending.wait(_AGAIN_S)
 
     def _answer(self, number: int, name: str, key: str) -> list[Any]:
-        """Return the number of a question, with the partition, or with what is wrong."""
+        """Return the number of a request with its partition, or with an error text."""
         function, serde = self._functions[name]
         try:
             with exit_forked_children():

@@ -56,11 +56,9 @@ class Launcher:
     checkpoint: Checkpoint
     spec: Json
     places: Mapping[str, str] = field(default_factory=dict)  # Source lines of the plan's nodes.
-    partition_counts: Mapping[str, int] = field(
-        default_factory=dict
-    )  # When the application started.
+    partition_counts: Mapping[str, int] = field(default_factory=dict)  # As of the first start.
     until: Callable[[], EndOffsets] | None = None
-    """Tells at each start where micro-batches end for good, of each partition that is to be read at all."""
+    """Returns at each start where micro-batches end for good, for each partition that is read at all."""
 
     @property
     def application_id(self) -> str:
@@ -87,17 +85,17 @@ class Launcher:
 
     @property
     def _name_in_kafka(self) -> str:
-        """The name of its transactions and its marker, which all of a Kafka cluster share."""
+        """The name of its transactions and its marker, unique in a Kafka cluster."""
         return self.config.internal_prefix + self.application_id
 
     def open_transactions(self, trigger: Trigger, record_batch_bytes_max: int | None) -> None:
-        """Make sure that the checkpoint stands where the committed results end, and begin to write behind them.
+        """Check that the checkpoint matches the end of the committed results, and start to write after them.
 
-        Whoever wrote under this name before is fenced. Does nothing where results are written at least once.
+        Fences earlier writers with this name. Does nothing if results are written at least once.
 
         Raises:
             CheckpointMismatch: results were committed that the checkpoint does not know of.
-            ChangelogMismatch: the topic that is to have its marker is another's.
+            ChangelogMismatch: the marker topic belongs to something else.
             QueryFailed: no broker answers, or it refuses transactions.
         """
         if not self.config.exactly_once:
@@ -114,21 +112,21 @@ class Launcher:
         ensure_is_marker(self.config, topics, self._name_in_kafka, self.application_id)
 
     def close_transactions(self) -> None:
-        """Break off what is not committed, so that readers need not wait for it."""
+        """Abort what is not committed, so that readers need not wait for it."""
         if self.config.exactly_once:
             with contextlib.suppress(Py4JError, ConnectionError):
                 self.session.kernel("Transactions").close(str(self.checkpoint.spark_dir))
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """Raise QueryFailed for what Spark, the kernel or py4j raises within."""
+        """Convert exceptions of Spark, the kernel and py4j to QueryFailed."""
         try:
             yield
         except (Py4JError, ConnectionError, PySparkException) as error:
             raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
 
     def _transactions(self, settings: Mapping[str, str]) -> Transactions:
-        """Return them, by settings of Kafka's clients."""
+        """Return the transactions, with these settings for Kafka's clients."""
         kernel = self.session.kernel("Transactions")
         given = self._java_map(settings), self.checkpoint, self._name_in_kafka
         return Transactions(kernel, *given)
@@ -147,16 +145,16 @@ class Launcher:
     ) -> StreamingQuery:
         """Start a Spark query on the application's checkpoint.
 
-        `records_max` tells how many records of each topic one micro-batch reads at most; a topic
-        that it leaves out is bounded by the setting `max.offsets.per.trigger` alone.
-        `record_batch_bytes_max` is what all topics take that are written to.
+        `records_max` is the maximum number of records of each topic in a micro-batch; a topic
+        that it leaves out is bounded by the setting `max.offsets.per.trigger` only.
+        `record_batch_bytes_max` is the batch size that every topic of results accepts.
 
         Raises:
-            QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
+            QueryFailed: Spark or the kernel refuses the query, or the JVM has ended.
         """
         real_time = trigger == "real-time"
         spec = self.spec | self._begin_generation()
-        # Records of micro-batches go to their tasks without a shuffle, until one is in another's partition.
+        # Records of micro-batches reach their tasks without a shuffle, until one is in another task's partition.
         direct = not real_time and not self.checkpoint.shuffles
         modes = {
             "real_time": real_time,
@@ -192,14 +190,14 @@ class Launcher:
         return StreamingQuery(started)
 
     def start_restore(self, generation: int, committed: Generations) -> StreamingQuery:
-        """Start a Spark query that fills the stores from their changelogs, and ends.
+        """Start a Spark query that fills the stores from their changelogs, and then ends.
 
-        `committed` tells which entries count, and `generation` is that of what is written.
+        `committed` determines which entries count; `generation` is that of the new entries.
 
         Raises:
             QueryFailed: as `start`.
         """
-        # A run of its own: what executors have counted in it is none of the application's.
+        # A run of its own, so that the counts of executors are not added to the application's.
         spec = json.dumps(self.spec | {"generation": generation, "run": uuid.uuid4().hex})
         with self._failing():
             spark = self.session.spark_with(self.spec["shuffle_partitions"])
@@ -213,7 +211,7 @@ class Launcher:
         return StreamingQuery(started)
 
     def _log_initial(self, spec: str, kept: str) -> None:
-        """Write to changelogs what their stores begin with, in front of the first epoch of the generation."""
+        """Write the initial contents of stores to their changelogs, before the first epoch of the generation."""
         stores = self.checkpoint.initial_logs()
         if stores:
             producer = PRODUCER | {"max.request.size": str(ENTRY_BYTES_MAX)} | self._client()
@@ -226,15 +224,15 @@ class Launcher:
             log.write(spark._jsparkSession, spec, kept, named, settings)  # noqa: SLF001 - as _java below
 
     def cancel_start(self) -> None:
-        """Have a start that still writes changelogs fail. Any thread."""
+        """Abort a start that is still writing changelogs. Any thread."""
         log = self.session.kernel("InitialChangelog")
         log.cancel(self.session.spark._jsparkSession, self.application_id)  # noqa: SLF001 - as _java below
 
     def take_over(self, query: str, epoch: int) -> None:
-        """Have the checkpoint go on behind results that a query has committed up to an epoch, if any were exactly once.
+        """Let the checkpoint continue after results that a query committed exactly once, up to an epoch.
 
         Raises:
-            CheckpointMismatch: others were committed behind them.
+            CheckpointMismatch: other results were committed after them.
             QueryFailed: no broker answers.
         """
         with self._failing():
@@ -245,17 +243,17 @@ class Launcher:
             ensure_goes_on(self.checkpoint, marker, marker_topic(self._name_in_kafka))
 
     def take_over_what_was_begun(self) -> None:
-        """As `Transactions`, where results are written exactly once; raises QueryFailed where no broker answers."""
+        """As `Transactions`, if results are written exactly once; raises QueryFailed if no broker answers."""
         if self.config.exactly_once:
             with self._failing():
                 self._transactions(self._client()).take_over_what_was_begun()
 
     def commit_decided(self) -> None:
-        """Commit what executors of a cluster have written in an epoch that counts, where a crash came in between.
+        """Commit what executors of a cluster have written in an epoch that counts, if a crash prevented that.
 
         Raises:
-            CheckpointMismatch: the broker has ended it before.
-            ChangelogMismatch: the topic that is to have its marker is another's.
+            CheckpointMismatch: the broker has aborted it.
+            ChangelogMismatch: the marker topic belongs to something else.
             QueryFailed: no broker answers.
         """
         self._ensure_marks()
@@ -263,7 +261,7 @@ class Launcher:
             self._transactions(self._client()).ensure_committed()
 
     def _begin_generation(self) -> Json:
-        """Return what the kernel is told of the changelogs that it writes; nothing without them."""
+        """Return the changelog fields of the kernel's spec; empty without changelogs."""
         if not self.checkpoint.has_changelogs:
             return {}
         begun = begin_generation(self.config, self.checkpoint)
@@ -280,12 +278,12 @@ class Launcher:
 
     @property
     def log_path(self) -> Path | None:
-        """Where the JVM says more; None: on the terminal."""
+        """The log file of the JVM; None if it logs to the terminal."""
         return self.session.log_path
 
     @property
     def taken_over_by(self) -> str:
-        """Who has claimed the checkpoint since this process has; empty where nobody has."""
+        """The owner that claimed the checkpoint after this process; empty if none did."""
         other = taken_over_by(self.checkpoint.directory, self.session.java_pid)
         return "" if other is None else str(other)
 
@@ -302,7 +300,7 @@ class Launcher:
         return Counters.of(self.counted())
 
     def counted(self) -> Json:
-        """Return all of what it has counted, as `metrics` reads it."""
+        """Return all counts in the form that `metrics` reads."""
         return merge_snapshots(
             json.loads(self.session.kernel("Metrics").snapshot(self.application_id))
         )
@@ -310,7 +308,7 @@ class Launcher:
     def reset_counters(self) -> None:
         self.session.kernel("Metrics").reset(self.application_id)
         self.session.kernel("Prints").reset(self.application_id)
-        # Not with each Spark query: the functions stay those of this process.
+        # Not for each Spark query: the functions remain those of this process.
         self.session.kernel("KeyFunctions").reset(self.application_id)
 
     @property
@@ -319,53 +317,53 @@ class Launcher:
         return any(node["kind"] == "print" for node in self.spec["nodes"].values())
 
     def take_printed(self) -> str:
-        """Return what was printed in this JVM since the last call, as `printing` reads it."""
+        """Return the printed records of this JVM since the last call, in the form that `printing` reads."""
         taken: str = self.session.kernel("Prints").take(self.application_id)
         return taken
 
     @property
     def calls_python(self) -> bool:
-        """Whether functions in Python are called beside the kernel, which may print."""
+        """Whether Python functions, which may print, run in processes next to the kernel."""
         return bool(self.spec.get("functions"))
 
     def take_output(self) -> str:
-        """Return what functions in Python have printed since the last call, as `printing` reads it."""
+        """Return what Python functions have printed since the last call, in the form that `printing` reads."""
         taken: str = self.session.kernel("PythonOutput").take()
         return taken
 
     def take_calls(self, records_max: int, wait_ms: int) -> str:
-        """Return records that wait to be called in this JVM, as `calling` reads them; waits for one."""
+        """Wait for records for callbacks in this JVM; return them as `for_each_callbacks` reads them."""
         calls = self.session.kernel("Calls")
         taken: str = calls.take(self.application_id, records_max, wait_ms)
         return taken
 
     def calls_done(self, number: int) -> None:
-        """Tell that functions were called with the records up to this one."""
+        """Confirm the callbacks of the records up to this one."""
         self.session.kernel("Calls").done(self.application_id, number)
 
     def call_failed(self, number: int, error: str) -> None:
-        """Tell that the function of this record failed, and that it is passed over."""
+        """Report that the function failed for this record, which is skipped."""
         self.session.kernel("Calls").failed(self.application_id, number, error)
 
     def take_keys(self, keys_max: int, wait_ms: int) -> str:
-        """Return keys that wait for an answer in this JVM, as `key_functions` reads them; waits for one."""
+        """Wait for keys that need a result in this JVM; return them as `key_functions` reads them."""
         asked = self.session.kernel("KeyFunctions")
         taken: str = asked.take(self.application_id, keys_max, wait_ms)
         return taken
 
     def tell_of_keys(self, answers: str) -> None:
-        """Give the answers of functions for keys."""
+        """Pass the results of functions of keys to the kernel."""
         self.session.kernel("KeyFunctions").tell(self.application_id, answers)
 
     def release(self) -> None:
-        """Let another process run the application."""
+        """Release the checkpoint, so that another process can run the application."""
         self.close()
-        # Of a JVM that has gone the system has freed the lock.
+        # If the JVM has ended, the system has released the lock.
         with contextlib.suppress(OSError, Py4JError):
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def close(self) -> None:
-        """End what is beside Spark's query, but for the claim of the checkpoint; what cannot be ended keeps nothing else from it."""
+        """End everything but Spark's query and the claim of the checkpoint; a failure does not stop the rest."""
         self.close_transactions()
         spark_dir = str(self.checkpoint.spark_dir)
         for kind, name in (
@@ -380,7 +378,7 @@ class Launcher:
             self.session.kernel("Launcher").closeUnusedProducers()
 
     def _inputs(self) -> list[list[str]]:
-        """Return the topics of each of Spark's Kafka sources: one, or those that match a pattern."""
+        """Return the topics of each of Spark's Kafka sources: one topic, or those that match a pattern."""
         found: dict[str, list[str]] = {}
         for source in self.spec["sources"]:
             topics = found.setdefault(source.get("input", source["topic"]), [])
@@ -391,8 +389,8 @@ class Launcher:
     def _source(self, topics: list[str]) -> dict[str, str]:
         counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
         starts = spark_starting_offsets(self.checkpoint.starts(), counts)
-        # One Kafka source for each topic, or pattern: maxOffsetsPerTrigger is shared out within a source, and
-        # a small table must not wait for its share beside a large stream.
+        # One Kafka source for each topic or pattern: maxOffsetsPerTrigger is divided within a source, and
+        # a small table must not be slowed down by a large stream.
         return self._kafka(CONSUMER) | {
             "subscribe": ",".join(topics),
             "startingOffsets": starts,
@@ -426,7 +424,7 @@ class Launcher:
         return spark.readStream.format(kernel_class_name(source)).options(**options).load()
 
     def _open_gate(self) -> None:
-        """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""
+        """Let records of streams wait for rows of tables, which is possible only within one JVM."""
         topics = dict.fromkeys(source["topic"] for source in self.spec["sources"])
         tables = [topic for topic in topics if self._is_table(topic)]
         java, gate = self._java().java.util, self.session.kernel("TableGate")
@@ -442,12 +440,12 @@ class Launcher:
             gate.open(self.application_id, given[0], given[1], starts, given[2])
 
     def _is_table(self, topic: str) -> bool:
-        """Tell whether all that read the topic take it for a table."""
+        """Return whether all readers of the topic read it as a table."""
         readers = [source for source in self.spec["sources"] if source["topic"] == topic]
         return all(source["table"] for source in readers)
 
     def _horizon(self, name: str, number: int, topics: list[str]) -> dict[str, str]:
-        """Return what lets the topics of this query end their micro-batches at one time."""
+        """Return the options by which the topics of this query end their micro-batches at one time."""
         options = {"horizon": name, "horizon.input": str(number)}
         options |= {
             "horizon.table": str(self._is_table(topics[0])).lower(),
@@ -478,7 +476,7 @@ class Launcher:
     def _producer(self, trigger: Trigger, record_batch_bytes_max: int | None) -> dict[str, str]:
         producer = PRODUCER | {"linger.ms": _LINGER_MS[trigger]}
         if record_batch_bytes_max is not None:
-            # A larger batch that is refused is split into pieces of this size, again and again.
+            # A larger batch would be refused, split into pieces of this size, and sent again.
             batch_bytes = min(RECORD_BATCH_BYTES_MAX, record_batch_bytes_max)
             producer["batch.size"] = str(batch_bytes)
         if self.checkpoint.has_changelogs:

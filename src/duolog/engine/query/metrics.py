@@ -1,15 +1,15 @@
-"""What runs, in numbers: an application, its tasks and nodes, its topics, its epochs, its state.
+"""The metrics of a running application: its tasks and nodes, topics, epochs and state.
 
     Metrics ─┬─ tasks     one for each task of a sub-topology, and for each topic partition that is read
              │    ├─ nodes    by the plan's names
              │    └─ stores   rows and bytes
-             ├─ sources   topic partitions: how far they are read, how far they go
-             ├─ sinks     topics: what was written, and how old it was by then
-             ├─ epochs    how long they took, by phase; the last ones each
-             └─ state     by level, as the last epoch has left it
+             ├─ sources   topic partitions: positions and ends
+             ├─ sinks     topics: what was written, and how old it was then
+             ├─ epochs    durations by phase; the most recent ones individually
+             └─ state     by level, as of the last epoch
 
-Counts are those of the JVM that runs the application now; a new JVM begins at 0, as a counter of Prometheus may. Source:
-Kafka Streams' metrics (KIP-444, KIP-613, KIP-846), whose names they have where `duolog.runtime.metrics` tells them.
+Counts are those of the JVM that runs the application now; a new JVM starts at 0, as Prometheus allows for counters. Source:
+Kafka Streams' metrics (KIP-444, KIP-613, KIP-846), under whose names `duolog.runtime.metrics` exports them.
 """
 
 import contextlib
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
     from duolog.engine.topics.topic_reader import EndOffsets
 
 _NEVER: Final = -1
-"""What the kernel says of a time where no record has come."""
+"""The kernel's value for a time before the first record."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMetrics:
-    """What a node of the plan has done for one task."""
+    """The work of a node of the plan in one task."""
 
     node: str
     process_total: int
-    """Records that came."""
+    """Records received."""
     forward_total: int
-    """Records that it handed on, to however many nodes."""
+    """Records forwarded, however many nodes receive them."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """Records that it dropped, by reason: null_key, null_value, late, out_of_order, error."""
+    """Records dropped, by reason: null_key, null_value, late, out_of_order, error."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreMetrics:
-    """What a store has in one task."""
+    """The contents of a store in one task."""
 
     store: str
     rows: int
-    """Its entries, as RocksDB has them. Counted at commits, in a hundredth of the time: that of a large store is as old as
-    `counted_at_ms`, so it is an estimate while rows come and go."""
+    """Number of entries according to RocksDB. Counted at commits, using a hundredth of the time: for a large store the number is as old
+    as `counted_at_ms`, so it is an estimate while rows change."""
     bytes: int
-    """Of their keys and values, before compression."""
+    """Size of their keys and values, before compression."""
     counted_at_ms: int | None
-    """When all of them were counted last; None as long as there are so many at least."""
+    """When all entries were last counted; None while `rows` is only a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMetrics:
-    """What a task has done: `1_0` is task 0 of sub-topology 1, `flights-0` reads partition 0 of that topic."""
+    """The work of a task: `1_0` is task 0 of sub-topology 1, `flights-0` reads partition 0 of that topic."""
 
     task: str
     records: int
     stream_time_ms: int | None
     """The greatest timestamp so far, in ms since 1970; None before the first record."""
     lateness_sum_ms: int
-    """How far records were behind stream time when they came, summed up."""
+    """The sum of how far records were behind stream time on arrival."""
     lateness_max_ms: int
     nodes: tuple[NodeMetrics, ...] = ()
     stores: tuple[StoreMetrics, ...] = ()
@@ -78,18 +78,18 @@ class SourceMetrics:
     position: int
     """The next offset to read."""
     end: int | None
-    """The offset behind its last record; None where no broker tells."""
+    """The offset after its last record; None if no broker answers."""
     last_timestamp_ms: int | None
-    """That of the record that was read last; None before the first."""
+    """The timestamp of the last record read; None before the first."""
 
     @property
     def lag_records(self) -> int | None:
         return None if self.end is None else max(0, self.end - self.position)
 
     def lag_ms(self, now_ms: int) -> int | None:
-        """Return how old the last record is that was read, where more wait: 0 where none does.
+        """Return the age of the last record read if more records wait; 0 if none does.
 
-        None where that is not known: no broker answers, or nothing was read yet.
+        None if that is unknown: no broker answers, or nothing was read yet.
 
         Example:
             >>> SourceMetrics("t", 0, 5, 5, 9, 1000).lag_ms(4000)
@@ -106,30 +106,30 @@ class SourceMetrics:
 
 @dataclass(frozen=True, slots=True)
 class SinkMetrics:
-    """What was written to a topic."""
+    """The records written to a topic."""
 
     topic: str
     records_produced: int
     bytes_produced: int
-    """Of keys and values."""
+    """Size of their keys and values."""
     e2e_latency_sum_ms: int
-    """How old records were by their timestamp when they were written, summed up."""
+    """The sum of the records' ages by timestamp when they were written."""
     e2e_latency_counts: tuple[int, ...] = ()
-    """How many were younger than 1, 2, 4, 8, … ms, and not than the step before; the last one has all others."""
+    """A histogram of ages: below 1, 2, 4, 8, … ms, each without the bucket before; the last one has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """An epoch of real time, or a micro-batch, that has ended."""
+    """A real-time epoch, or a micro-batch, that has ended."""
 
     number: int
-    """It is the so-manieth that has ended in this JVM."""
+    """Its position in the sequence of epochs of this JVM."""
     id: int
-    """Spark's number, which goes on from one JVM to the next."""
+    """Spark's number, which continues from one JVM to the next."""
     started_at_ms: int
     records_in: int
     phases_ms: Mapping[str, int] = field(default_factory=dict)
-    """How long its phases took, under Spark's names; `triggerExecution` is all of it."""
+    """Durations of its phases, under Spark's names; `triggerExecution` is the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ class EpochMetrics:
     count: int = 0
     longest_ms: int = 0
     phases_ms: Mapping[str, int] = field(default_factory=dict)
-    """By phase, summed up."""
+    """Total duration of each phase."""
     last: tuple[Epoch, ...] = ()
-    """The last ones, the oldest first."""
+    """The most recent ones, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +150,27 @@ class StateMetrics:
 
     level: int
     bytes: int
-    """Of RocksDB's files."""
+    """Size of RocksDB's files."""
     memory_bytes: int
     commit_ms: int
-    """How long the last commit took, summed over tasks, which commit side by side."""
+    """Duration of the last commit, summed over tasks, which commit in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """An application at a moment."""
+    """The metrics of an application at one point in time."""
 
     application_id: str
     state: str
     mode: str
     at_ms: int
-    """When this was asked."""
+    """When these metrics were collected."""
     records_in: int = 0
     records_out: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Records that were passed over, by what failed."""
+    """Records that were skipped, by the stage that failed."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """How often a record came too late for a window, by operator."""
+    """How often a record was too late for a window, by operator."""
     tasks: tuple[TaskMetrics, ...] = ()
     sources: tuple[SourceMetrics, ...] = ()
     sinks: tuple[SinkMetrics, ...] = ()
@@ -179,19 +179,19 @@ class Metrics:
 
     @property
     def lag_records(self) -> int | None:
-        """Return how many records wait in all topics; None where no broker tells."""
+        """Return how many records wait in all topics; None if no broker answers."""
         lags = [source.lag_records for source in self.sources]
         return None if None in lags else sum(lag for lag in lags if lag is not None)
 
     @property
     def lag_ms(self) -> int | None:
-        """Return the greatest lag in time of a partition; None where none is known."""
+        """Return the greatest time lag of a partition; None if none is known."""
         lags = (source.lag_ms(self.at_ms) for source in self.sources)
         return max((lag for lag in lags if lag is not None), default=None)
 
     @property
     def dropped(self) -> int:
-        """Return how many records nodes have dropped, for whatever reason but lateness."""
+        """Return how many records nodes have dropped for any reason except lateness."""
         return sum(
             count
             for task in self.tasks
@@ -202,22 +202,22 @@ class Metrics:
 
     @property
     def state_rows(self) -> int | None:
-        """Return how many rows all stores have; None where none was counted yet, or none is there."""
+        """Return the number of rows in all stores; None if no store was counted yet, or there is none."""
         rows = [store.rows for task in self.tasks for store in task.stores]
         return sum(rows) if rows else None
 
     @property
     def state_bytes(self) -> int:
-        """Return how large the state is: files and memory, as rows lie in either."""
+        """Return the size of the state: files and memory, as rows are in either."""
         return sum(state.bytes + state.memory_bytes for state in self.states)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON has it; `from_json` reads it."""
+        """Return the metrics as JSON, which `from_json` reads."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> "Metrics":
-        """Read what `to_json` gave, in another process maybe."""
+        """Read the result of `to_json`, possibly from another process."""
         epochs = told["epochs"]
         rest = {name: told[name] for name in _PLAIN}
         return cls(
@@ -249,11 +249,11 @@ _PLAIN: Final = ("application_id", "state", "mode", "at_ms", "records_in", "reco
 
 
 def metrics_of(query: "RunningQuery") -> Metrics:
-    """Return what has run of a query so far; after its end, what had run by then, as long as its JVM is there.
+    """Return the metrics of a query; after its end, the final ones, as long as its JVM exists.
 
-    Where no broker answers within a moment, nothing is told of where topics end.
+    If no broker answers at once, the ends of topics are unknown.
     """
-    # Imported here: who reads numbers of another process needs no Spark.
+    # Imported here: reading the metrics of another process needs no Spark.
     from duolog.engine.query.query import JVM_IS_GONE  # noqa: PLC0415
     from duolog.engine.topics.topic_reader import GLANCE_S  # noqa: PLC0415
 
@@ -261,10 +261,10 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     counted: Mapping[str, Any] = {}
     read: EndOffsets = counters.positions
     ends: EndOffsets = {}
-    # The thread that waits for Spark tells why a JVM has gone.
+    # The thread that waits for Spark reports why a JVM has ended.
     with contextlib.suppress(*JVM_IS_GONE):
         counted = query.launcher.counted()
-        # While it waits for its broker nobody needs to wait for that too.
+        # While the query waits for its broker, do not wait for it here, too.
         if query.state != "restarting":
             read, ends = query.reach(GLANCE_S)
     return Metrics(
@@ -285,7 +285,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
 
 
 def read_tasks(counted: Mapping[str, Any]) -> tuple[TaskMetrics, ...]:
-    """Return the tasks of a snapshot of the kernel."""
+    """Return the tasks in a snapshot of the kernel."""
     return tuple(
         TaskMetrics(
             task=name,
@@ -309,7 +309,7 @@ def read_tasks(counted: Mapping[str, Any]) -> tuple[TaskMetrics, ...]:
 def read_sources(
     counted: Mapping[str, Any], positions: "EndOffsets", ends: "EndOffsets"
 ) -> tuple[SourceMetrics, ...]:
-    """Return the topic partitions that are read, with where they end as the broker says."""
+    """Return the topic partitions that are read, with their ends as reported by the broker."""
     tasks = counted.get("tasks", {})
     known = {(t, p) for offsets in (positions, ends) for t, each in offsets.items() for p in each}
     found = []
@@ -329,7 +329,7 @@ def read_sources(
 
 
 def read_sinks(counted: Mapping[str, Any]) -> tuple[SinkMetrics, ...]:
-    """Return the topics that were written to, all Spark partitions together."""
+    """Return the topics that were written to, summed over Spark partitions."""
     return tuple(
         SinkMetrics(
             topic=topic,
@@ -345,7 +345,7 @@ def read_sinks(counted: Mapping[str, Any]) -> tuple[SinkMetrics, ...]:
 
 
 def read_epochs(counted: Mapping[str, Any]) -> EpochMetrics:
-    """Return the epochs of a snapshot."""
+    """Return the epochs in a snapshot."""
     told = counted.get("epochs", {})
     return EpochMetrics(
         count=told.get("count", 0),
@@ -359,8 +359,8 @@ def read_epochs(counted: Mapping[str, Any]) -> EpochMetrics:
 
 
 def read_states(counted: Mapping[str, Any]) -> tuple[StateMetrics, ...]:
-    """Return what levels keep, the first level first."""
-    # Spark tells the last operator of a chain first.
+    """Return the state of the levels, first level first."""
+    # Spark reports the last operator of a chain first.
     states = reversed(counted.get("epochs", {}).get("state", ()))
     return tuple(
         StateMetrics(level, one["bytes"], one["memory_bytes"], one["commit_ms"])

@@ -1,8 +1,8 @@
-"""What several JVMs have counted, as one: the kernel's snapshots, added up.
+"""Merge the kernel's snapshots of several JVMs into one.
 
-A driver tells its own counts, and beside them those of executors in other JVMs (`MetricsPlugin`). Counts add up; of
-positions and times the greatest counts, as one partition may have been read by two executors, one after the other. Of a store
-that two executors had, one after the other, the later count holds.
+A driver reports its own counts, and those of executors in other JVMs (`MetricsPlugin`). Counts are summed; for
+positions and times the maximum is taken, since two executors may have read a partition one after the other. If
+two executors had a store one after the other, the later count is taken.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _LATEST: Final = "stores"
 
 
 def merge_snapshots(snapshot: Json) -> Json:
-    """Return the counts of a driver and of its executors together; samples stand one behind the other."""
+    """Return the counts of a driver and its executors together; samples are concatenated."""
     total: Json = {name: part for name, part in snapshot.items() if name != "executors"}
     for executor in snapshot.get("executors", ()):
         total = _added(total, executor)
@@ -32,7 +32,7 @@ def _added(one: Mapping[str, Any], other: Mapping[str, Any], *, greatest: bool =
 
 
 def _both(one: Any, other: Any, *, greatest: bool) -> Any:
-    """Add two parts of one name.
+    """Merge two values of one name.
 
     Example:
         >>> _both({"a": 1, "stream_time": 5}, {"b": 2, "stream_time": 4}, greatest=False) == {
@@ -56,7 +56,7 @@ def _both(one: Any, other: Any, *, greatest: bool) -> Any:
 
 
 def _later(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
-    """Return stores as they were counted last; where nobody is done, the greater one knows more.
+    """Return the latest count of each store; of two counts at the same time the greater one is more complete.
 
     Example:
         >>> _later({"a": {"rows": 9, "counted_at": 1}}, {"a": {"rows": 2, "counted_at": 5}})

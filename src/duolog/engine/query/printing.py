@@ -1,8 +1,8 @@
-"""Records that a topology prints: taken from the kernel, and written to the terminal of its user.
+"""Write records that a topology prints from the kernel to the user's terminal.
 
     [orders] 2026-11-22T10:00:00.000Z "ann" {"amount": 3}
 
-The kernel holds what waits to be written, and drops what is beyond its bound. On a cluster executors write to their
+The kernel buffers what waits to be written, and drops the rest. On a cluster executors write to their
 own standard output instead.
 """
 
@@ -23,7 +23,7 @@ _PERIOD_S: Final = 0.1
 
 
 class Printing(Protocol):
-    """Where waits what is printed: a `Launcher`."""
+    """The source of printed records: a `Launcher`."""
 
     @property
     def prints(self) -> bool: ...
@@ -34,7 +34,7 @@ class Printing(Protocol):
 
 
 class Printer:
-    """A thread that writes what an application prints: records, and what its functions say."""
+    """A thread that writes what an application prints: records, and the output of its functions."""
 
     def __init__(self, printing: Callable[[], Printing], application_id: str) -> None:
         self._printing = printing
@@ -46,7 +46,7 @@ class Printer:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what there is still, and end."""
+        """Write what is left, and end."""
         self._closed.set()
         self._thread.join()
 
@@ -56,7 +56,7 @@ class Printer:
         self._write()
 
     def _write(self) -> None:
-        # A terminal that has gone, or a JVM, ends no query.
+        # The loss of a terminal or of a JVM must not end the query.
         with contextlib.suppress(Py4JError, ConnectionError, OSError, ValueError):
             printing = self._printing()
             if printing.prints:
@@ -66,14 +66,14 @@ class Printer:
 
 
 def write_printed(taken: str) -> None:
-    """Write what was taken from the kernel, in its JSON form, to standard output."""
+    """Write printed records from the kernel, in its JSON form, to standard output."""
     for line in lines_of(taken):
         sys.stdout.write(for_stream(f"{line}\n"))
     sys.stdout.flush()
 
 
 def write_of_functions(taken: str) -> None:
-    """Write what functions in Python have printed, or logged, to standard output."""
+    """Write what Python functions have printed or logged to standard output."""
     found = json.loads(taken)
     for line in found["lines"]:
         sys.stdout.write(f"{line}\n")
@@ -83,7 +83,7 @@ def write_of_functions(taken: str) -> None:
 
 
 def lines_of(taken: str) -> Iterator[str]:
-    """Yield a line for each record, and one for those that there was no room for.
+    """Yield a line for each record, and one for the dropped records.
 
     Example:
         >>> record = {"label": "orders", "ts": 1000, "key": '"ann"', "value": '{"n":1}'}

@@ -1,7 +1,7 @@
-"""How far a query is: what Spark and the kernel report, against where the topics end.
+"""The progress of a query: reports of Spark and the kernel, compared with the ends of topics.
 
-Spark reports once per micro-batch; a real-time epoch reports nothing until it ends. So the
-positions come from the kernel's counters where it runs in this JVM, else from Spark's report.
+Spark reports once per micro-batch; a real-time epoch is reported only when it ends. So the
+positions come from the kernel's counters if it runs in this JVM, else from Spark's report.
 """
 
 import datetime as dt
@@ -18,23 +18,23 @@ from duolog.engine.topics.topic_reader import EndOffsets
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Records that were passed over for one reason: how many, and the first of them.
+    """Records that were skipped for one reason: their number, and the first of them.
 
-    `str` tells it to people.
+    `str` describes it for people.
     """
 
     stage: str
     """What failed: deserialization, processing, production; or retention, which was faster than the query."""
     reason: str
     at: str
-    """The node or the topic where it failed; empty where the stage says it all."""
+    """The node or the topic where it failed; empty if the stage says enough."""
     count: int
     topic: str | None
-    """Where the first one stands; None where that is not known."""
+    """The topic of the first record; None if unknown."""
     partition: int
     offset: int
     key: str | None = None
-    """Its key and the beginning of its value, as text or as 0x…; None where they are not at hand."""
+    """Its key and the beginning of its value, as text or as 0x…; None if unavailable."""
     value: str | None = None
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Skipped:
 
     @property
     def kind(self) -> tuple[str, str | None, str, str]:
-        """What tells one reason from another: numbers in it do not."""
+        """The identity of the reason: numbers in its text are ignored."""
         return self.stage, self.topic, self.at, re.sub(r"\d+", "#", self.reason)
 
     def and_later(self, later: "Skipped") -> "Skipped":
@@ -67,7 +67,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A moment in the life of a query. Counts are of records since this process started it."""
+    """The progress of a query at one point in time. Counts are of records since this process started it."""
 
     mode: str
     state: str
@@ -76,11 +76,11 @@ class Progress:
     records_in: int = 0
     records_out: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Records that were passed over, by what failed: deserialization, processing, production."""
+    """Records that were skipped, by the stage that failed: deserialization, processing, production."""
     skipped_because: tuple[Skipped, ...] = ()
     """The same by reason, each with its first record."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """How often a record came too late for a window, by operator."""
+    """How often a record was too late for a window, by operator."""
     records_per_second: float = 0.0
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
@@ -88,9 +88,9 @@ class Progress:
     trouble: str = ""
     """Why the query waits for its next start, while its state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
-    """For each source topic: records that are in it and not yet read; nothing if no broker says so."""
+    """Unread records of each source topic; empty if no broker answers."""
     state_rows: int | None = None
-    """Rows of all stores, as they were counted last; None where none was."""
+    """Rows in all stores, as last counted; None before the first count."""
 
     @property
     def records_skipped(self) -> int:
@@ -98,25 +98,25 @@ class Progress:
 
     @property
     def lag_records_total(self) -> int | None:
-        """Records that are not yet read; None if no broker says where topics end."""
+        """The total of unread records; None if no broker reports the ends of topics."""
         return sum(self.lag_records.values()) if self.lag_records else None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one of Spark's progress reports says."""
+    """The content of one of Spark's progress reports."""
 
     epoch_id: int
     started_at_ms: int
     records_in: int
     records_by_topic: Mapping[str, int]
-    """What was read of each topic."""
+    """Records read from each topic."""
     records_per_second: float
     durations_ms: Mapping[str, int]
-    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (all of it), …"""
+    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (the total), …"""
     positions: EndOffsets
     state_commit_ms: int = 0
-    """How long stores took to commit, summed over the tasks of all levels, which run side by side."""
+    """Duration of the stores' commits, summed over the tasks of all levels, which run in parallel."""
 
     @property
     def duration_ms(self) -> int:
@@ -124,7 +124,7 @@ class Report:
 
     @classmethod
     def parse(cls, text: str) -> "Report":
-        """Read Spark's `StreamingQueryProgress` in its JSON form."""
+        """Parse Spark's `StreamingQueryProgress` in JSON."""
         report: dict[str, Any] = json.loads(text)
         positions: dict[str, dict[int, int]] = {}
         records: dict[str, int] = {}
@@ -151,33 +151,33 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What the kernel in this JVM has counted for an application."""
+    """The kernel's counts of an application in this JVM."""
 
     records_in: int = 0
     records_out: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
     bytes_in: int = 0
-    """Bytes of the keys and values of what was read."""
+    """Size of the keys and values that were read."""
     positions: EndOffsets = field(default_factory=dict)
     skipped_because: tuple[Skipped, ...] = ()
     late: Mapping[str, int] = field(default_factory=dict)
     state_rows: int | None = None
-    """Of this JVM and its executors: those of one before were the same."""
+    """In this JVM and its executors; counts of earlier JVMs are of the same rows."""
 
     @property
     def mean_bytes(self) -> float:
-        """How large a record was; 0 where there was none."""
+        """The mean size of a record; 0 without records."""
         return self.bytes_in / self.records_in if self.records_in else 0.0
 
     def since(self, before: "Counters") -> "Counters":
-        """Return what was read after `before`."""
+        """Return the counts since `before`."""
         return Counters(
             records_in=self.records_in - before.records_in,
             bytes_in=self.bytes_in - before.bytes_in,
         )
 
     def added_to(self, before: "Counters") -> "Counters":
-        """Return these counts and those of another JVM; the positions are these."""
+        """Return the sum of these counts and those of an earlier JVM; the positions are these."""
         reasons = {skipped.kind: skipped for skipped in before.skipped_because}
         for skipped in self.skipped_because:
             first = reasons.get(skipped.kind)
@@ -194,7 +194,7 @@ class Counters:
 
     @classmethod
     def parse(cls, text: str) -> "Counters":
-        """Read the kernel's snapshot: of this JVM, and of executors in others."""
+        """Parse the kernel's snapshot: of this JVM, and of executors in others."""
         return cls.of(merge_snapshots(json.loads(text)))
 
     @classmethod
@@ -234,7 +234,7 @@ def merge_positions(*reported: EndOffsets) -> dict[str, dict[int, int]]:
 
 
 def lag_of(positions: EndOffsets, ends: EndOffsets) -> dict[str, int]:
-    """Return, for each topic of `ends`, how many records lie between position and end.
+    """Return, for each topic in `ends`, the number of records between position and end.
 
     Example:
         >>> lag_of({"flights": {0: 90}}, {"flights": {0: 100, 1: 5}})

@@ -71,14 +71,14 @@ _STARTS_WITHIN_S: Final = 1.0  # A stop waits so long for a start, then cancels 
 
 @dataclass(slots=True)
 class RunningQuery:
-    """A started application. Made by `Engine.start`."""
+    """A started application. Created by `Engine.start`."""
 
     launcher: Launcher
     topics: TopicReader
     chosen: ChosenMode
     partition_counts: dict[str, int]
     renewed: Callable[[], Launcher] | None = None
-    """Gives a launcher on a new JVM, once the JVM of `launcher` is gone."""
+    """Returns a launcher on a new JVM, once the JVM of `launcher` has ended."""
     watch: TopicWatch | None = None
     calls: Mapping[str, Callback] = field(default_factory=dict)
     key_functions: Mapping[str, KeyFunction] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class RunningQuery:
     _failure: QueryFailed | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
-    _out_of_memory: bool = False  # The next start, of a JVM that lives, is to read less.
+    _out_of_memory: bool = False  # The next start, on the same JVM, must read less.
     _bounds: TriggerBounds = field(default_factory=TriggerBounds)
     _earlier: Counters = field(default_factory=Counters)  # The counts of JVMs that have ended.
     _counted: Counters = field(default_factory=Counters)  # The last counts of the current JVM.
@@ -122,7 +122,7 @@ class RunningQuery:
 
     @property
     def mode(self) -> str:
-        """The mode it is in now: `micro-batch` while it catches up, and `real-time` once live."""
+        """The current mode: `micro-batch` while it catches up, and `real-time` once live."""
         return "real-time" if self._trigger == "real-time" else "micro-batch"
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ class RunningQuery:
         try:
             self._launch(self._first_trigger())
         except BaseException:
-            # Producers would stay until another start of this name.
+            # Otherwise producers would stay open until another start of this name.
             self.launcher.close()
             raise
         threading.Thread(
@@ -146,8 +146,8 @@ class RunningQuery:
         self._beside.start(lambda: self.launcher, *given)
 
     def stop(self) -> None:
-        """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
-        # Not behind the lock, which a start holds for minutes where it writes changelogs first.
+        """Stop the query, and return once no part of it runs. Does nothing if it has ended."""
+        # Outside of the lock, which a start holds for minutes if it first writes changelogs.
         self._stopping.set()
         self._stop_spark()
         if not self._beside.is_calling:
@@ -161,7 +161,7 @@ class RunningQuery:
         spark_query = self._spark_query
         self._lock.release()
         if spark_query is not None and not self._ended.is_set():
-            # The thread that waits for Spark has it too, and knows that it is a stop.
+            # The thread that waits for Spark sees the end, too, and knows that it is a stop.
             with contextlib.suppress(PySparkException, *JVM_IS_GONE):
                 spark_query.stop()
 
@@ -170,7 +170,7 @@ class RunningQuery:
         return self._failure
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end of the query; tell whether it came.
+        """Wait for the end of the query; return False after the timeout.
 
         Raises:
             QueryFailed: the query failed.
@@ -183,8 +183,8 @@ class RunningQuery:
     def wait_until_caught_up(self, timeout_s: float) -> bool:
         """Wait until the query has read all that its topics hold now; return False after the timeout.
 
-        In micro-batches the results are then written and committed; in real time they are on their
-        way, and written a moment later.
+        In micro-batches the results are then written and committed; in real time they are
+        written a moment later.
 
         Raises:
             BrokerUnreachable: no broker answers.
@@ -195,7 +195,7 @@ class RunningQuery:
         ends = self.topics.end_offsets(self.topics.partition_counts(self.partition_counts))
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self._ended.wait(_POLL_S):
-            # Where the JVM has gone, the thread that waits for Spark starts another, or tells why not.
+            # If the JVM has ended, the thread that waits for Spark starts another, or reports why not.
             with contextlib.suppress(*JVM_IS_GONE):
                 done = self.topics.without_what_is_no_record(self._committed_positions(), ends)
                 if not any(lag_of(done, ends).values()):
@@ -205,12 +205,12 @@ class RunningQuery:
         return False
 
     def progress(self) -> Progress:
-        """Return how far the query is; after its end, how far it was.
+        """Return the progress of the query; after its end, the final one.
 
-        Where no broker answers within seconds, the lag is left out.
+        If no broker answers within seconds, the lag is left out.
         """
         if not self._ended.is_set():
-            # Without a JVM the last answer stands; the thread that waits for Spark tells why.
+            # Without a JVM the last progress is returned; the thread that waits for Spark reports why.
             with contextlib.suppress(*JVM_IS_GONE):
                 self._last_progress = self._ask_progress()
         return replace(self._last_progress, state=self._state, trouble=self._trouble)
@@ -233,16 +233,16 @@ class RunningQuery:
             state_rows=counters.state_rows,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
-            # While it waits for its broker nobody needs to wait for that too.
+            # While the query waits for its broker, do not wait for it here, too.
             lag_records={} if self._state == "restarting" else lag_of(*self.reach(GLANCE_S)),
         )
 
     def skipped(self) -> tuple[Skipped, ...]:
-        """Return the records that were passed over so far, by reason; asks no broker."""
+        """Return the records that were skipped so far, by reason, without asking a broker."""
         return self.counters().skipped_because
 
     def counters(self) -> Counters:
-        """Return what was counted so far, by JVMs that have gone too: of one that was killed, up to the last look at it."""
+        """Return the counts so far, including those of ended JVMs: for a killed one, as of the last check."""
         with contextlib.suppress(*JVM_IS_GONE):
             self._count()
         return self._counted.added_to(self._earlier)
@@ -252,7 +252,7 @@ class RunningQuery:
         return self._counted
 
     def reports(self) -> tuple[Report, ...]:
-        """Return Spark's recent reports of the current Spark query, the oldest first."""
+        """Return Spark's recent reports of the current Spark query, oldest first."""
         recent = self._spark_query.recentProgress if self._spark_query else ()
         return tuple(Report.parse(report.json) for report in recent)
 
@@ -263,7 +263,7 @@ class RunningQuery:
             if self.watch is not None:
                 self.watch.note(self._positions)
             self._state = "stopped"
-        except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
+        except Exception as error:  # noqa: BLE001 - a failed query must not seem to be running
             self._failure = error if isinstance(error, QueryFailed) else self._to_failed(error)
             self._state = "failed"
         finally:
@@ -277,13 +277,13 @@ class RunningQuery:
                 self._ended.set()
 
     def _note_commits(self) -> None:
-        # A disk that is full ends the query in Spark's next commit, which says what could not be written.
+        # A full disk ends the query in Spark's next commit, whose error says what could not be written.
         with contextlib.suppress(CheckpointNotWritable):
-            # Once it was, it stays so.
+            # Once true, it stays true.
             self._has_committed = self._has_committed or self.launcher.checkpoint.note_commits()
 
     def _positions(self) -> tuple[EndOffsets, EndOffsets]:
-        """Return how far each source partition is read, and how far that is committed."""
+        """Return the positions that were read in each source partition, and the committed ones."""
         committed = self._reported_positions()
         return merge_positions(committed, self._committed_positions()), committed
 
@@ -293,14 +293,14 @@ class RunningQuery:
         failed = to_query_failed(told, of.application_id, of.log_path, of.places)
         if of.jvm_has_ended and not isinstance(error, DuologError):
             failed.detail = f"{failed.detail} {of.how_jvm_ended}".lstrip()
-        # Behind a pause Spark may stumble over what its successor has written, in words of its own.
+        # After a pause, Spark may fail on files of the process that took over, with errors of its own.
         return taken_over(failed, of.taken_over_by) if of.taken_over_by else failed
 
     def _run(self) -> None:
-        """Stay with the query until it has ended for good.
+        """Run the query until it has ended for good.
 
         Raises:
-            QueryFailed: it failed, and is not started again.
+            QueryFailed: it failed, and is not restarted.
         """
         restarts = Restarts(self.launcher.config.task_timeout_ms / 1000)
         restarts.started()
@@ -321,7 +321,7 @@ class RunningQuery:
                 if following is None:
                     return
             except Exception as error:
-                # The JVM may go at any time, also while nothing waits for Spark, or while another one starts.
+                # The JVM may end at any time, even while no thread waits for Spark, or while another JVM starts.
                 if not isinstance(error, _MAY_PASS) and not self.launcher.jvm_has_ended:
                     raise
                 if self._stopping.is_set():
@@ -334,7 +334,7 @@ class RunningQuery:
                 pause_s = found or 0.0
 
     def _await_spark(self) -> Trigger | None:
-        """Wait for the end of the Spark query; tell what is to follow it."""
+        """Wait for the end of the Spark query; return the trigger of the next one."""
         assert self._spark_query is not None
         check_s = CHECK_S
         standstill = StallDetector.of(self.application_id, self.launcher.config)
@@ -348,12 +348,12 @@ class RunningQuery:
                 logger.info("micro-batches are not as large as planned: begin with new bounds")
                 self._spark_query.stop()
                 return self._trigger
-            # In micro-batches for want of slots: workers of its cluster had gone.
+            # It uses micro-batches because slots were missing: workers of the cluster had left.
             lacks_slots = (self._trigger, self.chosen.live) == ("micro-batch", "real-time")
             if lacks_slots and self.has_room():
                 self._spark_query.stop()
                 return self._first_trigger()
-            # An end is seen at once, whatever this is; but not that of a function that is called, nor what real time does.
+            # Spark's end is noticed at once in any case; the end of a callback and real-time progress are not.
             is_idle = self._bounds.epoch_seen == epoch_before and self._trigger != "real-time"
             check_s = next_check_s(check_s, is_idle=is_idle and not self.calls)
         if self._beside.failure is not None:
@@ -363,7 +363,7 @@ class RunningQuery:
         return self._next_trigger()
 
     def _records_behind_commits(self) -> int | None:
-        """Return how many records no epoch has committed; None if no broker answers soon."""
+        """Return how many records are not committed by an epoch; None if no broker answers soon."""
         ends = self.reach(GLANCE_S)[1]
         committed = self.topics.without_what_is_no_record(self._reported_positions(), ends)
         return sum(lag_of(committed, ends).values()) if ends else None
@@ -382,7 +382,7 @@ class RunningQuery:
     def _restart(self, error: QueryFailed, pause_s: float) -> Trigger | None:
         """Wait, and prepare another start; return its trigger, or None if the query is being stopped.
 
-        Raises whatever a start raises: a JVM that is killed while it starts, say.
+        Raises any error of a start, for example if a JVM is killed while it starts.
         """
         self._stop_spark()  # Spark reports a failure before it releases the query's name.
         if error.misplaced:
@@ -394,7 +394,7 @@ class RunningQuery:
         self.launcher.close_transactions()
         if self._stopping.wait(pause_s):
             return None
-        answers = self.topics.answers()  # If none does, the launch says so.
+        answers = self.topics.answers()  # If none does, the launch reports it.
         if answers and self.launcher.jvm_has_ended and self.renewed is not None:
             self.launcher = self.renewed()
             self._earlier, self._counted = self._counted.added_to(self._earlier), Counters()
@@ -416,7 +416,7 @@ class RunningQuery:
             return None if self.is_done() else "available-now"
         if self.chosen.live == "real-time" and not self.has_room():
             return "micro-batch"
-        # Where the broker tells no lag Spark catches up once more, or says what is wrong.
+        # If no broker reports the lag, Spark catches up once more, or reports what is wrong.
         read, ends = self.reach(TIMEOUT_S)
         is_near = self._going_live.is_near(
             lag_of(read, ends), lambda: self.topics.event_time_left_ms(read, ends)
@@ -427,7 +427,7 @@ class RunningQuery:
         if self.watch is not None:
             self.watch.ensure_whole(self.launcher.checkpoint.planned_positions())
         batch_bytes = self.topics.record_batch_bytes_max(self.launcher.written_topics)
-        # Before the checkpoint is read: an epoch may be committed that it does not tell of yet.
+        # Before the checkpoint is read: an epoch may be committed that it does not contain yet.
         self.launcher.open_transactions(trigger, batch_bytes)
         self._committed = self.launcher.checkpoint.committed_positions()
         bounds = {} if trigger == "real-time" else self._plan_bounds()
@@ -440,7 +440,7 @@ class RunningQuery:
             self._trouble = ""
 
     def _plan_bounds(self) -> dict[str, int]:
-        """Return how many records of each topic a micro-batch is to read at most.
+        """Return the maximum number of records of each topic in a micro-batch.
 
         Raises:
             QueryFailed: no broker answers.
@@ -477,15 +477,15 @@ class RunningQuery:
         return Report.parse(last.json) if last else None
 
     def reach(self, timeout_s: float) -> tuple[EndOffsets, EndOffsets]:
-        """Return how far each topic partition is read, and where it ends; no ends where no broker answers."""
+        """Return the position and the end of each topic partition; no ends if no broker answers."""
         read = merge_positions(self._reported_positions(), self._count().positions)
-        # Partitions may have been added. Where none answers soon, that costs no wait for the ends too.
+        # Partitions may have been added. If no broker answers soon, do not wait for the ends, too.
         known = self.topics.known_partition_counts(self.partition_counts.__contains__)
         if known is None and timeout_s <= GLANCE_S:
             return read, {}
         try:
             ends = self.topics.end_offsets(self.partition_counts | (known or {}), timeout_s)
-        except _NO_ENDS:  # Spark will say so, and better
+        except _NO_ENDS:  # Spark will report it, with more detail.
             return read, {}
         return self.topics.without_what_is_no_record(read, ends), ends
 
@@ -495,6 +495,6 @@ class RunningQuery:
         return merge_positions(self._reported_positions(), read)
 
     def _reported_positions(self) -> dict[str, dict[int, int]]:
-        # Spark reports nothing of a real-time epoch until it ends, nor of topics without news.
+        # Spark does not report a real-time epoch until it ends, nor topics without new records.
         report = self._report()
         return merge_positions(self._committed, report.positions if report else {})

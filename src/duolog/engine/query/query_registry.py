@@ -1,8 +1,8 @@
-"""Which queries this process runs, by their checkpoints, and which it starts.
+"""Register the queries that this process runs or starts, by checkpoint.
 
-Of two queries on one checkpoint Spark stops the first without a word. So starts on one go one after the other, and
-the second is refused. So is one of a name that another one has here: what the JVM counts, prints and asks of this process goes by
-name. Two SQL services have queries of equal ids. Threads: any.
+Of two queries on one checkpoint, Spark silently stops the first. So starts on one checkpoint run one after the other, and
+the second is refused. A second query with the same id on another checkpoint is refused, too: the JVM identifies counts,
+printed records and callbacks by the id. Queries of two SQL services may have equal ids. Threads: any.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Final
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.query.query import RunningQuery
 
-# Starts on several checkpoints go side by side; two of them may share a lock by chance, and then one waits.
+# Starts on different checkpoints run in parallel; two may share a lock by chance, and then one waits.
 _starting: Final = tuple(threading.Lock() for _ in range(64))
 _naming: Final = tuple(threading.Lock() for _ in range(64))
 _by_checkpoint: Final[dict[Path, RunningQuery]] = {}
@@ -22,7 +22,7 @@ _by_checkpoint: Final[dict[Path, RunningQuery]] = {}
 
 @contextlib.contextmanager
 def start_of(checkpoint: Path, application_id: str) -> Iterator[None]:
-    """Hold what a start on a checkpoint holds, under its name."""
+    """Hold the locks of a start: that of the checkpoint and that of the id."""
     by_name = _naming[hash(application_id) % len(_naming)]
     with by_name, _starting[hash(checkpoint) % len(_starting)]:
         yield
@@ -33,26 +33,26 @@ def note_running(checkpoint: Path, query: RunningQuery) -> None:
 
 
 def runs_here(checkpoint: Path) -> bool:
-    """Tell whether this process runs a query on a checkpoint."""
+    """Return whether this process runs a query on a checkpoint."""
     running = _by_checkpoint.get(checkpoint)
     return running is not None and not running.has_ended
 
 
 def forget_ended() -> None:
-    """Let go of what ended queries hold: a client's threads and connections, the session of a JVM."""
+    """Release the resources of ended queries: a client's threads and connections, the session of a JVM."""
     for place, query in list(_by_checkpoint.items()):
         if query.has_ended:
             del _by_checkpoint[place]
 
 
 def stop_running(checkpoint: Path) -> None:
-    """Stop the query that this process runs on a checkpoint, if it does."""
+    """Stop the query that this process runs on a checkpoint, if there is one."""
     if (running := _by_checkpoint.get(checkpoint)) is not None:
         running.stop()
 
 
 def ensure_not_running(checkpoint: Path, application_id: str) -> None:
-    """Raise CheckpointInUse where this process runs a query on a checkpoint, or one of this name on another."""
+    """Raise CheckpointInUse if this process runs a query on a checkpoint, or one with this id on another."""
     if runs_here(checkpoint):
         raise CheckpointInUse(
             f'application "{application_id}" runs already',

@@ -1,10 +1,10 @@
-"""A query in a few words, as a notebook shows it: `<RunningQuery counts: running in real-time>`."""
+"""A short description of a query, as a notebook shows it: `<RunningQuery counts: running in real-time>`."""
 
 from typing import Any, Protocol
 
 
 class QueryStatus(Protocol):
-    """What is told of a query."""
+    """The properties that describe a query."""
 
     @property
     def application_id(self) -> str: ...
@@ -18,12 +18,12 @@ class QueryStatus(Protocol):
 
 
 def describe_state(query: QueryStatus) -> str:
-    """Return the state of a query as it is now; asks neither a broker nor a JVM."""
+    """Return the current state of a query, without asking a broker or a JVM."""
     if (failure := query.exception()) is not None:
         return f"failed, {failure.message}"
     return query.state if query.has_ended else f"{query.state} in {query.mode}"
 
 
 def query_repr(query: QueryStatus) -> str:
-    """Return what `repr` says of a query."""
+    """Return the `repr` of a query."""
     return f"<RunningQuery {query.application_id}: {describe_state(query)}>"

@@ -1,9 +1,9 @@
-"""Checkpoints that an engine keeps other processes from, before it owns them: while its JVM starts.
+"""Reserve checkpoints against other processes while the JVM that will own them starts.
 
-    reserve ──▶ the JVM starts ──▶ claim, which the reservation is then a part of ──▶ release
-       └── it does not start, or the engine closes ──▶ given back
+    reserve ──▶ the JVM starts ──▶ claim, which includes the reservation ──▶ release
+       └── the JVM does not start, or the engine closes ──▶ given back
 
-Threads: one start at a time on a checkpoint, as `running.start_of` sees to.
+Threads: one start at a time on a checkpoint, as `query_registry.start_of` ensures.
 """
 
 import contextlib
@@ -15,19 +15,19 @@ from duolog.engine.query.query_registry import runs_here
 
 
 class Reservations:
-    """The checkpoints that one engine has reserved and not claimed."""
+    """The checkpoints that one engine has reserved but not claimed."""
 
     def __init__(self) -> None:
         self._directories: set[Path] = set()
 
     def reserve(self, directory: Path, application_id: str) -> None:
-        """Keep the other processes of this machine from a checkpoint; raises as `owner.reserve`."""
+        """Reserve a checkpoint on this machine; raises as `owner.reserve`."""
         if reserve(directory, application_id):
             self._directories.add(directory)
 
     @contextlib.contextmanager
     def while_starting(self, directory: Path, application_id: str) -> Iterator[None]:
-        """Reserve a checkpoint for what follows, which claims it; if that fails, others may have it."""
+        """Reserve a checkpoint for the block, which claims it; if the block fails, the reservation ends."""
         had = directory in self._directories
         self.reserve(directory, application_id)
         try:
@@ -36,16 +36,16 @@ class Reservations:
             if not had:
                 self._give_back(directory)
             raise
-        # From here on it goes with the claim: of the same id, the next engine may have it when this one closes.
+        # Now part of the claim: when this engine closes, the next engine of the same process may claim it.
         self._directories.discard(directory)
 
     def give_back(self) -> None:
-        """End all that were not claimed."""
+        """Give back all reservations that were not claimed."""
         for directory in list(self._directories):
             self._give_back(directory)
 
     def _give_back(self, directory: Path) -> None:
-        # Another engine of this process may have claimed it meanwhile: then it is in use.
+        # If another engine of this process has claimed it meanwhile, it is in use.
         if directory in self._directories and not runs_here(directory):
             give_back(directory)
         self._directories.discard(directory)

@@ -1,10 +1,10 @@
-"""Whether a query that failed is started again, and how long it waits before.
+"""Decide whether a failed query is restarted, and after which pause.
 
-    failed ─(what is missing may come back)─▶ pause of 1, 2, 4 … 30 s ─▶ started ─(ran 60 s)─▶ forgotten
-       └─(anything else, or trouble for longer than task.timeout.ms)─▶ failed for good
+    failed ─(what is missing may return)─▶ pause of 1, 2, 4 … 30 s ─▶ started ─(ran 60 s)─▶ failure forgotten
+       └─(anything else, or failing for longer than task.timeout.ms)─▶ failed for good
 
-What may come back is a broker and a JVM; a record that cannot be processed fails again whenever it
-is read. A source topic may be unknown to a broker that has just started: it is waited for for `MISSING_S`. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
+Brokers and JVMs may return; a record that cannot be processed fails again whenever it
+is read. A source topic may be unknown to a broker that has just started: the query waits `MISSING_S` for it. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
 """
 
 import time
@@ -17,13 +17,13 @@ from duolog.engine.errors import QueryFailed
 PAUSE_FIRST_S: Final = 1.0
 PAUSE_MAX_S: Final = 30.0
 MISSING_S: Final = 30.0
-# A query that ran for so long has overcome what was the matter.
+# A query that ran for this long has recovered.
 _RECOVERED_AFTER_S: Final = 60.0
 
 
 @dataclass(slots=True)
 class Restarts:
-    """Counts the trouble of one query."""
+    """Tracks the failures of one query."""
 
     timeout_s: float
     clock: Callable[[], float] = time.monotonic
@@ -33,11 +33,11 @@ class Restarts:
     _pause_s: float = 0.0
 
     def started(self) -> None:
-        """Take note that the query runs."""
+        """Record that the query runs."""
         self._started_at, self._missing_at = self.clock(), None
 
     def pause_s(self, error: QueryFailed) -> float | None:
-        """Return how long to wait before the next start; None if there is to be none."""
+        """Return the pause before the next start; None if there is none."""
         now = self.clock()
         recovered = self._started_at is not None and now - self._started_at > _RECOVERED_AFTER_S
         if self._troubled_at is None or recovered:

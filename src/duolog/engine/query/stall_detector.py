@@ -1,11 +1,11 @@
-"""Tell of a query in real time that runs and commits nothing, while records wait.
+"""Detect a real-time query that runs but commits nothing while records wait.
 
-    positions move                         all is well
-    they do not, and no record waits       it is idle
-    they do not, and records wait          after 30 s, or three epochs: a warning, and again after twice the time
+    positions advance                      healthy
+    they do not, and no record waits       idle
+    they do not, and records wait          after 30 s, or three epochs: a warning, repeated after twice the time
 
-Spark reports an epoch that has read nothing as it reports any other: the query is running, no error is raised, and
-nothing but the lag would tell. Thread rule: the thread that waits for Spark.
+Spark reports an epoch without records like any other: the query is running, no error is raised, and
+only the lag would show it. Thread rule: the thread that waits for Spark.
 """
 
 import logging
@@ -26,7 +26,7 @@ _PATIENCE_EPOCHS: Final = 3
 
 @dataclass(slots=True)
 class StallDetector:
-    """Watches the committed positions of one Spark query in real time."""
+    """Watches the committed positions of one real-time Spark query."""
 
     application_id: str
     patience_s: float
@@ -35,7 +35,7 @@ class StallDetector:
     _looked_at: float = 0.0
     _waits_since: float | None = None
     _told_s: float = 0.0
-    """How long it had waited when that was told last; 0: it was not told."""
+    """The waiting time at the last warning; 0 before the first."""
 
     @classmethod
     def of(cls, application_id: str, config: EngineConfig) -> "StallDetector":
@@ -43,10 +43,10 @@ class StallDetector:
         return cls(application_id, max(_PATIENCE_S, epochs_s))
 
     def look(self, committed: EndOffsets, waiting: Callable[[], int | None]) -> None:
-        """Compare with the last look.
+        """Compare with the last call.
 
-        `waiting` counts the records behind the positions, and is asked only if these have not moved. It returns None while
-        no broker says how many: then nothing is known to have changed.
+        `waiting` counts the records after the positions, and is called only if these have not moved. It returns None if
+        no broker answers: then nothing is concluded.
         """
         now = self.monotonic()
         if self._committed is not None and now - self._looked_at < LOOKS_EVERY_S:

@@ -1,4 +1,4 @@
-"""The bounds of a running query's micro-batches: planned at each start, and compared with what was read since.
+"""The bounds of a running query's micro-batches: planned at each start, and compared with what was read later.
 
 Thread rule: the thread that waits for Spark.
 """
@@ -10,26 +10,26 @@ from typing import Final
 from duolog.engine.query.progress import Counters, Report
 from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES, Backlog, records_max_by_topic
 
-# Micro-batches may be so much larger than planned before new bounds are worth a new start.
+# How much larger than planned micro-batches may become before new bounds are worth a restart.
 _OUTGROWN: Final = 2.0
 
 
 @dataclass(slots=True)
 class TriggerBounds:
-    """How many bytes a micro-batch may have, and what was seen of records so far."""
+    """The byte limit of a micro-batch, and what is known about the sizes of records."""
 
     bytes_max: int = 0
     epoch_seen: int = -1
     _seen: Counters = field(default_factory=Counters)
     _guessed: dict[str, int] = field(default_factory=dict)
-    """The bounds of topics whose records' size was not known."""
+    """The bounds of topics whose record sizes were unknown."""
 
     def plan(
         self, backlogs: Mapping[str, Backlog], seen: Counters, mean_bytes: float, records_max: int
     ) -> dict[str, int]:
-        """Return how many records of each topic a micro-batch reads at most.
+        """Return the maximum number of records of each topic in a micro-batch.
 
-        `mean_bytes` is the size of the records that were read so far; 0 where there were none.
+        `mean_bytes` is the mean size of the records read so far; 0 without records.
         """
         self._seen, self.epoch_seen = seen, -1
         found = records_max_by_topic(
@@ -48,17 +48,17 @@ class TriggerBounds:
     def are_outgrown(
         self, report: Report | None, seen: Counters, lag: Callable[[], Mapping[str, int]]
     ) -> bool:
-        """Tell whether the last micro-batch was far larger than it may be, or a guess keeps it small.
+        """Return whether the last micro-batch was far larger than allowed, or a guess keeps micro-batches small.
 
-        Its records are as large as those read since the last look, by the kernel that has counted
-        the bytes; how many it had, Spark tells.
+        The size of its records is that of the records since the last check, according to the kernel's counts of
+        bytes; Spark reports their number.
         """
         before = self._seen
         if report is None or report.epoch_id == self.epoch_seen:
             return False
         self._seen, self.epoch_seen = seen, report.epoch_id
         if any(report.records_by_topic.get(topic) for topic in self._guessed):
-            # How many it has read tells nothing: Spark shares a bound out and rounds each share down.
+            # The number of records read proves nothing: Spark divides a bound and rounds each share down.
             left = lag()
             if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
                 return True

@@ -1,4 +1,4 @@
-"""The topics that a query keeps an eye on while it runs: those that it reads and writes, and the changelogs of its stores."""
+"""The topics that a query checks while it runs: sources, result topics, and the changelogs of its stores."""
 
 import contextlib
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from duolog.plan.nodes import Plan
 def log_watch(
     topics: TopicReader, checkpoint: Checkpoint, changelogs: Collection[str], *, of_sql: bool
 ) -> TruncationWatch:
-    """Return what compares positions with the logs of sources and of changelogs, which have a partition for each task."""
+    """Return the watch that compares positions with the logs of sources and changelogs; these have a partition for each task."""
     internal = dict.fromkeys(changelogs, checkpoint.pinned_tasks() or 0)
     return TruncationWatch(topics, checkpoint.directory, internal, logged_anew(of_sql=of_sql))
 
@@ -25,12 +25,12 @@ def log_watch(
 def ensure_logs_whole(
     topics: TopicReader, checkpoint: Checkpoint, sources: Collection[str], *, of_sql: bool
 ) -> None:
-    """Compare the positions that a checkpoint keeps with the logs of `sources` and of its changelogs.
+    """Compare the positions in a checkpoint with the logs of `sources` and of its changelogs.
 
     Raises:
         LogTruncated: a log has lost records that were read.
-        BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is gone.
-        CheckpointDamaged: what is kept cannot be read.
+        BrokerUnreachable, SourceTopicMissing: no broker answers, or a topic is missing.
+        CheckpointDamaged: the stored marks cannot be read.
     """
     planned = checkpoint.planned_positions()
     positions = {topic: at for topic, at in planned.items() if topic in sources}
@@ -38,8 +38,8 @@ def ensure_logs_whole(
 
 
 def ensure_changelogs_whole(topics: TopicReader, checkpoint: Checkpoint, *, of_sql: bool) -> None:
-    """Compare what a checkpoint that is lost still keeps of its changelogs with their logs; raises as `ensure_logs_whole`."""
-    with contextlib.suppress(CheckpointDamaged):  # As if nothing was kept.
+    """Compare what a lost checkpoint still has of its changelogs with their logs; raises as `ensure_logs_whole`."""
+    with contextlib.suppress(CheckpointDamaged):  # Treated as if nothing was stored.
         _changelog_watch(topics, checkpoint, of_sql=of_sql).ensure_whole({})
 
 
@@ -52,7 +52,7 @@ def _changelog_watch(
 
 
 def watch_over(topics: TopicReader, launcher: Launcher, plan: Plan) -> TopicWatch:
-    """Return what compares them with what they are now; asks for those that are written."""
+    """Return the watch that compares the ids of topics; requests the ids of result topics."""
     checkpoint, changelogs = launcher.checkpoint, changelogs_of(launcher.spec)
     written = topics.topic_ids(topic for sink in plan.sinks for topic in sink.topics)
     known = LoggedCheckpoint(checkpoint).topic_ids() if changelogs else {}

@@ -1,17 +1,17 @@
-"""What a topology on a Spark cluster needs beyond one on this machine, and what cannot be there.
+"""Requirements and limits of a topology on a Spark cluster, beyond those on one machine.
 
-Tasks of a cluster are in other JVMs than the one that this process has started:
+Tasks of a cluster run in other JVMs than the one that this process has started:
 
-    functions that this process is to call   refused: they are here alone
-    functions of keys                        called in a process beside each executor, as other functions are
-    what happens by the wall clock           tasks tell the driver when they want to know the time, and it makes the ticks
-    processors                               go on where their task was last; elsewhere they are made anew
-    results exactly once                     each executor has a transaction, and the driver commits all (`transactions`)
-    a task that runs twice at once           refused with exactly once: both would write
-    the time of a partition                  refused: it is known to the JVM that has read the partition before
-    the order of tables and streams          in micro-batches as anywhere; in real time nobody waits for rows of a table
-    what is printed                          stands in the standard output of the executors
-    checkpoints                              must be a directory that all executors have at the same path
+    functions that this process must call    refused: they exist in this process only
+    functions of keys                        called in a process next to each executor, like other functions
+    actions by wall-clock time               tasks request the time from the driver, which creates the ticks
+    processors                               reused if their task returns to the same executor; else created again
+    exactly-once results                     each executor has a transaction, and the driver commits all (`transactions`)
+    a task that runs twice at once           refused under exactly-once: both would write
+    the time of a partition                  refused: only the JVM that has read the partition before knows it
+    the order of tables and streams          in micro-batches as anywhere; in real time records do not wait for table rows
+    printed records                          written to the standard output of the executors
+    checkpoints                              must be a directory that all executors see at the same path
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from duolog.plan.nodes.plan import key_functions_of
 
 
 def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: EngineConfig) -> None:
-    """See that nothing of the plan depends on tasks in the JVM of this process.
+    """Check that nothing in the plan depends on tasks in the JVM of this process.
 
     Raises:
         ConfigError: something does, and the master is a cluster.
@@ -65,21 +65,21 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
 
 
 def functions_there(levels: Levels, master: str) -> list[Json]:
-    """Return the functions that executors are to call, and this process calls where they are in its JVM."""
+    """Return the functions that executors call on a cluster; with a local master this process calls them."""
     return [] if is_one_jvm(master) else described_of_keys(key_functions_of(levels.nodes))
 
 
 def ensure_shared(directory: Path, session: Session, master: str) -> None:
-    """See that the executors have the checkpoint at the path where it is here. It is claimed already.
+    """Check that the executors see the checkpoint at the same path as this process. It must be claimed already.
 
     Raises:
-        ExecutorsMissing: one of them has not.
+        ExecutorsMissing: an executor does not see it.
     """
     if is_one_jvm(master):
         return
     spark = session.spark
     unseen = session.kernel("SharedDirectory").unseen(
-        spark.sparkContext._jsc,  # noqa: SLF001 - PySpark has no public way to it
+        spark.sparkContext._jsc,  # noqa: SLF001 - PySpark has no public access to it
         str(directory / OWNER_FILE),
         slots_of(spark, master),
     )
@@ -93,7 +93,7 @@ def ensure_shared(directory: Path, session: Session, master: str) -> None:
 
 
 def has_room(directory: Path, needed: int, master: str, session: Callable[[], Session]) -> bool:
-    """Tell whether the real-time query on a checkpoint fits now: workers of a cluster come and go."""
+    """Return whether the real-time query on a checkpoint fits now: workers of a cluster join and leave."""
     if is_one_jvm(master):
         return True
     return needed <= slots_free(slots_of(session().spark, master), besides=directory)

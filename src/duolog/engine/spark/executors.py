@@ -1,7 +1,7 @@
-"""The executors of a cluster: waited for at a start, since what they have for tasks decides how a query runs.
+"""The executors of a cluster. A start waits for them, because their slots decide how a query runs.
 
-Spark says how many tasks run at once as soon as the session is there, and means the executors that have come so far: none,
-a moment after the start. A query that asked then would stay in micro-batches for good.
+Spark reports the number of concurrent tasks as soon as the session exists, but counts only executors that have registered:
+none, right after the start. A query that used that number would stay in micro-batches for good.
 """
 
 import socket
@@ -20,16 +20,16 @@ from duolog.engine.settings import MASTER_VARIABLE, EngineConfig
 
 REACH_S: Final = 5.0
 FIRST_EXECUTOR_S: Final = 60.0
-"""How long a start waits for the first executor: a JVM begins, on a machine that may be busy."""
+"""How long a start waits for the first executor, whose JVM may start on a busy machine."""
 _SETTLED_S: Final = 3.0
 _POLL_S: Final = 0.1
 
 
 def ensure_master_answers(master: str, timeout_s: float = REACH_S) -> None:
-    """See that a standalone master listens; Spark would try for a minute, and end the session.
+    """Check that a standalone master listens; Spark would retry for a minute, then end the session.
 
     Raises:
-        ConfigError: none of them does.
+        ConfigError: no master listens.
     """
     addresses = standalone_masters(master)
     for address in addresses:
@@ -50,10 +50,10 @@ def ensure_master_answers(master: str, timeout_s: float = REACH_S) -> None:
 def await_executors(
     spark: SparkSession, config: EngineConfig, ended: Callable[[], bool] = lambda: False
 ) -> None:
-    """Wait until executors have come: all that are promised, or until none has for some seconds.
+    """Wait until all promised executors have registered, or until none has for some seconds.
 
     Raises:
-        ExecutorsMissing: not one has.
+        ExecutorsMissing: no executor has registered.
     """
     if is_one_jvm(config.master):
         return
@@ -80,9 +80,9 @@ def await_executors(
 
 
 def executors_left_in(master: str, spark: SparkSession) -> Path | None:
-    """Return where Spark leaves the jars and the output of executors that it has started on this machine for a test.
+    """Return where Spark leaves jars and output of the executors that it starts on this machine for tests.
 
-    That is in the directory of its installation, which it never clears. None for any other master: workers have their own.
+    This is in its installation directory, which it never cleans. None for any other master: workers have their own.
     """
     if promised_slots(master) is None or is_one_jvm(master):
         return None
@@ -90,10 +90,10 @@ def executors_left_in(master: str, spark: SparkSession) -> Path | None:
 
 
 def slots_of(spark: SparkSession, master: str) -> int:
-    """Return how many Spark tasks run at once: what a real-time query must fit into."""
+    """Return how many Spark tasks run at once: the limit for a real-time query."""
     if is_one_jvm(master):
         return spark.sparkContext.defaultParallelism
-    # Not the parallelism: it is two at least, and a setting of the user's.
+    # Not the default parallelism: it is at least two, and the user can set it.
     context = _context(spark)
     profile = context.resourceProfileManager().defaultResourceProfile()
     slots: int = context.maxNumConcurrentTasks(profile)
@@ -113,4 +113,4 @@ def _count(spark: SparkSession) -> int:
 
 
 def _context(spark: SparkSession) -> Any:
-    return spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public way to it
+    return spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public access to it

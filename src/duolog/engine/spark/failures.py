@@ -1,7 +1,7 @@
-"""Spark's failures in Duolog's words: the cause named, Spark's error class kept, a hint where known.
+"""Translate Spark's failures: name the cause, keep Spark's error class, and add a hint where one is known.
 
-Spark wraps a failure of a task several times (query, job, task, the cause). The cause is what a
-person needs; the wrapping is kept as the Python cause of the error.
+Spark wraps the failure of a task several times (query, job, task, cause). The cause is what a
+person needs; the wrappers are kept as the Python cause of the error.
 """
 
 import re
@@ -37,7 +37,7 @@ _DATA_LOSS_HINT: Final = (
     "Run `duolog state reset APPLICATION` to start from what is still there; in micro-batches the setting "
     "lost.records.handler=log_and_continue goes on from there."
 )
-# Of two that write the same entry of Spark's log, the second one is told this.
+# Spark's error for the second of two writers of the same log entry.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 _OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the other one go on, or end it and start again."
 _NOT_SYNCED_HINT: Final = (
@@ -55,7 +55,7 @@ _COMMITS_LOST_HINT: Final = (
     "Restore the broker's data, or bring a copy of the checkpoint back. To compute everything again from the topics, run "
     "`duolog state reset` with the application's id."
 )
-# Of a plan's step the kernel knows other fields than the Python that has sent it.
+# The kernel does not know a field of a plan's step that Python sent.
 _OTHER_KERNEL: Final = "UnrecognizedPropertyException"
 _TAKEN_OVER_HINT: Final = "Two applications of one name write in each other's place. Let one of them go on; another one needs a name of its own."
 _TIMEOUT_HINT: Final = (
@@ -67,7 +67,7 @@ _NO_ROOM_HINT: Final = (
     "Give the workers of the cluster more slots, or run the query in micro-batches."
 )
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
-# Exceptions of the kernel that say all there is to say.
+# Exceptions of the kernel whose message is complete.
 _IN_WORDS: Final = frozenset(
     {
         "CommitsLostException",
@@ -77,9 +77,9 @@ _IN_WORDS: Final = frozenset(
         "TakenOverException",
     }
 )
-# Exceptions of the kernel whose text says what the application cannot do, with the file and the system's reason.
+# Exceptions of the kernel that say what the application cannot do, with the file and the system's reason.
 _CANNOT: Final = frozenset({"NotSyncedException", "NotWrittenException"})
-# (a part of the error class or of the message, what to do)
+# (a substring of the error class or of the message, the hint)
 _HINTS: Final = (
     ("RecordFailedException: cannot read", _GO_ON.format("deserialization")),
     ("RecordFailedException: cannot process", _GO_ON.format("processing")),
@@ -115,11 +115,11 @@ _HINTS: Final = (
     ("ConnectionRefusedError", _JVM_ENDED_HINT),
     ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
     (_NO_ROOM, _NO_ROOM_HINT),
-    # Last: whatever else keeps state from being read says so above.
+    # Last: more specific causes of unreadable state are above.
     ("CANNOT_LOAD_STATE_STORE", _DAMAGE_HINT),
 )
 
-# What is said, by Kafka's clients or by py4j, where a broker or the JVM is away and may come back.
+# Errors of Kafka's clients or of py4j if a broker or the JVM is unreachable and may return.
 _BROKER_AWAY: Final = frozenset(
     {
         "BrokerNotAvailableException",
@@ -141,15 +141,15 @@ _JVM_AWAY: Final = frozenset(
         "Py4JNetworkError",
     }
 )
-# Errors of ours for what is away and may come back.
+# Our own errors for something that is unreachable and may return.
 _AWAY: Final = (BrokerUnreachable, ExecutorsMissing, FileSystemFailed, JvmNotStarted)
-# What Spark says where an executor has gone: its own words for it, those of a task that was just speaking with one, or
-# those of the next epoch of real time, which finds less room than the one before.
+# Spark's errors after the loss of an executor: its own, those of a task that was just connected to it, or
+# those of the next real-time epoch, which finds fewer slots than the one before.
 _EXECUTOR_AWAY: Final = re.compile(
     rf"{_NO_ROOM}|ExecutorLostFailure|FetchFailed|Failed to connect to |Connection reset by peer|Connection from \S+ closed"
     r"|ClosedChannelException|Executor \S+ lost|SparkContext was shut down|stopped SparkContext"
 )
-# What Hadoop's clients say where a file system is away or takes no writes for now.
+# Errors of Hadoop's clients if a file system is unreachable or temporarily read-only.
 _FILES_AWAY: Final = re.compile(
     r"failed on (connection|socket) exception|in safe mode|StandbyException"
 )
@@ -163,7 +163,7 @@ _OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One link of a chain of Java exceptions."""
+    """One link in a chain of Java exceptions."""
 
     class_name: str
     message: str
@@ -175,13 +175,13 @@ class Cause:
 
 
 def _sentence(message: str) -> str:
-    """Return the text of a message: its first lines, without the trace or the plan that follows."""
+    """Return the text of a message: its first lines, without the stack trace or plan that follows."""
     lines: list[str] = []
     for line in message.strip().splitlines():
-        # Spark breaks long sentences; what is indented or set off is something else.
+        # Spark wraps long sentences; an indented or separated line does not belong to them.
         if not line.strip() or line[0].isspace() or len(lines) == _LINES_MAX:
             break
-        # Advice to set an option of Spark's source, which is not the user's to set.
+        # Advice to set an option of Spark's source, which users cannot set.
         if "failOnDataLoss" not in line:
             lines.append(line.strip())
     return " ".join(lines)
@@ -193,10 +193,10 @@ def to_query_failed(
     log_path: Path | None = None,
     places: Mapping[str, str] | None = None,
 ) -> QueryFailed:
-    """Return `error` as the failure of a query; what PySpark or py4j raised in our words.
+    """Return `error` as the failure of a query, with exceptions of PySpark and py4j translated.
 
-    The detail of these names `log_path`, where the JVM says more, and where the user wrote the node
-    that failed: `places` has this for nodes by name.
+    For those the detail names `log_path`, where the JVM logs more, and the source line of the node
+    that failed: `places` maps node names to source lines.
     """
     if isinstance(error, QueryFailed):
         return error
@@ -219,22 +219,22 @@ def to_query_failed(
 
 
 def as_told_of_jvm(error: Exception) -> Exception:
-    """Return `error`, or that the JVM has ended, where it has and that is not what `error` tells.
+    """Return `error`, or an error that the JVM has ended if it has and `error` does not say so.
 
-    PySpark has forgotten its JVM by then, and stumbles over None.
+    PySpark has dropped its JVM by then, and fails with confusing errors on None.
     """
     known = (DuologError, PySparkException, Py4JError, OSError)
     return error if isinstance(error, known) else Py4JNetworkError("the JVM has ended")
 
 
 def _written_at(message: str, places: Mapping[str, str]) -> str:
-    """Return a sentence about the place of the node that `message` names, or nothing.
+    """Return a sentence with the source line of the node that `message` names, or an empty string.
 
     Example:
         >>> _written_at("cannot process the record at filter-2: /", {"filter-2": "app.py:7"})
         'filter-2 is written at app.py:7. '
     """
-    # The kernel's own steps bear the name of the node that they are a part of: filter-2-carry.
+    # The kernel's own steps are named after their node: filter-2-carry.
     for name in re.findall(r" ([a-z-]+-\d+)(?:-[a-z0-9-]+)?:", message):
         if place := places.get(name):
             return f"{name} is written at {place}. "
@@ -242,7 +242,7 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
 
 
 def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
-    """Return the failure of a query whose checkpoint another process has claimed: it is not started again."""
+    """Return the failure of a query whose checkpoint another process has claimed; it is not restarted."""
     return QueryFailed(
         f'application "{failed.query_id}" failed: another process writes to its checkpoint',
         query_id=failed.query_id,
@@ -253,12 +253,12 @@ def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
 
 
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
-    """Return the error for a chain of causes, the outermost first."""
-    # The kernel names the record; what is behind that says only why.
+    """Return the error for a chain of causes, outermost first."""
+    # The kernel's message names the record; its cause only says why.
     named = [_sentence(cause.message) for cause in causes if cause.class_name in _IN_WORDS]
     root = named[-1] if named else causes[-1] if causes else "unknown failure"
     classes = [cause.error_class for cause in causes if cause.error_class]
-    # STREAM_FAILED says nothing: every failed query has it.
+    # STREAM_FAILED has no information: every failed query has it.
     telling = [name for name in classes if name != "STREAM_FAILED"] or classes
     if _OTHER_OWNER in telling:
         root = "another process writes to its checkpoint"
@@ -285,7 +285,7 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
 
 
 def causes_of(error: BaseException) -> Iterator[Cause]:
-    """Yield the Java exceptions behind `error`, the outermost first."""
+    """Yield the Java exceptions that caused `error`, outermost first."""
     if isinstance(error, Py4JJavaError):
         yield from _java_causes(error.java_exception)
     elif isinstance(error, PySparkException):

@@ -1,8 +1,8 @@
 """The one Spark session of this process: started once, kept warm, stopped at the end.
 
-Start to first row costs seconds (JVM, jars, first plan), so every query of a process shares it.
-It has owners: each call of `open_session` makes one, and the JVM ends when the last of them closes.
-What an owner asks for and the JVM cannot give, because it was started with something else, is refused.
+Starting takes seconds (JVM, jars, first plan), so all queries of a process share one session.
+It has owners: each call of `open_session` creates one, and the JVM ends when the last of them closes.
+Settings of an owner that differ from those that the JVM was started with are refused.
 
 Thread rule: any thread.
 """
@@ -45,7 +45,7 @@ from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.executors import await_executors, ensure_master_answers, executors_left_in
 from duolog.engine.spark.session_conf import session_conf
 
-# What is left of a JVM that has closed its connections.
+# For a JVM that has closed its connections and is about to exit.
 _LAST_MOMENT_S: Final = 2
 
 _LAST_WORDS_BYTES: Final = 2000
@@ -55,7 +55,7 @@ _KILLED_HINT: Final = (
     'or lower the setting "driver.memory.bytes".'
 )
 
-# What a JVM is started with, by the names that a user gives them.
+# Settings that are fixed when the JVM starts, by their user-facing names.
 _FIXED: Final = {
     "master": "master",
     "driver.memory.bytes": "driver_memory_bytes",
@@ -71,7 +71,7 @@ class _Running:
 
     spark: SparkSession
     jvm: Any
-    """Its way to Java. PySpark keeps one for the process, which is none, or that of the next JVM, once this one has gone."""
+    """Access to Java. PySpark has one per process, which is None or the next JVM's once this JVM has ended."""
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
@@ -94,10 +94,10 @@ class _Running:
 
     def stop(self) -> None:
         left = executors_left_in(self.config.master, self.spark)
-        # The JVM may be gone already, killed by the signal that ends this process too.
+        # The JVM may already have ended, killed by the signal that ends this process too.
         with contextlib.suppress(Py4JError, ConnectionError):
             self.spark.stop()
-        # Then PySpark has gone no further, and keeps a thread with a socket: this time it asks no JVM.
+        # PySpark stopped halfway, and keeps a thread with a socket; this second call does not use the JVM.
         self.spark.sparkContext.stop()
         self.scratch.close()
         if left is not None:
@@ -106,7 +106,7 @@ class _Running:
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """One owner's share in the session of this process."""
+    """One owner's share of the session of this process."""
 
     _running: _Running
 
@@ -115,9 +115,9 @@ class Session:
         return self._running.spark
 
     def spark_with(self, shuffle_partitions: int) -> SparkSession:
-        """Return a session whose queries have this number of shuffle partitions, which is all that sets queries apart.
+        """Return a session whose queries have this number of shuffle partitions, the only setting that differs by query.
 
-        Made once, and changed by nobody: queries that start at once cannot get each other's.
+        Created once and never changed, so that concurrent starts cannot get each other's number.
         """
         running = self._running
         with running.opening:
@@ -130,12 +130,12 @@ class Session:
 
     @property
     def holder(self) -> Holder:
-        """The JVM as what holds checkpoints."""
+        """The JVM's side of claims on checkpoints."""
         holder: Holder = self.kernel("Checkpoint")
         return holder
 
     def kernel(self, name: str) -> Any:
-        """Return a class of the kernel, looked up once: the JVM looks for each part of its name in all jars."""
+        """Return a class of the kernel; cached, because the JVM searches all jars for each part of its name."""
         known = self._running.kernel
         if name not in known:
             known[name] = kernel_class(self.jvm, name)
@@ -143,12 +143,12 @@ class Session:
 
     @property
     def jvm(self) -> Any:
-        """Java's packages by name; what is asked of a JVM that has gone raises Py4JError or ConnectionError."""
+        """Java's packages by name; calls to a JVM that has ended raise Py4JError or ConnectionError."""
         return self._running.jvm
 
     @property
     def log_path(self) -> Path | None:
-        """Where the JVM writes what it says: that of the application that started it."""
+        """Where the JVM writes its log: the log of the application that started it."""
         return self._running.config.log_path
 
     @property
@@ -157,12 +157,12 @@ class Session:
         return int(self._running.java_process.pid)
 
     def note_query(self) -> None:
-        """Tell that a query was started: from then on its classes are worth an archive."""
+        """Record that a query was started: from then on an archive of its classes is worth writing."""
         self._running.end.ran_query = True
 
     @property
     def has_ended(self) -> bool:
-        """Whether the JVM is gone, by itself or because something killed it."""
+        """Whether the JVM has ended, by itself or killed."""
         return self._running.has_ended
 
     @property
@@ -171,9 +171,9 @@ class Session:
         return self._running.how_it_ended
 
     def end_now(self) -> None:
-        """Kill the JVM, unless others have a share in it; whoever waits for it, as `close` does, goes on at once.
+        """Kill the JVM unless it has other owners; callers that wait for it, such as `close`, return at once.
 
-        What is on disk is what a crash leaves, which every start expects.
+        The files are left as after a crash, which every start expects.
         """
         running = self._running
         if running.java_process is not None and running.owners <= {self}:
@@ -181,7 +181,7 @@ class Session:
             running.java_process.kill()
 
     def close(self) -> None:
-        """Give the share up. The last owner ends the JVM and removes its scratch files."""
+        """Give up this share. The last owner ends the JVM and removes its scratch files."""
         global _running  # noqa: PLW0603 - as in open_session
         with _lock:
             self._running.owners.discard(self)
@@ -201,18 +201,18 @@ def open_session(
     extra: Mapping[str, str] | None = None,
     given_up: threading.Event | None = None,
 ) -> Session:
-    """Return a share in the session of this process, which the first call starts.
+    """Return a share of the session of this process, which the first call starts.
 
-    Where its JVM has gone, a new one is started; shares in the old one stay with what is gone. A start
-    ends at once, as one that failed, when `given_up` is set.
+    If its JVM has ended, a new one is started; shares of the old one remain invalid. Setting
+    `given_up` makes a start fail at once.
 
     Raises:
         ConfigError: the session runs with another master, memory or connector than `config` asks for.
         JavaMissing: there is no Java that Spark can run on.
-        ConnectorMissing: the Kafka connector cannot be had.
-        ExecutorsMissing: the master is a cluster that gives none.
-        KernelMissing: the wheel holds no kernel.
-        JvmNotStarted: it ended before it was ready.
+        ConnectorMissing: the Kafka connector is unavailable.
+        ExecutorsMissing: the master is a cluster without executors.
+        KernelMissing: the wheel does not contain the kernel.
+        JvmNotStarted: the JVM ended before it was ready.
     """
     global _running  # noqa: PLW0603 - a process can hold only one JVM, and so one session
     with _lock:
@@ -231,7 +231,7 @@ def open_session(
 
 
 def running_config() -> EngineConfig | None:
-    """Return what the JVM of this process was started with; None where there is none."""
+    """Return the configuration of the JVM of this process; None without a JVM."""
     with _lock:
         return None if _running is None or _running.has_ended else _running.config
 
@@ -258,7 +258,7 @@ def _ensure_same(running: EngineConfig, wanted: EngineConfig) -> None:
 
 
 def _say_where_the_log_is(running: Path | None, wanted: Path | None) -> None:
-    """Leave a line in the log that an owner expects, where the JVM writes to another's."""
+    """Write a line to the log that an owner expects, if the JVM writes to another owner's log."""
     if wanted is None or wanted == running:
         return
     wanted.parent.mkdir(parents=True, exist_ok=True)
@@ -274,7 +274,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
     java = ensure_java()
     ensure_master_answers(config.master)
     jars = (*connector_jars(config.connector), kernel_jar())
-    # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
+    # A Python worker that Spark starts must use this interpreter, not the `python3` on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with JvmStartAbort(given_up) as giving_up, ExitStack() as undo:
         held = undo.enter_context(scratch_dir())
@@ -294,7 +294,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         giving_up.process = gateway.proc
         end = JvmShutdown(gateway.proc, archive if writes else None)
         undo.push(end)
-        # Run in the reverse order: the JVM is told what its end is to be while it can be asked.
+        # Run in reverse order: the JVM learns how to end while it can still be called.
         undo.callback(_forget_gateway, gateway)
         undo.callback(_let_it_write, gateway, end)
         _ensure_wanted(given_up)
@@ -312,13 +312,13 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
 
 @contextlib.contextmanager
 def _lives(process: Any) -> Iterator[None]:
-    """Raise JvmNotStarted for whatever fails within because the JVM has ended: PySpark then stumbles over anything."""
+    """Raise JvmNotStarted for any failure within that is due to the end of the JVM: PySpark then fails in many ways."""
     try:
         yield
     except JvmNotStarted:
         raise
     except Exception as error:
-        # As by a signal to all processes of a group.
+        # For example, by a signal to all processes of a group.
         if not _has_ended(process):
             raise
         raise JvmNotStarted(
@@ -368,14 +368,14 @@ def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
 
 
 def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> JavaGateway:
-    # The JVM works in its scratch directory: a stray file (derby.log, …) is removed with it.
+    # The JVM's working directory is its scratch directory: stray files (derby.log, …) are removed with it.
     popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
     popen |= {"stdout": log, "stderr": log} if log else {}
     said_before = log.tell() if log else 0
     try:
         gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     except PySparkException as error:
-        status = _kill_launched(error)  # It has ended, and its pipe is open.
+        status = _kill_launched(error)  # It has ended, but its pipe is open.
         raise _not_started(Path(log.name) if log else None, said_before, status) from error
     except BaseException as error:
         _kill_launched(error)
@@ -384,10 +384,10 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
 
 
 def _kill_launched(error: BaseException) -> int | None:
-    """Kill the JVM whose launch was cut short, by Ctrl-C say; return the exit status of one that had ended before.
+    """Kill the JVM whose launch was interrupted, for example by Ctrl-C; return the exit status if it had ended before.
 
-    PySpark keeps the process to itself until it is ready, and removes the directory that the JVM is
-    to answer in: it would fail of that, and stay for good.
+    PySpark does not expose the process until it is ready, and removes the directory in which the JVM
+    must answer: the JVM would fail, but never exit.
     """
     status = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -412,9 +412,9 @@ def _not_started(log: Path | None, said_before: int, status: int | None) -> JvmN
 
 
 def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
-    """Tell whether a JVM that starts now is to write its archive as it ends.
+    """Return whether a JVM that starts now should write its archive at exit.
 
-    To note the classes makes a start a third more expensive: in vain, if the machine stays busy until the end.
+    Recording the classes makes a start a third more expensive, in vain if the machine stays busy until the end.
     """
     return config.writes_class_archive and archive.is_wanted and not is_busy()
 
@@ -426,10 +426,10 @@ def _let_it_write(gateway: JavaGateway, end: JvmShutdown) -> None:
 
 
 def _forget_gateway(gateway: JavaGateway) -> None:
-    # A thread of it remembers the connections, and stays until it is told.
+    # A gateway thread keeps the connections, and runs until it is shut down.
     gateway.shutdown()
-    gateway.close(keep_callback_server=True)  # Also where the JVM had gone.
-    # PySpark keeps all this for the life of the process, and would ask a JVM that has ended.
+    gateway.close(keep_callback_server=True)  # Even if the JVM had ended.
+    # PySpark keeps these for the life of the process, and would call a JVM that has ended.
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001
     SparkContext._gateway = None  # noqa: SLF001
@@ -437,14 +437,14 @@ def _forget_gateway(gateway: JavaGateway) -> None:
 
 
 def _let_it_end_with_us(gateway: JavaGateway) -> None:
-    """Let the JVM halt when this process is gone: told by its standard input alone, it ends minutes later under load."""
+    """Make the JVM halt when this process ends: closing its standard input alone takes minutes under load."""
     if gateway.proc is not None:
         with _kernel_is_there():
             kernel_class(gateway.jvm, "ParentWatch").begin(os.getpid())
 
 
 def _register_kernel(spark: SparkSession) -> None:
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to a Java class
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public access to a Java class
     with _kernel_is_there():
         kernel_class(jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
 
@@ -453,7 +453,7 @@ def _register_kernel(spark: SparkSession) -> None:
 def _kernel_is_there() -> Iterator[None]:
     try:
         yield
-    except TypeError as error:  # py4j: a package is not callable, so there is no such class
+    except TypeError as error:  # py4j: not callable means that there is no such class
         raise KernelMissing(
             "the kernel jar lacks a class that this Duolog calls",
             detail=f"{kernel_jar()}: {error}.",

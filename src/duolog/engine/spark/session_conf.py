@@ -1,13 +1,13 @@
-"""Spark's settings for a session: what Duolog says, and behind it what a user does.
+"""Spark's settings for a session: Duolog's, then the user's.
 
-What `FIXED` has binds the meaning of a query and is the same for all of them:
+The settings in `FIXED` define the meaning of queries and are the same for all of them:
 
-    ANSI off, UTC           expressions mean what the plan says, wherever the machine stands
+    ANSI off, UTC           expressions mean what the plan says, in any time zone
     adaptive execution off  a replayed micro-batch splits its rows as the first run did
-    RocksDB, changelog      state is on disk, a commit writes what changed, memory is bounded
-    operator check off      Spark admits the chain of stateful operators; the planner owns the checks
+    RocksDB, changelog      state is on disk, a commit writes changes only, memory is bounded
+    operator check off      Spark admits the chain of stateful operators; the planner does the checks
 
-How the jars of connector and kernel come to the tasks: in one JVM by its class path. Executors fetch them from the
+Tasks in the same JVM load the jars of connector and kernel from its class path. Executors fetch them from the
 driver, as `spark.jars`, so that a worker needs nothing but Spark.
 """
 
@@ -21,7 +21,7 @@ from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark_settings import DEFAULTS, FIXED, with_spark_settings
 
-# Out of memory, a JVM may go on with threads missing; one that ends is started again.
+# After an out-of-memory error a JVM may continue with threads missing; one that exits is restarted.
 _JVM_OPTIONS: Final = "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError"
 
 
@@ -35,7 +35,7 @@ def session_conf(
     conf |= {
         "spark.master": config.master,
         "spark.app.name": "duolog",
-        # Not `spark.jars`, which copies them at every start and loads them apart.
+        # Not `spark.jars`, which copies them at every start and loads them with a separate class loader.
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
         "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
         "spark.driver.extraJavaOptions": (

@@ -1,10 +1,10 @@
-"""Who holds Spark's slots in this process.
+"""Track which queries hold Spark's slots in this process.
 
 A real-time query holds one slot for each source partition and one for each task of each level, from
-its start to its end. Spark would queue a query that does not fit for ever; the ledger refuses it
-with the numbers instead.
+start to end. Spark would queue a query that does not fit forever; this ledger refuses it
+and reports the numbers instead.
 
-A holder is named by its checkpoint: two applications of one name may run in one process.
+A holder is identified by its checkpoint: two applications with the same id may run in one process.
 
 Thread rule: any thread.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 from duolog.engine.errors import SlotsMissing
 
-# What real-time queries leave free, so that micro-batches and small jobs still run beside them.
+# Slots that real-time queries leave free, so that micro-batches and small jobs can still run.
 SLOTS_RESERVED: Final = 2
 
 _lock = threading.Lock()
@@ -23,12 +23,12 @@ _held: dict[Path, int] = {}
 
 
 def slots_needed(source_partitions: int, tasks: int, levels: int) -> int:
-    """Return how many slots a real-time query of that size holds."""
+    """Return how many slots a real-time query of this size holds."""
     return source_partitions + tasks * levels
 
 
 def slots_free(slots_total: int, besides: Path | None = None) -> int:
-    """Return how many slots a new real-time query may take, or the one on the checkpoint `besides`."""
+    """Return how many slots a new real-time query may take, or the query on the checkpoint `besides`."""
     with _lock:
         return _free(slots_total, besides)
 
@@ -37,7 +37,7 @@ def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -
     """Take `needed` slots for the application `query_id` on `checkpoint`.
 
     Raises:
-        SlotsMissing: fewer are free.
+        SlotsMissing: too few slots are free.
     """
     with _lock:
         free = _free(slots_total)
@@ -53,7 +53,7 @@ def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -
 
 
 def release_slots(checkpoint: Path) -> None:
-    """Give back what the application on `checkpoint` holds; does nothing when it holds none."""
+    """Release the slots of the application on `checkpoint`; does nothing if it holds none."""
     with _lock:
         _held.pop(checkpoint, None)
 

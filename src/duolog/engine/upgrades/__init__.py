@@ -1,1 +1,1 @@
-"""Another topology on the state of the one before: what it can keep of it, and how it comes to that (ADR 0074)."""
+"""Start a changed topology on the state of the previous one (ADR 0074), and restore state from changelogs."""

@@ -1,12 +1,12 @@
-"""What becomes of each store of a checkpoint under another topology.
+"""Compare the stores of a checkpoint with those of another topology.
 
-    keeps      its layout is as before: its entries go along, wherever it lies now and whatever it is called
-    changed    it has the name of a store that holds something else
-    new        there was none such
-    dropped    nobody needs it any more
+    keeps      same layout: its entries are kept, wherever the store is located now and whatever its name
+    changed    has the name of a store with other contents
+    new        there was no such store
+    dropped    no longer needed
 
-What takes back rows needs those who told it of them: of a table's changes a store is kept only where the
-stores are from which they come. What a join keeps in several stores is kept together or not at all.
+A store that takes back rows depends on the stores that sent them: if it consumes changes of a table, it is kept only if
+the stores that these come from are. The stores of one join are kept together or not at all.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ Becomes = Literal["keeps", "changed", "new", "dropped"]
 
 _ANYWHERE: Final = (*FOR_PEOPLE, "place")
 _UNKNOWN: Final = "(new) "
-# Over a stream they take nothing back: what comes to them may change.
+# Over a stream these take nothing back: their input may change.
 _ONLY_ADD: Final = frozenset(
     {"fold", "window_fold", "session_fold", "sliding_fold", "stream_join", "wait"}
 )
@@ -37,27 +37,27 @@ _ONLY_ADD: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoreChange:
-    """What becomes of a store, and why."""
+    """The change of a store, and its reason."""
 
     store: str
-    """Its name in the new topology; of one that is dropped, in the old one."""
+    """Its name in the new topology; for a dropped store, in the old one."""
     becomes: Becomes
     why: str
     was: str = ""
-    """Of one that is kept: its name in the checkpoint."""
+    """For a kept store: its name in the checkpoint."""
     topics: tuple[str, ...] = ()
-    """The source topics whose records come to it."""
+    """The source topics whose records reach it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The stores of a new topology beside those of a checkpoint."""
+    """The stores of a new topology compared with those of a checkpoint."""
 
     stores: tuple[StoreChange, ...]
     kept: dict[str, str]
-    """Each store of Spark's state that is kept: its new name, and the one in the checkpoint."""
+    """Each kept store of Spark's state: its new name, and that in the checkpoint."""
     subtopologies: dict[str, int]
-    """The sub-topology that has each store of the new topology."""
+    """The sub-topology of each store in the new topology."""
     old_topics: tuple[str, ...]
     new_topics: tuple[str, ...]
 
@@ -72,7 +72,7 @@ class Comparison:
 
 
 def compare(pinned: Json, spec: Json, names: Names) -> Comparison:
-    """Tell what becomes of the stores of a checkpoint of the shape `pinned` under a spec."""
+    """Compare the stores of a checkpoint of the shape `pinned` with those of a spec."""
     graph = _Graph(spec)
     now = shape_of(spec, names)
     found = _same_stores(pinned, spec, names)
@@ -110,10 +110,10 @@ def compare(pinned: Json, spec: Json, names: Names) -> Comparison:
 
 
 def _same_stores(pinned: Json, spec: Json, names: Names) -> dict[str, str]:
-    """Return the stores of a spec whose layout a store of the checkpoint has, with that one's name.
+    """Return the stores of a spec whose layout equals that of a store in the checkpoint, with the latter's name.
 
-    A layout names the stores that its columns come from: what is found of one tells more of others. Those
-    that are called as before come first, so that no other one is taken for them.
+    A layout names the stores that its columns come from, so each match helps to find others. Stores with
+    unchanged names come first, so that no other store is matched to them.
     """
     stores = list(shape_of(spec, names)["stores"])
     unknown = {store: _UNKNOWN + store for store in spec["stores"]}
@@ -151,12 +151,12 @@ def _by_place(store: str, old: str, _stores: list[str]) -> bool:
 
 
 def _by_all(_store: str, old: str, stores: list[str]) -> bool:
-    """Of one that was given a name, or another one."""
+    """Match a store that was given a name, or another one."""
     return old not in stores
 
 
 def _with_unmatched(known: dict[str, str], stores: Iterable[str]) -> dict[str, str]:
-    """Return names, with those of what a join of streams keeps beside `join-this` and `join-other`."""
+    """Add to these names those of the stores that a join of streams has in addition to `join-this` and `join-other`."""
     joins = {
         store.removesuffix(side): old.removesuffix(side)
         for store, old in known.items()
@@ -184,7 +184,7 @@ def _moved(old: Json, new: Json, was: str, store: str) -> str:
 
 
 def _lost_with_others(graph: "_Graph", found: dict[str, str], stores: set[str]) -> dict[str, str]:
-    """Return the stores that are as before and can still not be kept, each with the reason."""
+    """Return the stores that are unchanged but cannot be kept, each with the reason."""
     lost: dict[str, str] = {}
     while True:
         gone = stores - found.keys() | lost.keys()
@@ -199,7 +199,7 @@ def _lost_with_others(graph: "_Graph", found: dict[str, str], stores: set[str]) 
 
 
 class _Graph:
-    """A spec's nodes, with what comes to each."""
+    """The nodes of a spec, with the inputs of each."""
 
     def __init__(self, spec: Json) -> None:
         self._nodes = {int(number): node for number, node in spec["nodes"].items()}
@@ -218,7 +218,7 @@ class _Graph:
         self._together = self._groups()
 
     def topics(self, store: str) -> tuple[str, ...]:
-        """Return the source topics whose records come to a store, in the order of their names."""
+        """Return the source topics whose records reach a store, sorted by name."""
         numbers = [n for n, node in self._nodes.items() if store in filled_by(node)]
         above = self._above(numbers, lambda _number: True)
         return tuple(sorted({topic for n in above for topic in self._sources.get(n, ())}))
@@ -236,13 +236,13 @@ class _Graph:
         return bool(node["table"]) or node["kind"] not in _ONLY_ADD
 
     def _told_by(self, number: int) -> set[str]:
-        """Return the nearest stores above a node, and those that joins on the way look into."""
+        """Return the nearest stores upstream of a node, and those that joins on the way read."""
         parents = self._parents.get(number, [])
         above = self._above(parents, lambda n: not fills_store(self._nodes[n]))
         return {name for n in above for name in stores_of(self._nodes[n])[:1]}
 
     def _groups(self) -> dict[str, set[str]]:
-        """Return for each store those that a join keeps beside it."""
+        """Return for each store the others of the same join."""
         groups: dict[str, set[str]] = {}
         for number, node in self._nodes.items():
             if node["kind"] == "stream_join":
@@ -266,7 +266,7 @@ class _Graph:
         return groups
 
     def _above(self, numbers: Iterable[int], goes_on: Callable[[int], bool]) -> set[int]:
-        """Return nodes and all that come before them, up to those where it does not go on, these too."""
+        """Return nodes and everything upstream, up to and including nodes for which `goes_on` is false."""
         found: set[int] = set()
         fresh = list(numbers)
         while fresh:

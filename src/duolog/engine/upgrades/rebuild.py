@@ -1,11 +1,11 @@
-"""Stores that are rebuilt beside the application, and the moment when the new topology takes its place.
+"""Rebuild stores while the old application runs, then let the new topology take over.
 
     the old one    runs ─────────────────────────────── asked to stop ─▶ stops at commit P
     the shadow     reads from the first start on, never beyond what the old one has committed … ─▶ P
-    the new one                                                        begins at P, with the stores of both
+    the new one                                                        starts at P, with the stores of both
 
-The shadow has a checkpoint of its own, `rebuild/`, and goes on there after a crash. Because it is never ahead of the old one,
-no result is missing; because it writes to no topic that the old one writes, none is there twice.
+The shadow has a checkpoint of its own, `rebuild/`, and continues there after a crash. It is never ahead of the old one,
+so no result is missing; it writes to no topic that the old one writes, so no result is duplicated.
 """
 
 import contextlib
@@ -24,39 +24,39 @@ from duolog.engine.upgrades.shadow import Shadow
 from duolog.engine.upgrades.upgrade_plan import initial_stores
 
 HANDOVER_S: Final = 180.0
-"""How long the old process has to stop: it looks every few seconds, and a micro-batch takes its time."""
+"""How long the old process may take to stop: it checks every few seconds, and must finish a micro-batch."""
 _POLL_S: Final = 0.2
 BESIDE: Final = ChosenMode("micro-batch", catches_up=True, why="It reads what was read before.")
-"""How the shadow runs: in passes over what is there for it."""
+"""The mode of the shadow: passes over the records that are available to it."""
 
 Start = Callable[[Callable[[], EndOffsets], Callable[[], bool]], RunningQuery]
-"""Starts the shadow: up to where it reads, asked at each pass, and whether the last pass was enough."""
+"""Starts the shadow; called with the function that returns where each pass ends, and one that says if a pass was the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """The rebuilding of stores of one application."""
+    """The rebuild of stores of one application."""
 
     checkpoint: Checkpoint
     shadow: Shadow
     old_topics: frozenset[str]
-    """What the old topology reads, and of these the names of topics that match a pattern."""
+    """The topics that the old topology reads, with patterns resolved."""
     read_topics: frozenset[str]
-    """What the shadow reads, likewise."""
+    """The topics that the shadow reads, with patterns resolved."""
     ends: Callable[[], EndOffsets]
-    """Asks where the topics end now that the old topology does not read."""
+    """Returns the current ends of topics that the old topology does not read."""
     start: Start
 
     def come_near(self, records_max: int) -> None:
-        """Read until no more than so many records are missing of what the old topology has committed.
+        """Read until at most this many of the old topology's committed records are missing.
 
         Raises:
-            QueryFailed: Spark ended it; the next upgrade goes on where it was.
+            QueryFailed: Spark ended it; the next upgrade continues from there.
         """
         self._run(lambda: self.missing() <= records_max)
 
     def come_to_the_end(self) -> None:
-        """Read what the old topology, which has stopped, has committed.
+        """Read everything that the old topology, which has stopped, has committed.
 
         Raises:
             QueryFailed: as `come_near`.
@@ -64,7 +64,7 @@ class Rebuild:
         self._run(lambda: self.missing() == 0)
 
     def missing(self) -> int:
-        """Return how many records the old topology has committed that were not read here."""
+        """Return how many of the old topology's committed records were not read here."""
         _, read_there = self.checkpoint.go_on_from()
         read_here = self.checkpoint.shadow.committed_positions()
         return sum(
@@ -75,7 +75,7 @@ class Rebuild:
         )
 
     def positions(self) -> dict[str, dict[int, int]]:
-        """Return where the topics go on that the old topology does not read."""
+        """Return the positions of the topics that the old topology does not read."""
         read = self.checkpoint.shadow.committed_positions()
         return {topic: at for topic, at in read.items() if topic not in self.old_topics}
 
@@ -100,9 +100,9 @@ class Rebuild:
 def go_on_with(
     found: Comparison, checkpoint: Checkpoint, rebuild: Rebuild | None, begins: EndOffsets
 ) -> Upgraded:
-    """Return what the new topology goes on with: stores that are kept, and those that were rebuilt.
+    """Return the checkpoint of the new topology, with stores that are kept and those that were rebuilt.
 
-    `begins` tells where topics begin that nobody has read yet, if not at their first record.
+    `begins` has the start positions of topics that were not read before, if not their first records.
     """
     spark_dir, positions = checkpoint.go_on_from()
     if rebuild is None:
@@ -121,10 +121,10 @@ def go_on_with(
 
 
 def take_over(checkpoint: Checkpoint, application_id: str, reserve: Callable[[str], None]) -> None:
-    """Ask the process that runs an application to stop, and keep the others from starting it.
+    """Ask the process that runs an application to stop, and reserve the checkpoint against others.
 
     Raises:
-        CheckpointInUse: it does not stop.
+        CheckpointInUse: the process does not stop.
     """
     deadline = time.monotonic() + HANDOVER_S
     try:

@@ -1,7 +1,7 @@
-"""The stores of a spec under other names.
+"""Rename the stores of a spec.
 
-A store that its user has not named is numbered by its place, `count-3-store`; one more operator in front
-of it makes it `count-4-store`. To see whether that is the store of a checkpoint, its spec is read as if it had that one's name.
+A store without a user-given name is numbered by its position, for example `count-3-store`; one more operator
+upstream makes it `count-4-store`. To compare it with a store of a checkpoint, its spec is read with that store's name.
 """
 
 import re
@@ -24,12 +24,12 @@ _STORES: Final = (
     "table_store",
     "subscriptions",
 )
-"""What nodes call stores; `results` of aggregates are expressions."""
+"""The fields by which nodes name stores; `results` of aggregates are expressions."""
 _NUMBERED: Final = re.compile(r"(?P<kind>.*?-)(?P<number>\d+)(?P<role>-.*)")
 
 
 def are_alike(store: str, other: str) -> bool:
-    """Tell whether two stores may be one whose place has changed.
+    """Return whether two names may belong to one store that has moved.
 
     Example:
         >>> are_alike("count-3-store", "count-4-store"), are_alike("count-3-store", "sum-3-store")
@@ -46,13 +46,13 @@ def stores_of(node: Json) -> list[str]:
 
 
 def filled_by(node: Json) -> list[str]:
-    """Return the stores that a node has in Spark's state, where it fills one."""
+    """Return the stores of a node in Spark's state, if it fills any."""
     own = [node["store"]] if fills_store(node) else []
     return [*own, *([node["unmatched"]] if node.get("unmatched") else [])]
 
 
 def renamed(spec: Json, names: Names, new_names: Mapping[str, str]) -> tuple[Json, Names]:
-    """Return a spec and its words with stores under other names; those that are left out keep theirs."""
+    """Return a spec and its names with stores renamed; stores that are left out keep their names."""
 
     def name(of: str) -> str:
         return new_names.get(of, of)
@@ -60,7 +60,7 @@ def renamed(spec: Json, names: Names, new_names: Mapping[str, str]) -> tuple[Jso
     def node(of: Json) -> Json:
         other = {part: name(of[part]) for part in _STORES if isinstance(of.get(part), str)}
         if of.get("store") == f"{of['name']}-store":
-            # It says by this that its name is its place.
+            # This shows that the store is named after its node's position.
             other["name"] = other["store"].removesuffix("-store")
         return of | other
 

@@ -1,14 +1,14 @@
-"""State that comes back: stores are filled from their changelogs where a checkpoint is lost or cannot be read.
+"""Restore state from changelogs after a checkpoint is lost or damaged.
 
     commit topic ─▶ what was committed ─┬─▶ entries that count ─▶ the levels' states ─▶ a checkpoint of Spark's
     changelogs ─────────────────────────┘                         offsets/N as it was ─▶ put into it
 
-The state is that of the last commit that was told (`CommitTopic`), and the sources go on from its offsets: records behind it
-are computed again, as after any crash, and the state counts each once. Entries of what was computed and not committed are
-left out. They may have been compacted over what stood before them: then theirs is missing and the record that
-brought it is computed anew; where that is not so, see ADR 0069.
+The state is that of the last recorded commit (`CommitTopic`), and the sources continue from its offsets: later records
+are computed again, as after any crash, and the state counts each once. Entries that were computed but not committed are
+left out. Compaction may already have removed the earlier entry of the same key: then that one is missing, and the record that
+produced it is computed again; for the exceptions see ADR 0069.
 
-A restore that ends early leaves a mark, and the next start begins it anew.
+An interrupted restore leaves a mark, and the next start begins it again.
 """
 
 import contextlib
@@ -37,11 +37,11 @@ _TOLD_S: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How far a restore is."""
+    """The progress of a restore."""
 
     application_id: str
     records: int
-    """Entries that were read."""
+    """Entries read."""
     offsets_done: int
     offsets: int
     seconds: float
@@ -53,7 +53,7 @@ class Restored:
 
     @property
     def seconds_left(self) -> float | None:
-        """How much longer it takes at this rate; None before the first entries."""
+        """The remaining time at this rate; None before the first entries."""
         if not self.offsets_done:
             return None
         return self.seconds * (self.offsets - self.offsets_done) / self.offsets_done
@@ -71,7 +71,7 @@ Tell = Callable[[Restored], None]
 
 
 def restore(launcher: Launcher, topics: TopicReader, begun: Committed, tell: Tell) -> Restored:
-    """Fill the stores, and make a checkpoint that the application goes on from.
+    """Fill the stores, and create a checkpoint from which the application continues.
 
     Raises:
         QueryFailed: Spark ended it, or a transaction does not end.
@@ -79,7 +79,7 @@ def restore(launcher: Launcher, topics: TopicReader, begun: Committed, tell: Tel
         CheckpointMismatch: results were committed that the changelogs do not know of.
     """
     checkpoint, spec = LoggedCheckpoint(launcher.checkpoint), launcher.spec
-    # Entries and what tells of them are not all in one transaction, where executors have written them.
+    # Executors may have written entries and their commit in different transactions.
     launcher.commit_decided()
     counts = dict.fromkeys(changelogs_of(spec), int(spec["tasks"]))
     within_s = ends_within_s(launcher.config)
@@ -108,7 +108,7 @@ class _Progress:
     tell: Tell
 
     def look(self, launcher: Launcher) -> None:
-        """Tell of the entries that were read since the last look."""
+        """Report the entries that were read since the last call."""
         counted = launcher.counters()
         done = max(0, _sum(counted.positions) - self.begin)
         if done > self.last.offsets_done:
@@ -119,7 +119,7 @@ class _Progress:
             self.tell(self.last)
 
     def settle(self, launcher: Launcher) -> None:
-        """Look until all is counted: executors of other JVMs tell it each second."""
+        """Wait until everything is counted: executors in other JVMs report each second."""
         deadline = time.monotonic() + _TOLD_S
         self.look(launcher)
         while self.last.offsets_done < self.last.offsets and time.monotonic() < deadline:

@@ -1,10 +1,10 @@
-"""What runs beside an application while stores are rebuilt: the part of the new topology that they need.
+"""The part of a new topology that rebuilds stores while the old application runs.
 
-    sources ─▶ sub-topologies of rebuilt stores, and those above them        the rest is left out
-                    └─▶ sinks: only to topics that nobody has written yet
+    sources ─▶ sub-topologies of rebuilt stores, and those upstream          the rest is left out
+                    └─▶ sinks: only to topics that the old topology does not write
 
-What the old topology writes meanwhile is not written twice: a sink to one of its topics begins behind the upgrade.
-A topic that was not read before is read here alone, so that what comes from such topics alone is written here.
+Results that the old topology writes meanwhile are not duplicated: a sink to one of its topics starts after the upgrade.
+A topic that was not read before is read only here, so results that depend on such topics alone are written here.
 """
 
 from collections.abc import Collection
@@ -17,28 +17,28 @@ from duolog.engine.upgrades.renaming import filled_by
 
 Json = dict[str, Any]
 _OF_ALL: Final = ("name", "table", "key_types", "value_types")
-"""What nodes of all kinds say."""
+"""The fields that nodes of all kinds have."""
 _NOTHING: Final[Json] = {"kind": "filter", "predicate": "false", "versioned": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A part of a topology, and the stores that come from it."""
+    """A part of a topology, and the stores that it fills."""
 
     spec: Json
     stores: frozenset[str]
-    """The names in Spark's state that are rebuilt."""
+    """The names, in Spark's state, of the stores that are rebuilt."""
     topics: frozenset[str]
-    """What it reads."""
+    """The topics that it reads."""
 
 
 def shadow_of(spec: Json, found: Comparison, written: Collection[str] | None) -> Shadow:
-    """Return what rebuilds the stores that an upgrade cannot keep.
+    """Return the part that rebuilds the stores that an upgrade cannot keep.
 
     Args:
-        spec: of the new topology.
-        found: what becomes of its stores.
-        written: the topics that the old topology writes; None: any may be.
+        spec: the spec of the new topology.
+        found: the comparison of its stores.
+        written: the topics that the old topology writes; None if they are unknown.
     """
     graph = _Graph(spec)
     rebuilt = {change.store for change in found.begins_empty}
@@ -46,7 +46,7 @@ def shadow_of(spec: Json, found: Comparison, written: Collection[str] | None) ->
         parts = graph.above({found.subtopologies[store] for store in rebuilt})
         topics = graph.topics_to(parts)
         first_read = topics - set(found.old_topics)
-        # Behind the upgrade what was read here does not come again.
+        # After the upgrade these records are not read again.
         also = {
             change.store
             for change in found.of("keeps", "new")
@@ -61,7 +61,7 @@ def shadow_of(spec: Json, found: Comparison, written: Collection[str] | None) ->
         above = graph.leading_to(number)
         of_new_topics = {topic for n in above for topic in graph.sources.get(n, ())} <= first_read
         sink = spec["sinks"][node["sink"]]
-        anywhere = node.get("topic") is not None  # Records choose it.
+        anywhere = node.get("topic") is not None  # Records choose the topic.
         if written is None or anywhere or sink.get("call") or sink["topic"] in written:
             return of_new_topics
         stores = {store for n in above for store in filled_by(spec["nodes"][str(n)])}
@@ -74,7 +74,7 @@ def shadow_of(spec: Json, found: Comparison, written: Collection[str] | None) ->
 
 
 class _Graph:
-    """A spec, from its sources on over edges."""
+    """A spec as a graph, from its sources downstream."""
 
     def __init__(self, spec: Json) -> None:
         self._spec = spec
@@ -94,7 +94,7 @@ class _Graph:
         return [number for number, node in self._nodes.items() if node["kind"] == kind]
 
     def leading_to(self, number: int) -> set[int]:
-        """Return a node and all before it."""
+        """Return a node and everything upstream of it."""
         found, fresh = {number}, [number]
         while fresh:
             more = self._parents.get(fresh.pop(), set()) - found
@@ -103,7 +103,7 @@ class _Graph:
         return found
 
     def above(self, parts: set[int]) -> set[int]:
-        """Return sub-topologies, and those whose records come to them."""
+        """Return sub-topologies, and those whose records reach them."""
         found = set(parts)
         while True:
             more = {
@@ -117,7 +117,7 @@ class _Graph:
             found |= more
 
     def topics_to(self, parts: set[int]) -> set[str]:
-        """Return the topics whose records come to sub-topologies."""
+        """Return the topics whose records reach sub-topologies."""
         return {
             topic
             for route in self._routes_to(parts)
@@ -126,9 +126,9 @@ class _Graph:
         }
 
     def pruned(self, parts: set[int], told: set[int]) -> Json:
-        """Return the spec without what leads nowhere else than to other sub-topologies and sinks, and without prints.
+        """Return the spec without paths that lead only to other sub-topologies and sinks, and without prints.
 
-        The other sub-topologies stay, as their nodes look into each other's stores, and nothing is routed to them.
+        The other sub-topologies stay, as nodes read each other's stores, but nothing is routed to them.
         """
         left_out = set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
         left_out |= {
@@ -149,7 +149,7 @@ class _Graph:
 
         def left(number: str, node: Json) -> Json:
             if int(number) in entered - useful:
-                # Records could still come here, and what the node makes is read by nobody.
+                # Records may still arrive here, but the output of the node is not read.
                 of_all = {part: node[part] for part in _OF_ALL if part in node}
                 return of_all | _NOTHING | {"children": []}
             return without(node)
@@ -166,7 +166,7 @@ class _Graph:
         return spec
 
     def _leading_to(self, ends: set[int], left_out: set[int]) -> set[int]:
-        """Return nodes and all before them, without ways through what is left out."""
+        """Return nodes and everything upstream, without paths through the excluded nodes."""
         found = ends - left_out
         fresh = list(found)
         while fresh:

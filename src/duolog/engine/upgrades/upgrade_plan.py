@@ -1,11 +1,11 @@
-"""An upgrade as it would be: what becomes of each store, where topics are read on, what is read again.
+"""The plan of an upgrade: the change of each store, where topics continue, and what is read again.
 
-    keep       goes on only where every store that has missed nothing can be kept, or is new with its topics
-    from-now   the others begin empty, with the records that come from now on
-    rebuild    the others are rebuilt from the topics beside the old topology, which then stops
+    keep       allowed only if every store that would miss records can be kept, or is new together with its topics
+    from-now   the other stores start empty, with the records from now on
+    rebuild    the other stores are rebuilt from the topics while the old topology runs, which then stops
 
-What the old topology has committed is where the new one begins. Its results up to there are written, those of
-later records are the new one's.
+The new topology starts after the last commit of the old one, which has written the results up to there. The new one writes
+those of later records.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,28 +26,28 @@ HOW: Final[tuple[How, ...]] = ("keep", "rebuild", "from-now")
 
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
-    """What an upgrade of an application finds."""
+    """The findings for an upgrade of an application."""
 
     application_id: str
     comparison: Comparison | None
-    """None where a start goes on as it is: it has no checkpoint yet, or one of this shape."""
+    """None if a start needs no upgrade: there is no checkpoint yet, or it has this shape."""
     begun: bool = True
     """Whether there is a checkpoint."""
     behind: Mapping[str, int] | None = None
-    """Of each topic that stores have missed: how many records of it they have missed; None where no broker answers."""
+    """The number of missed records of each topic that stores have missed; None if no broker answers."""
     directory: Path | None = None
-    """Where its checkpoint is looked for."""
+    """The expected directory of its checkpoint."""
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is lost by it."""
+        """Whether no state is lost."""
         return self.comparison is None or not self.comparison.begins_empty
 
     def ensure_allowed(self, how: How) -> None:
-        """Raise where an upgrade would not do as it is told.
+        """Raise if an upgrade of this kind would lose state.
 
         Raises:
-            StoresNotKept: a store cannot be kept that is to be.
+            StoresNotKept: a store that must be kept cannot be kept.
         """
         if how == "keep" and not self.keeps_all:
             assert self.comparison is not None
@@ -63,14 +63,14 @@ class UpgradePlan:
             )
 
     def stores(self) -> list[tuple[str, str, str]]:
-        """Return each store, what becomes of it, and why."""
+        """Return each store, its change, and the reason."""
         found = self.comparison
         if found is None:
             return []
         return [(of.store, _BECOMES[_kind(of, found)], of.why) for of in found.stores]
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what the upgrade of a query that is replaced means, by name."""
+        """Return the effects of replacing a query, by name."""
         if self.comparison is None:
             return [("State", "all is kept" if self.begun else "none was kept yet")]
         if self.keeps_all:
@@ -140,12 +140,12 @@ def _kind(change: StoreChange, found: Comparison) -> str:
 def initial_stores(
     subtopologies: Mapping[str, int], spark_dir: Path, kept: Mapping[str, str]
 ) -> list[Json]:
-    """Return what stores of the new topology begin with, as the kernel reads it.
+    """Return the initial contents of the new topology's stores, as the kernel reads them.
 
-    A store that nothing was committed of yet begins empty, as it would have.
+    A store that has committed nothing yet starts empty, as it would have.
 
     Args:
-        subtopologies: that of each store, where it lies from then on.
+        subtopologies: the new sub-topology of each store.
         spark_dir: the Spark checkpoint that has them.
         kept: each of them, with its name there.
     """

@@ -1,7 +1,7 @@
-"""The upgrade of one application to a plan: finds what it would do, rebuilds what it has to, and writes it down.
+"""Upgrade one application to a plan: find the changes, rebuild what is necessary, and switch.
 
 find      compares; changes nothing
-beside    rebuilds stores beside the application, and sees to its end
+beside    rebuilds stores while the application runs, and makes it stop
 settle    with the checkpoint claimed: reads the rest, and replaces the one file
 """
 
@@ -46,12 +46,12 @@ class Lowered:
     spec: Json
     levels: Levels
     counts: Mapping[str, int]
-    """The partitions of each topic that it reads."""
+    """The number of partitions of each topic that it reads."""
     matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The topics of each pattern."""
 
     def topics(self, named: Iterable[str]) -> frozenset[str]:
-        """Return topics, and of a pattern those that match it."""
+        """Return topics, with patterns replaced by their topics."""
         return frozenset(topic for name in named for topic in self.matched.get(name, (name,)))
 
     @property
@@ -60,11 +60,11 @@ class Lowered:
 
     @property
     def shape(self) -> Json:
-        """Return what a start pins."""
+        """Return the shape that a start pins."""
         return shape_of_plan(self.levels, self.spec["application_id"])
 
     def compared(self, pinned: Json) -> Comparison:
-        """Compare the plan with a checkpoint, in the texts in which that was written."""
+        """Compare the plan with a checkpoint, using the kind of texts in which that was written."""
         application_id = self.spec["application_id"]
         specs = (of(self.levels, application_id) for of in (pinned_spec, unpinned_spec))
         found = (compare(pinned, spec, self.names) for spec in specs)
@@ -73,7 +73,7 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Upgrader:
-    """What an engine knows of an application that is to go on with another plan."""
+    """The upgrade of an application, with what it needs of the engine."""
 
     plan: Plan
     application_id: str
@@ -82,9 +82,9 @@ class Upgrader:
     config: EngineConfig
     session: "Callable[[], Session]"
     note: Callable[[RunningQuery], None]
-    """Lets the engine know what it has to stop when it closes."""
+    """Registers a query that the engine must stop when it closes."""
     starts: EndOffsets = field(default_factory=dict)
-    """Where topics begin that nobody has read yet, whatever their sources say."""
+    """Start positions of topics that were not read before, which override those of their sources."""
 
     def find(self, lowered: Lowered) -> UpgradePlan:
         """Compare the plan with the checkpoint."""
@@ -104,10 +104,10 @@ class Upgrader:
         return UpgradePlan(self.application_id, found, behind=self._behind(missed))
 
     def beside(self, lowered: Lowered) -> None:
-        """Rebuild what cannot be kept, until hardly anything is missing.
+        """Rebuild what cannot be kept, until hardly any records are missing.
 
         Raises:
-            QueryFailed: Spark ended it; the next upgrade goes on where it was.
+            QueryFailed: Spark ended it; the next upgrade continues from there.
         """
         found = self.find(lowered)
         if found.comparison is not None and not found.keeps_all:
@@ -119,12 +119,12 @@ class Upgrader:
         how: How,
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Let the plan go on where the one before has stopped; does nothing where the checkpoint fits.
+        """Let the plan continue after the previous one; does nothing if the checkpoint fits.
 
         Raises:
-            CheckpointMismatch: a store cannot be kept that is to be.
+            CheckpointMismatch: a store that must be kept cannot be kept.
             CheckpointDamaged, SourceTopicRecreated, CheckpointNotWritable: as a start.
-            QueryFailed: what has to be rebuilt could not be.
+            QueryFailed: the rebuild failed.
         """
         found = self.find(lowered)
         if found.comparison is None:
@@ -143,7 +143,7 @@ class Upgrader:
         self.checkpoint.upgrade(lowered.shape, going_on)
 
     def _behind(self, topics: Collection[str]) -> dict[str, int] | None:
-        """Return how many records of topics were read; None where no broker answers."""
+        """Return how many records of topics were read; None if no broker answers."""
         counts = self.topics.known_partition_counts(lambda topic: topic in topics)
         if counts is None:
             return None
@@ -163,7 +163,7 @@ class Upgrader:
         old = lowered.topics(found.old_topics)
         counts = {topic: n for topic, n in lowered.counts.items() if topic in read}
         first_read = {topic: n for topic, n in counts.items() if topic not in old}
-        # What it passes over, the old topology has told.
+        # The old topology has already reported the records that it skipped.
         errors = replace(self.config.errors, dead_letter_topic=None)
         config = replace(self.config, errors=errors)
         spec = part.spec | {"application_id": name, "sources": sources, "errors": errors.spec()}
@@ -205,7 +205,7 @@ class Upgrader:
             try:
                 query.start()
             except BaseException:
-                # The next try, in this process too, goes on where this one was.
+                # The next attempt, also in this process, continues from there.
                 first.release()
                 raise
             self.note(query)
@@ -218,7 +218,7 @@ class Upgrader:
 
 @contextlib.contextmanager
 def _claiming(directory: Path, holder: Holder, application_id: str, *, pid: int) -> Iterator[None]:
-    """Make the JVM `pid` the owner of a checkpoint; give it up again if what follows here fails.
+    """Make the JVM `pid` the owner of a checkpoint; release it again if the block fails.
 
     Raises:
         CheckpointInUse, CheckpointNotWritable: as `claim`.
@@ -227,7 +227,7 @@ def _claiming(directory: Path, holder: Holder, application_id: str, *, pid: int)
     try:
         yield
     except BaseException:
-        # Why it failed says more. Of a JVM that has gone the system has freed the lock.
+        # The original error says more. If the JVM has ended, the system has released the lock.
         with contextlib.suppress(OSError, *JVM_IS_GONE):
             release(directory, holder, pid)
         raise

@@ -1,6 +1,6 @@
-"""Checkpoints behind the URL of a Hadoop file system, `hdfs://…`: paths that this process reads and writes by a small JVM.
+"""Checkpoints at the URL of a Hadoop file system, `hdfs://…`: paths that this process reads and writes through a small JVM.
 
-Start with `paths.RemotePath`; `stores` says which file systems may have a checkpoint, `door` speaks with the JVM.
+Start with `paths.RemotePath`; `stores` decides which file systems may have a checkpoint, `door` is the client of the JVM.
 """
 
 from duolog.engine.checkpoint.remote.paths import RemotePath

@@ -1,13 +1,13 @@
-"""Hadoop's file systems for this process: a small JVM beside it, without Spark, that is asked by lines of JSON.
+"""Access Hadoop's file systems through a small JVM without Spark, by lines of JSON.
 
     this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteDoor (kernel.jar) ──▶ Hadoop's FileContext
                  ◀────────────{"found": …}──────────────
 
-Spark's own JVM is not asked: what is wrong with a checkpoint is told before that one starts, and `duolog state` needs none. It
-has Spark's jars, so it reads what Spark reads; the settings are Hadoop's (`HADOOP_CONF_DIR`) and behind them those that
-begin with `spark.hadoop.`. It starts with the first question and ends with this process, as its standard input does.
+Spark's own JVM is not used: problems of a checkpoint are reported before it starts, and `duolog state` needs no Spark. The small
+JVM has Spark's jars, so it reads what Spark reads; its settings are Hadoop's (`HADOOP_CONF_DIR`), overridden by those that
+begin with `spark.hadoop.`. It starts with the first request and ends with this process, when its standard input closes.
 
-Threads: any, one question at a time.
+Threads: any, one request at a time.
 """
 
 import atexit
@@ -29,7 +29,7 @@ _MAIN: Final = kernel_class_name("RemoteDoor")
 _OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _OF_HADOOP: Final = "spark.hadoop."
 _CONF_DIRS: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-# Who asks is a person, or a start: by default a client tries for a minute.
+# A person or a start is waiting: by default a client retries for a minute.
 _PATIENCE: Final = {
     "ipc.client.connect.max.retries": "3",
     "ipc.client.connect.max.retries.on.timeouts": "1",
@@ -50,10 +50,10 @@ _WORDS: Final = {
 
 
 class Door:
-    """A JVM that reads and writes files behind URLs; it is started when it is first asked.
+    """A JVM that reads and writes files at URLs; it starts with the first request.
 
     Args:
-        spark: Spark's settings, of which those of Hadoop and `spark.jars` matter.
+        spark: Spark's settings, of which those of Hadoop and `spark.jars` are used.
     """
 
     def __init__(self, spark: Mapping[str, str]) -> None:
@@ -68,12 +68,12 @@ class Door:
         atexit.register(self.close)
 
     def ask(self, do: str, path: str, **more: str) -> Any:
-        """Return what is found.
+        """Send a request and return its result.
 
         Raises:
             FileNotFoundError, FileExistsError: as the system's own calls.
-            FileSystemFailed: the file system is away, or refuses; named by its URL.
-            JavaMissing, KernelMissing: there is nobody to ask.
+            FileSystemFailed: the file system at the URL is unreachable, or refuses the request.
+            JavaMissing, KernelMissing: the JVM cannot be started.
         """
         request = json.dumps({"do": do, "path": path, **more}).encode() + b"\n"
         with self._asking:
@@ -82,14 +82,14 @@ class Door:
             return answer["found"]
         number = getattr(errno, answer["failed"])
         if number in (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY):
-            raise OSError(number, os.strerror(number), path)  # Which makes it FileNotFoundError, ….
+            raise OSError(number, os.strerror(number), path)  # FileNotFoundError and so on.
         raise _failed(path, number, answer["why"])
 
     def read(self, path: str) -> bytes:
         return base64.b64decode(self.ask("read", path))
 
     def close(self) -> None:
-        """End the JVM, if there is one."""
+        """End the JVM, if it is running."""
         atexit.unregister(self.close)
         with self._asking:
             process, self._process = self._process, None
@@ -109,7 +109,7 @@ class Door:
         except OSError:
             line = b""
         except BaseException:
-            # Ctrl-C: the answer that comes would be taken for that of the next question.
+            # After Ctrl-C the pending answer would be taken for the answer to the next request.
             self._process = None
             _end(process)
             raise
@@ -129,7 +129,7 @@ class Door:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Ctrl-C in a terminal goes to all of its group; this one is asked until the very end.
+            # Ctrl-C in a terminal reaches the whole process group; this JVM is needed until the end.
             start_new_session=True,
         )
         assert process.stdin is not None
@@ -138,13 +138,13 @@ class Door:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()  # It holds nothing that is not written.
+    process.kill()  # It buffers nothing.
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             try:
                 pipe.close()
-            except BrokenPipeError:  # What was not sent yet.
+            except BrokenPipeError:  # Unsent data.
                 continue
 
 

@@ -1,8 +1,8 @@
-"""Paths behind URLs that are used as those of a local disk are: what reads a checkpoint does not ask where it is.
+"""Paths at URLs with the interface of local paths: code that reads a checkpoint does not depend on where it is.
 
     RemotePath("hdfs://host:8020/data") / "checkpoints"     hdfs://host:8020/data/checkpoints
 
-What is not here is refused (`open`, links, permissions): there is no file of the system behind it. Source: `pathlib`, whose
+Unsupported operations are refused (`open`, links, permissions), since there is no local file. Source: `pathlib`, whose
 methods these are.
 """
 
@@ -16,12 +16,12 @@ from typing import IO, Any, Final
 from duolog.engine.checkpoint.remote.door import Door
 
 _WILD: Final = frozenset("*?[")
-# One for each file system, as it was asked for last.
+# One for each file system, with the settings of its last use.
 _doors: Final[dict[str, Door]] = {}
 
 
 def use(path: "RemotePath", spark: Mapping[str, str]) -> None:
-    """Reach the file system of `path` with these settings of Spark's from here on."""
+    """Access the file system of `path` with these Spark settings from now on."""
     wanted, known = Door(spark), _doors.get(path.system)
     if known is not None and (known.settings, known.jars) == (wanted.settings, wanted.jars):
         return
@@ -31,10 +31,10 @@ def use(path: "RemotePath", spark: Mapping[str, str]) -> None:
 
 
 class RemotePath(PosixPath):
-    """What an URL names.
+    """A path at a URL.
 
-    To `pathlib` it is a relative path whose first name is the scheme and whose second one is the authority: it is joined,
-    compared and taken apart as any other, and shown as an URL.
+    To `pathlib` it is a relative path whose first part is the scheme and whose second part is the authority: it is joined,
+    compared and split like any other path, and displayed as a URL.
     """
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class RemotePath(PosixPath):
         return "/".join([self.system, *self.parts[2:]])
 
     def __fspath__(self) -> str:
-        # Who opens it by the system would make a directory called "hdfs:".
+        # The system's open() would create a directory called "hdfs:".
         raise OSError(ENOTSUP, "it is behind an URL, and no file of this machine", str(self))
 
     def __repr__(self) -> str:
@@ -109,15 +109,15 @@ class RemotePath(PosixPath):
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
 
     def replace_text(self, text: str) -> None:
-        """Put `text` in its place in one step, durably: who reads it finds the old one or the new."""
+        """Replace the content atomically and durably: a reader finds the old or the new text."""
         self._ask("replace", text=text)
 
     def create(self) -> None:
-        """Make an empty file.
+        """Create an empty file.
 
         Raises:
-            FileExistsError: it is there. Of two that make it at once one succeeds.
-            FileNotFoundError: its directory is not.
+            FileExistsError: it exists. Of two concurrent calls one succeeds.
+            FileNotFoundError: its directory does not exist.
         """
         self._ask("create")
 
@@ -144,7 +144,7 @@ class RemotePath(PosixPath):
             at = [self / first]
         else:
             try:
-                # Below a file nothing is looked for: HDFS calls that forbidden.
+                # Do not descend into a file: HDFS reports that as a permission error.
                 found = [of for of in self._listed() if of["directory"] or not rest]
             except FileNotFoundError:
                 return
@@ -186,7 +186,7 @@ class RemotePath(PosixPath):
         return target
 
     def remove_tree(self) -> None:
-        """Remove it with all that is below; one that is not there is no matter."""
+        """Remove it and everything below; does nothing if it does not exist."""
         self._ask("delete")
 
     def open(self, *given: Any, **more: Any) -> IO[Any]:  # type: ignore[override]

@@ -1,13 +1,13 @@
-"""Which file systems may have a checkpoint, and what of an application stays on this machine all the same.
+"""Decide which file systems may have a checkpoint, and which files of an application stay local.
 
     file:///data                    a local directory, as if given by its path
     hdfs://host:8020/data           rename and create are atomic: one owner, and each entry once
-    viewfs://name/data              the same, where what is mounted there is HDFS
+    viewfs://name/data              the same, if the mounted file system is HDFS
     abfss://… s3a://… gs://…        refused, unless the setting `checkpoint.stores` names the scheme: some of them rename by
-                                    copying, file by file, and then two owners may both write an entry, and half of one may be read
+                                    copying files one by one, so two owners may write an entry, or a reader may see half of one
 
-What an owner stands for (`engine.owner`) and what Spark's logs stand for rests on two calls: a rename that does not overwrite, and
-a create that does not either. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on atomicity; Spark's `CheckpointFileManager`.
+The guarantees of an owner (`checkpoint.owner`) and of Spark's logs rest on two calls: a rename and a create that never
+overwrite. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on atomicity; Spark's `CheckpointFileManager`.
 """
 
 import re
@@ -25,7 +25,7 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 def directory_at(url: str) -> Path:
-    """Return the directory that `url` names; whether it is there nobody has looked.
+    """Return the directory that `url` names, without checking that it exists.
 
     Example:
         >>> directory_at("hdfs://host:8020/a/b/") / "checkpoints"
@@ -34,7 +34,7 @@ def directory_at(url: str) -> Path:
         PosixPath('/srv/data')
 
     Raises:
-        ConfigError: it names no directory.
+        ConfigError: the URL names no directory.
     """
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
@@ -51,10 +51,10 @@ def directory_at(url: str) -> Path:
 
 
 def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
-    """Return the directory that `url` names, for an application with these settings of its engine.
+    """Return the directory that `url` names, for an application with these engine settings.
 
     Raises:
-        ConfigError: it names no directory, or its file system is none that a checkpoint is safe on.
+        ConfigError: the URL names no directory, or its file system is not known to be safe for checkpoints.
     """
     directory = directory_at(url)
     if not isinstance(directory, RemotePath):
@@ -75,7 +75,7 @@ def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
 
 
 def local_dir_of(data_dir: Path, home: Path) -> Path:
-    """Return where what stays on this machine goes: logs. Below `home`, where the data directory is behind an URL.
+    """Return the directory for files that stay local, such as logs: below `home` if the data directory is at a URL.
 
     Example:
         >>> local_dir_of(directory_at("hdfs://host:8020/a"), Path("/home"))

@@ -25,11 +25,11 @@ def _remove(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
 
 
 Listed = Callable[[Sequence[str], Callable[[str, str], str], Callable[[str], str]], str]
-"""Writes a function of sets by the arguments, `among(element, list)` and `once(list)`."""
+"""Builds a set function from the arguments, `among(element, list)` and `once(list)`."""
 
 
 def _of_sets(name: str, otherwise: Listed) -> Lowering:
-    """Return the lowering of what Spark has too, but not for elements that are maps or have some inside."""
+    """Lower to Spark's function, which does not support elements that are or contain maps; for those use `otherwise`."""
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         element = _element(types)
@@ -69,7 +69,7 @@ def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
         series = f"duolog_series({first}, {last}, if({first} <= {last}, 1L, -1L))"
         return f"CAST({series} AS {spark_type(result)})"
     step = f"CAST({args[2]} AS BIGINT)"
-    # Null by a step of 0, or away from the last one.
+    # Null if the step is 0, or leads away from the last element.
     leads = f"{step} <> 0 AND ({first} = {last} OR ({first} < {last}) = ({step} > 0))"
     series = f"duolog_series({first}, {last}, {step})"
     return f"CASE WHEN {leads} THEN CAST({series} AS {spark_type(result)}) END"

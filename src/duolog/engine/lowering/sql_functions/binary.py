@@ -1,4 +1,4 @@
-"""Numbers that stand in bytes."""
+"""Numbers that are encoded in bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,9 +1,9 @@
-"""SQL's CAST as Spark SQL: null where there is no such value.
+"""SQL's CAST as Spark SQL: null if the target type has no such value.
 
-    STRING to INT, BIGINT     only whole numbers; Spark would cut 1.5
-    STRING to BOOLEAN         any beginning of true and yes is true, all else false
-    TIME                      milliseconds of the day, in Spark an INT
-    ARRAY, MAP, STRUCT        part by part; as texts as Java writes them: [1, 2], {a=1}, Struct{F=1}
+    STRING to INT, BIGINT     only whole numbers; Spark would truncate 1.5
+    STRING to BOOLEAN         any prefix of true and yes is true, all else false
+    TIME                      milliseconds of the day, an INT in Spark
+    ARRAY, MAP, STRUCT        element by element; to STRING in Java's form: [1, 2], {a=1}, Struct{F=1}
 
 Source: ksqlDB's documentation of CAST, and its query tests.
 """
@@ -48,13 +48,13 @@ def lower_cast(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
 def cast(  # noqa: PLR0911 - a table of cases
     value: str, given: Type, wanted: Type, depth: int = 0
 ) -> str:
-    """Return a value of one type as another, as Spark SQL.
+    """Return Spark SQL that converts a value from one type to another.
 
     Args:
-        value: it, as Spark SQL.
+        value: the value, as Spark SQL.
         given: its type.
-        wanted: the other one.
-        depth: in how many lambdas of casts it stands; their parameters are named by it.
+        wanted: the target type.
+        depth: the number of enclosing lambdas of casts, which makes parameter names unique.
     """
     if given == wanted:
         return value
@@ -90,7 +90,7 @@ def _map(value: str, given: Map, wanted: Map, depth: int) -> str:
 
 
 def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
-    """Cast field by field; one that is not given is null."""
+    """Cast field by field; a field that is missing becomes null."""
     known = dict(given.fields)
     fields = ", ".join(
         f"{text(name)}, " + cast(f"({value}).{quoted(name)}", known[name], of, depth)
@@ -102,7 +102,7 @@ def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
 
 
 def _read(value: str, wanted: Type) -> str:
-    """Return what a text says."""
+    """Return Spark SQL that parses a text."""
     plain = f"trim({value})"
     if wanted in {INT, BIGINT}:
         return (
@@ -115,7 +115,7 @@ def _read(value: str, wanted: Type) -> str:
         return f"CASE WHEN {plain} RLIKE {text(_TIME)} THEN CAST(unix_millis({moment}) AS INT) END"
     read = f"CAST({plain} AS {spark_type(wanted)})"
     if wanted in _BOUNDS and not are_pinned():
-        # Spark takes a time without a date for one of today.
+        # Spark would read a time without a date as one of today.
         least, most = _BOUNDS[wanted]
         return f"CASE WHEN {plain} RLIKE {text(_YEAR)} AND {read} BETWEEN {least} AND {most} THEN {read} END"
     return read
@@ -124,7 +124,7 @@ def _read(value: str, wanted: Type) -> str:
 def written(  # noqa: PLR0911 - a table of cases
     value: str, of: Type, depth: int = 0
 ) -> str:
-    """Return a value as a text, as Java writes it; null of null."""
+    """Return a value as text in Java's form; null stays null."""
     match of:
         case Array(element=element):
             item = f"c{depth}"
@@ -155,12 +155,12 @@ def written(  # noqa: PLR0911 - a table of cases
 
 
 def _inside(value: str, of: Type, depth: int) -> str:
-    """Return a part of a list as a text; a null is told."""
+    """Return an element as text; null becomes `null`."""
     return f"coalesce({written(value, of, depth)}, 'null')"
 
 
 def _time_text(value: str) -> str:
-    """Return the time of a day in its shortest form: 10:15, 10:15:30, 10:15:30.120."""
+    """Return the shortest form of a time of day: 10:15, 10:15:30, 10:15:30.120."""
     pattern = (
         f"CASE WHEN {value} % 1000 <> 0 THEN 'HH:mm:ss.SSS' "
         f"WHEN {value} % 60000 <> 0 THEN 'HH:mm:ss' ELSE 'HH:mm' END"

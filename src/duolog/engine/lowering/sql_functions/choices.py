@@ -1,4 +1,4 @@
-"""Functions that give one of their arguments, and those that belong to no other family."""
+"""Functions that return one of their arguments, and those that belong to no other family."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,7 +1,7 @@
-"""Comparisons that Spark lacks, or makes otherwise.
+"""Comparisons that Spark lacks, or defines differently.
 
-DOUBLE    NaN is neither equal to, less than, nor greater than any number; to Spark it is the greatest
-MAP       as its sorted entries, which Spark can compare
+DOUBLE    NaN is neither equal to, less than, nor greater than any number; in Spark it is the greatest
+MAP       compared as sorted entries, which Spark can compare
 """
 
 from collections.abc import Container, Mapping
@@ -23,12 +23,12 @@ _OF_DOUBLES: Final[Mapping[str, str]] = {
 
 
 def compares_as_java(types: Container[Type]) -> bool:
-    """Return whether values of these types are compared by `compared`."""
+    """Return whether `compared` compares values of these types."""
     return DOUBLE in types and not are_pinned()
 
 
 def compared(sign: str, left: str, right: str) -> str:
-    """Return the comparison of two numbers, one of them a DOUBLE, as Java makes it; null if a side is.
+    """Return the comparison of two numbers, one of them a DOUBLE, as in Java; null if either is null.
 
     Example:
         >>> compared("<", "v0", "30D")
@@ -38,7 +38,7 @@ def compared(sign: str, left: str, right: str) -> str:
 
 
 def comparable(value: str, of: Type) -> str:
-    """Return a value such that two of the same type are equal, null-safe, where those values are.
+    """Return an expression whose values are equal, null-safe, exactly if the original values are.
 
     Example:
         >>> from duolog.plan.types import parse_type
@@ -66,5 +66,5 @@ def comparable(value: str, of: Type) -> str:
 
 
 def equal(left: str, right: str, of: Type) -> str:
-    """Return whether two values of one type are the same; null is the same as null."""
+    """Return whether two values of one type are the same; null equals null."""
     return f"({comparable(left, of)} <=> {comparable(right, of)})"

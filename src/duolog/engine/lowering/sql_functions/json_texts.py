@@ -1,4 +1,4 @@
-"""Functions of texts that hold JSON."""
+"""Functions of strings that contain JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from duolog.engine.lowering.sql_functions.lowering import Lowering, plain
 from duolog.plan.types import NULL, TIME, Array, Column, Map, Struct, Type
 
 _TIME: Final = Type("TIME(3)")
-"""What tells a TIME from the INT that a row keeps it as."""
+"""Distinguishes a TIME from the INT that represents it in a row."""
 
 
 def _concat(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:

@@ -1,6 +1,6 @@
-"""Functions that take a function of each element or entry.
+"""Functions that take a lambda, called for each element or entry.
 
-A lambda arrives as Spark SQL has it, ``(`p_X`, `p_Y`) -> …`` or ```p_X` -> …``.
+A lambda is passed as Spark SQL, ``(`p_X`, `p_Y`) -> …`` or ```p_X` -> …``.
 """
 
 import re
@@ -33,9 +33,9 @@ def _filter(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     given, condition = args
     if isinstance(types[0], Array):
         return f"filter({given}, {condition})"
-    # It stands twice, so Spark computes it once, ahead of all that would catch its failure.
+    # It is used twice, so Spark computes it once, before the expressions that would catch its failure.
     kept = f"duolog_try(map_filter({given}, {condition}))"
-    # As ksqlDB does, which collects what is left into a map that takes no nulls.
+    # As in ksqlDB, which collects the rest into a map that does not allow nulls.
     return _distinct(f"map_keys({kept})", f"map_values({kept})", result)
 
 
@@ -53,7 +53,7 @@ def _transform(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
 
 
 def _of_entries(given: str, function: str, of: Type) -> str:
-    """Return what a function makes of each entry of a map, in their order."""
+    """Return the results of a function for each entry of a map, in order."""
     if not _is_weighed(of):
         return f"map_values(transform_values({given}, {function}))"
     (key, value), body = _parts(function)
@@ -62,7 +62,7 @@ def _of_entries(given: str, function: str, of: Type) -> str:
 
 
 def _weighed(function: str, of: Type) -> str:
-    """Return a function of elements that fails once what it has made is together too large."""
+    """Return a lambda that fails once the total size of its results is too large."""
     if not _is_weighed(of):
         return function
     (parameter,), body = _parts(function)
@@ -70,7 +70,7 @@ def _weighed(function: str, of: Type) -> str:
 
 
 def _is_weighed(of: Type) -> bool:
-    """Tell if values of a type may be large; numbers are no larger than what they are made of."""
+    """Return whether values of a type may be large; numbers are no larger than their input."""
     return (of in {STRING, BYTES} or isinstance(of, Array | Map | Struct)) and not are_compared()
 
 
@@ -81,16 +81,16 @@ def _distinct(keys: str, values: str, result: Type) -> str:
 def _reduce(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     given, start, function = args
     parameters, body = _parts(function)
-    # Spark wants the type of the start in each step.
+    # Spark requires each step to have the type of the start.
     body = f"CAST({body} AS {spark_type(result)})"
     grows = result in {STRING, BYTES} or isinstance(result, Array | Map)
     if grows and not are_pinned():
-        # A state that doubles with each element would soon take all memory.
+        # A state that doubles with each element would soon exhaust the memory.
         body = f"duolog_bounded({body}, {text(spark_type(result))})"
     if isinstance(types[0], Array):
         elements, (state, element) = given, parameters
     else:
-        # An entry at a time, whose parts get their names by a list of one.
+        # One entry at a time; its parts are bound to names by a list with one element.
         elements, element = f"map_entries({given})", "entry"
         state, key, value = parameters
         body = _named(key, "entry.key", _named(value, "entry.value", body))

@@ -22,7 +22,7 @@ def _whole(name: str) -> Lowering:
 
 
 def _at_places(of_double: str, at_places: str, of_decimal: str) -> Lowering:
-    """Return the lowering of what takes digits away: of a DOUBLE all, or from a place on; of a DECIMAL."""
+    """Return the lowering of rounding functions: of a DOUBLE to an integer, of one to given places, and of a DECIMAL."""
 
     def lower(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
         if isinstance(result, Decimal):
@@ -43,7 +43,7 @@ def _compared(name: str) -> Lowering:
             arg if of == result else f"CAST({arg} AS {spark_type(result)})"
             for arg, of in zip(args, types, strict=True)
         ]
-        # Spark compares two or more.
+        # Spark's functions take at least two arguments.
         return f"{name}({', '.join(values)})" if len(values) > 1 else values[0]
 
     return lower

@@ -1,4 +1,4 @@
-"""SQL's operators: no comparison is null, DOUBLE by zero is what Java says, all else by zero is null."""
+"""SQL's operators: comparisons are never null; DOUBLE division by zero follows Java, all other division by zero is null."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -23,7 +23,7 @@ from duolog.plan.types import (
 _BY_JAVA: Final = {"/": "duolog_divide", "%": "duolog_remainder"}
 _APART: Final = "< or >"
 _NO_ESCAPE: Final = "\x01"
-"""What no pattern holds: without ESCAPE nothing is escaped, and Spark would take the backslash."""
+"""A character that no pattern contains: without ESCAPE nothing is escaped, but Spark's default is the backslash."""
 
 
 def _arithmetic(sign: str) -> Lowering:
@@ -81,7 +81,7 @@ def _in(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
 
 
 def _of_comparable(template: str) -> Lowering:
-    """Return the lowering of what asks for equality, which Spark does not know of maps."""
+    """Return the lowering of operators that need equality, which Spark does not define for maps."""
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         sides = [_comparable(arg, of, 0) for arg, of in zip(args, types, strict=True)]
@@ -91,7 +91,7 @@ def _of_comparable(template: str) -> Lowering:
 
 
 def _comparable(value: str, of: Type, depth: int) -> str:
-    """Return a value that equals another one if what it is made of does: maps as sorted entries."""
+    """Return an expression that is equal if the elements are: maps as sorted entries."""
     if not any(isinstance(part, Map) for part in parts_of(of)):
         return value
     item = f"m{depth}"
@@ -120,7 +120,7 @@ def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 
 def _element(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
-    """Count from 1; there is none at 0, and none beyond an INT."""
+    """Count from 1; there is no element at 0, and none beyond an INT."""
     array, place = args
     if types[1] == INT:
         return f"try_element_at({array}, CAST(nullif({place}, 0) AS INT))"
@@ -129,7 +129,7 @@ def _element(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
 
 
 def _map(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
-    """Java's maps have null keys, written as null; Spark's have none."""
+    """Java's maps have null keys, written as `null`; Spark's have none."""
     assert isinstance(result, Map), result
     keys = [f"coalesce({key}, 'null')" if result.key == STRING else key for key in args[::2]]
     return f"map({', '.join(part for pair in zip(keys, args[1::2], strict=True) for part in pair)})"

@@ -1,6 +1,6 @@
-"""Lowerings that have changed, as they were first: the pinned texts of checkpoints (`engine.pinned_texts`).
+"""The first lowerings of functions that have changed since: the pinned texts of checkpoints (`lowering.pinned_texts`).
 
-A text here is compared and never run. No entry may change.
+These texts are compared and never run. No entry may change.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """All functions of SQL as Spark SQL, by the names of `plan.sql`.
 
-A function that fails gives null in its place, and the record goes on: `COALESCE(PARSE_DATE(a, …), …)` sees the null,
-so it is caught at each call, and not at the column. A condition that is null does not hold, so its record is dropped.
+A function that fails returns null, and the record continues: `COALESCE(PARSE_DATE(a, …), …)` sees the null,
+so errors are caught at each call, and not at the column. A null condition does not hold, so its record is dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,17 @@ _NEVER_FAIL: Final = (
     | {"CONCAT", "LCASE", "LEN", "UCASE"}
     | {"AS_VALUE", "COALESCE", "IFNULL", "NULLIF"}
 ) - {"LIKE", "MAP"}
-"""Patterns may be broken, and keys null."""
+"""Except those whose pattern may be invalid or whose keys may be null."""
 
 
 def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     """Return a call as Spark SQL.
 
     Args:
-        name: the function's, as `plan.sql` has it.
-        args: its arguments as Spark SQL, already of the types that its signature wants.
+        name: the function's name in `plan.sql`.
+        args: its arguments as Spark SQL, already of the types in its signature.
         types: their types.
-        result: the type of what it gives.
+        result: the type of its result.
     """
     lowering = PINNED_LOWERINGS.get(name) if are_pinned() else None
     lowered = (lowering or LOWERINGS[name])(args, types, result)

@@ -1,4 +1,4 @@
-"""Functions of regular expressions, which are Java's in Spark too, but fail and count otherwise."""
+"""Functions of regular expressions: Java's in Spark, too, but with other errors and group numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What clauses are made of, as Spark SQL."""
+"""The functions that implement clauses, as Spark SQL."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _ROWS_MAX_LOG2: Final = 32
 
 
 def _cube(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
-    """Begin with one empty row; each column doubles the rows: without it, then with it. A null is not there twice."""
+    """Start with one empty row; each column doubles the rows: without it, then with it. A null column does not double them."""
     row = spark_type(types[0])
     without = f"concat(cube_row, CAST(array(NULL) AS {row}))"
     both = f"CASE WHEN cube_column IS NULL THEN array({without}) ELSE array({without}, concat(cube_row, array(cube_column))) END"

@@ -1,4 +1,4 @@
-"""Functions of texts, and of bytes. Spark counts code points where ksqlDB counts UTF-16's units."""
+"""Functions of strings and bytes. Spark counts code points, ksqlDB UTF-16 code units."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ _MASKS: Final = ("'X'", "'x'", "'n'", "'-'")
 
 
 def _either(name: str) -> Lowering:
-    """Return the lowering of a function that is one of texts and, under the same name, one of bytes."""
+    """Return the lowering of a function that takes strings or, under the same name, bytes."""
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         of_bytes = "bytes_" if types[0] == BYTES else ""
@@ -54,7 +54,7 @@ def _array(items: Sequence[str], of: str) -> str:
 
 
 def _instr(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
-    # A null text is nowhere, but a null position is none.
+    # A null text yields 0, but a null position yields null.
     text, part, position, occurrence = (*args, "1", "1")[:4]
     nulls = " OR ".join(f"{arg} IS NULL" for arg in args[2:])
     found = f"duolog_position({text}, {part}, {position}, {occurrence})"

@@ -1,4 +1,4 @@
-"""Functions of dates, times of a day and timestamps."""
+"""Functions of dates, times of day and timestamps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -15,7 +15,7 @@ def _moved(name: str, sign: str) -> Lowering:
 
 
 def _with_zone(template: str) -> Lowering:
-    """Return the lowering of what takes a value, a pattern and perhaps a zone."""
+    """Return the lowering of a function of a value, a pattern and an optional zone."""
 
     def lower(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
         value, pattern, *zone = args
