@@ -272,7 +272,7 @@ def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
 
     (checkpoint.directory / "application.json").unlink()
     checkpoint.pin("counted", shape_of_topology(counted()), {}, {"visits": "another"})
-    with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
+    with pytest.raises(SourceTopicRecreated, match="was deleted and created again"):
         starting.start()
     assert topics_at_jvm_start == []
 

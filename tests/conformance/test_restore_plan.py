@@ -108,9 +108,9 @@ def test_what_was_made_anew_or_loses_records_is_told(
     problems = kept.restore_plan().problems
 
     assert [problem.partition(":")[0] for problem in problems] == [
-        f'Changelog "{kept.changelog}" was deleted and made anew',
+        f'Changelog "{kept.changelog}" was deleted and created again',
         f'Changelog "{kept.changelog}" has cleanup.policy=delete',
-        f'Source topic "{kept.visits}" was deleted and made anew',
+        f'Source topic "{kept.visits}" was deleted and created again',
     ]
 
 
@@ -126,7 +126,7 @@ def test_another_program_and_records_that_retention_took_are_told(
 
     problems = kept.restore_plan(kept.plan(another=True)).problems
 
-    assert problems[0].startswith("The changelogs are those of another topology. The aggregate of")
+    assert problems[0].startswith("The changelogs belong to another topology. The aggregate of")
     assert problems[1:] == [
-        f'Source topic "{kept.visits}" has lost records by its retention: partition 1 begins at 2, and is to be read on from 0.'
+        f'Source topic "{kept.visits}" has lost records to retention: partition 1 begins at 2, but reading must continue at 0.'
     ]

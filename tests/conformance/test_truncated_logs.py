@@ -113,7 +113,7 @@ def test_a_log_that_has_grown_over_a_position_again_is_refused(logs: Logs, start
     with pytest.raises(LogTruncated) as refused:
         logs.watch().ensure_whole(read)
 
-    told = ("is not the one that was read", "its log was truncated below offset")
+    told = ("differs from the one that was read", "its log was truncated below offset")
     assert any(part in refused.value.detail for part in told)
 
 
@@ -248,7 +248,7 @@ def test_a_changelog_that_has_lost_entries_is_refused(logs: Logs) -> None:
         logs.watch(("totals-changelog",)).ensure_whole({})
 
     assert (
-        f"ends at offset {BACKED_UP + 2}, and was read up to offset {READ}" in refused.value.detail
+        f"ends at offset {BACKED_UP + 2}, but was read up to offset {READ}" in refused.value.detail
     )
     assert "Write it anew." in refused.value.hint
     logs.watch().ensure_whole({})

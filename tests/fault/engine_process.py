@@ -89,7 +89,7 @@ class EngineProcess:
         machine: OtherMachine | None = None,
     ) -> None:
         """Start the process, on another machine where one is given; it takes seconds until it says something."""
-        assert self._process is None, "the engine runs already"
+        assert self._process is None, "the engine is already running"
         self._said = queue.SimpleQueue()
         self._state = self._mode = ""
         self.jvm_pid = -1

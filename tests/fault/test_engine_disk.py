@@ -94,7 +94,7 @@ with contextlib.ExitStack() as opened:  # In one JVM.
         one.open()
     print(json.dumps({one.mode: run(one) for one in applications}))
 """
-AGAIN = ", then start again: nothing is lost, the query goes on behind what it has committed last."
+AGAIN = ", then start again: nothing is lost, the query continues after its last commit."
 
 
 MODES = ("micro-batch", "real-time")
@@ -206,6 +206,6 @@ def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_agai
     assert first[0].startswith(failed)
     assert first[0].endswith("Input/output error")
     assert first == second, "the second start has the same to tell"
-    assert first[1].endswith(f"See to the disk, end the process{AGAIN}")
+    assert first[1].endswith(f"Replace the disk, end the process{AGAIN}")
     assert nothing == [], "another process goes on"
     assert counts[-1] == before + after

@@ -66,14 +66,14 @@ def _functions(levels: Levels) -> Iterator[str]:
 def _topics(tasks: int, partition_counts: Mapping[str, int | None], no_broker_at: str) -> str:
     if no_broker_at:
         # Then the number of tasks is that of the checkpoint, of the setting, or one.
-        unknown = f"No broker answers at {no_broker_at}, so their partitions are not known."
+        unknown = f"No broker answers at {no_broker_at}, so their partitions are unknown."
         return f"{', '.join(partition_counts)}. {unknown}"
     told = ", ".join(
         f"{topic} {'does not exist' if count is None else _counted(count, 'partition')}"
         for topic, count in partition_counts.items()
     )
     if any(count is not None and count > tasks for count in partition_counts.values()):
-        told += f". All partitions are read; by key their records go to {_counted(tasks, 'task')}."
+        told += f". All partitions are read; their records are routed by key to {_counted(tasks, 'task')}."
     return told
 
 

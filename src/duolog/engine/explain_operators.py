@@ -20,7 +20,7 @@ def explain_operators(levels: Levels, *, cache_bytes_max: int) -> Iterator[str]:
 
 def _kept(node: Node) -> Iterator[str]:
     if not node.stores:
-        yield "keeps nothing"
+        yield "keeps no state"
     else:
         yield f"store {', '.join(node.stores)}: {node.expiry}"
 
@@ -29,8 +29,8 @@ def _told(node: Node, levels: Levels, cache_bytes_max: int) -> Iterator[str]:
     if not isinstance(node, AggregateNode):
         return
     if node in levels.cut.copied:
-        yield "each update is told, as a copy elsewhere must know what the store knows"
+        yield "each update is emitted, because a replicated copy needs all of them"
     elif cache_bytes_max:
-        yield "in micro-batches the last update of a row is told, by the record cache"
+        yield "in micro-batches only the last update of a row is emitted, by the record cache"
     else:
-        yield "each update is told: statestore.cache.max.bytes is 0"
+        yield "each update is emitted: statestore.cache.max.bytes is 0"

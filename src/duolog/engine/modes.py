@@ -47,14 +47,14 @@ def choose_mode(
         'It needs 6 slots, 2 of 4 are free.'
     """
     if mode == "micro-batch":
-        return ChosenMode("micro-batch", catches_up=False, why="It was asked for.")
+        return ChosenMode("micro-batch", catches_up=False, why="It was requested.")
     if mode == "real-time":
-        why = "It was asked for."
+        why = "It was requested."
         if free is not None and needed > free:
             why += f" {render_shortage(needed, free, slots_total)} A start is refused."
         return ChosenMode("real-time", catches_up=True, why=why, waits_for_lag=False)
     if exactly_once:
-        why = "With exactly_once_v2 results are seen as they are committed, which micro-batches do soonest."
+        why = "With exactly_once_v2 results are visible once committed, and micro-batches commit more often."
         return ChosenMode("micro-batch", catches_up=False, why=why)
     if free is None:
         why = f"Every operator allows it, if the cluster has {needed} free slots when it starts."

@@ -81,9 +81,7 @@ def _forms(node: Json) -> dict[str, str]:
         case "window_fold" | "session_fold" | "sliding_fold":
             closing = bool(node.get("on_close"))
             if closing and node.get("lost_ms") is not None:
-                raise _refused(
-                    name, "loses results where time jumps, as it does for keys that come together"
-                )
+                raise _refused(name, "loses results if time jumps, as it does when keys are merged")
             return {node["store"]: "closing" if closing else "windows"}
         case "suppress":
             return {node["store"]: "windows"}
@@ -96,7 +94,7 @@ def _forms(node: Json) -> dict[str, str]:
         case "process":
             return {node["store"]: "schedules"} | dict.fromkeys(node["stores"], "processor")
         case _:
-            raise _refused(name, f"keeps what nobody knows to move ({kind})")
+            raise _refused(name, f"has state that cannot be moved ({kind})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _repartition(
             f'application "{application_id}" has no state',
             query_id=application_id,
             detail=f"Nothing is committed in {checkpoint.directory}.",
-            hint="Its first start takes the setting tasks, or the partitions that there are.",
+            hint="Set the number of tasks for its first start with the setting tasks.",
         )
     before = int(pinned["tasks"])
     old, new = (find_levels(plan, count) for count in (before, tasks))
@@ -209,7 +207,7 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
             if spec["nodes"][str(edge["node"])]["kind"] in {"idle", "punctuate"}:
                 continue  # Ticks go to all tasks, and are not stored.
             if node["everywhere"] or node["partition"] or node["partitions"]:
-                raise _refused(node["name"], "chooses tasks otherwise than by the key")
+                raise _refused(node["name"], "does not choose tasks by the key")
             choosing.setdefault(edge["subtopology"], set()).add(node["key_bytes"])
     found = {}
     processors = {node.name: node for node in plan.nodes if isinstance(node, Process)}
@@ -227,7 +225,7 @@ def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
                 # The bytes that order results also determine which task has emitted a row.
                 raise _refused(
                     node["name"],
-                    "tells results on close in the order of other bytes than those of its key",
+                    "emits results on close in the order of other bytes than those of its key",
                 )
             if form == "processor":
                 types, keys = _record_key(processors[node["name"]], store)
@@ -277,6 +275,6 @@ def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json
 
 def _refused(node: str, why: str) -> NotRepartitionable:
     return NotRepartitionable(
-        f"{node} {why}, so its state cannot be given to other tasks",
-        hint="Start the topology under another name with the setting tasks: it computes everything again from the topics.",
+        f"{node} {why}, so its state cannot be moved to other tasks",
+        hint="Start the topology under another name with the setting tasks: it then computes everything again from the topics.",
     )

@@ -62,7 +62,7 @@ def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) ->
 
 def _of_program(difference: str) -> Iterator[str]:
     if difference:
-        yield f"The changelogs are those of another topology. {difference}"
+        yield f"The changelogs belong to another topology. {difference}"
 
 
 def _of_changelogs(
@@ -79,11 +79,11 @@ def _of_changelogs(
             yield f'Changelog "{topic}" has {there[topic]} partitions instead of {tasks}.'
         elif known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
             yield (
-                f'Changelog "{topic}" was deleted and made anew: it lacks what was in the one before, unless somebody has brought '
-                "that back."
+                f'Changelog "{topic}" was deleted and created again: it lacks the earlier entries, unless these were '
+                "restored."
             )
         if is_kept_by_age(policies.get(topic, "")):
-            yield f'Changelog "{topic}" has cleanup.policy={policies[topic]}: it loses records by their age.'
+            yield f'Changelog "{topic}" has cleanup.policy={policies[topic]}: it deletes records by age.'
 
 
 def _of_sources(
@@ -97,12 +97,12 @@ def _of_sources(
             yield f'Source topic "{topic}" is missing.'
             continue
         if known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
-            yield f'Source topic "{topic}" was deleted and made anew: its offsets mean other records.'
+            yield f'Source topic "{topic}" was deleted and created again: its offsets mean other records.'
             continue
         for partition, offset in sorted(offsets.items()):
             first = begins[topic].get(partition, 0)
             if offset < first:
                 yield (
-                    f'Source topic "{topic}" has lost records by its retention: partition {partition} begins at {first}, '
-                    f"and is to be read on from {offset}."
+                    f'Source topic "{topic}" has lost records to retention: partition {partition} begins at {first}, '
+                    f"but reading must continue at {offset}."
                 )

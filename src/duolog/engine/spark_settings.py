@@ -110,11 +110,11 @@ def check_spark_settings(given: Mapping[str, str]) -> dict[str, str]:
             )
         if name in FIXED:
             raise ConfigError(
-                f'setting "{name}" is fixed: results or checkpoints would mean something else',
+                f'setting "{name}" is fixed: results or checkpoints would have another meaning',
                 name=name,
                 value=value,
-                detail=f"It is {FIXED[name]!r} wherever a query runs.",
-                hint="Leave it out.",
+                detail=f"It is {FIXED[name]!r} for all queries.",
+                hint="Remove it.",
             )
     if _EXECUTOR_MEMORY in given:
         _ensure_enough_memory(given[_EXECUTOR_MEMORY])
@@ -132,7 +132,7 @@ def _ensure_enough_memory(value: str) -> None:
             f"executors of {value} do not start: Spark needs {EXECUTOR_MEMORY_MIN_MIB} MiB of heap",
             name=_EXECUTOR_MEMORY,
             value=value,
-            hint=f"Say {_EXECUTOR_MEMORY}={EXECUTOR_MEMORY_MIN_MIB}m or more, or leave it out: it is 1g.",
+            hint=f"Set {_EXECUTOR_MEMORY}={EXECUTOR_MEMORY_MIN_MIB}m or more, or remove it: the default is 1g.",
         )
 
 

@@ -47,7 +47,9 @@ def test_a_changelog_that_is_deleted_is_missed_and_known_as_another_when_it_is_b
     assert lost(watch) == f'changelog "{CHANGELOG}" was deleted'
     admin.create_topics([NewTopic(CHANGELOG, 2)])[CHANGELOG].result(30)
     wait_until(lambda: topics.topic_ids([CHANGELOG]), "the topic is back")
-    assert lost(watch_over(topics, known)) == f'changelog "{CHANGELOG}" was deleted and made anew'
+    assert (
+        lost(watch_over(topics, known)) == f'changelog "{CHANGELOG}" was deleted and created again'
+    )
 
 
 def watch_over(topics: TopicReader, known: str = "") -> TopicWatch:

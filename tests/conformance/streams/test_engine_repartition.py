@@ -121,7 +121,7 @@ def test_a_state_that_belongs_to_no_task_of_a_key_is_refused_and_kept(
         pin = tmp_path / "checkpoints" / "windowed" / "application.json"
         before = pin.read_text()
 
-        with pytest.raises(NotRepartitionable, match=r"chooses tasks otherwise than by the key"):
+        with pytest.raises(NotRepartitionable, match=r"does not choose tasks by the key"):
             application.repartition(4)
 
         assert pin.read_text() == before

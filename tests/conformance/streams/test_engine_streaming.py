@@ -448,7 +448,7 @@ def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Be
 def test_an_application_that_runs_is_not_started_again_by_another_engine(bench: Bench) -> None:
     """Spark would stop the first query on the checkpoint, and nobody would be told."""
     with bench.running("micro-batch") as first:
-        with pytest.raises(CheckpointInUse, match="runs already"):
+        with pytest.raises(CheckpointInUse, match="is already running"):
             Engine(bench.config).start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
         assert first.state == "running"
 

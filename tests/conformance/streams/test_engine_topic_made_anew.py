@@ -1,4 +1,4 @@
-"""A topic is deleted and made anew: a source under a query and between two starts, a result under a query."""
+"""A topic is deleted and created again: a source under a query and between two starts, a result under a query."""
 
 import json
 import shutil
@@ -58,7 +58,7 @@ def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(
             with pytest.raises(QueryFailed):
                 query.wait(WAIT_S)
 
-            with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
+            with pytest.raises(SourceTopicRecreated, match="was deleted and created again"):
                 application.start()
 
 
@@ -88,7 +88,7 @@ def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_witho
 
             admin.delete_topics(["out"])["out"].result(WAIT_S)
             client.produce("visits", "home", '{"ms": 2}')
-            with pytest.raises(ResultTopicRecreated, match='"out" was deleted and made anew'):
+            with pytest.raises(ResultTopicRecreated, match='"out" was deleted and created again'):
                 query.wait(WAIT_S)
 
             admin.delete_topics(["out"])["out"].result(WAIT_S)
@@ -128,9 +128,9 @@ def test_a_changelog_that_is_deleted_under_the_query_does_not_come_back_without_
             admin.delete_topics([changelog])[changelog].result(WAIT_S)
             # Of task 0: the partition of the other one does not come back, and what goes there waits for it.
             client.produce("visits", "home", '{"ms": 2}')
-            with pytest.raises(ChangelogLost, match=f'"{changelog}" was deleted and made anew'):
+            with pytest.raises(ChangelogLost, match=f'"{changelog}" was deleted and created again'):
                 query.wait(WAIT_S)
-            with pytest.raises(ChangelogMismatch, match=f'"{changelog}" of .* made anew'):
+            with pytest.raises(ChangelogMismatch, match=f'"{changelog}" of .* created again'):
                 application.start()
 
             # What both say to do: all that the checkpoint has goes to a new one.

@@ -195,7 +195,7 @@ def test_changelogs_of_another_topology_are_refused_and_nothing_is_changed(
     shutil.rmtree(shop.directory / "spark")
     content = (shop.directory / "application.json").read_text()
 
-    with pytest.raises(CheckpointMismatch, match="are those of another topology") as refused:
+    with pytest.raises(CheckpointMismatch, match="belong to another topology") as refused:
         shop.run(with_another_sum, "micro-batch", "rebuild")
 
     assert "Start it once as it was" in refused.value.hint

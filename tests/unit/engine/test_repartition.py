@@ -134,7 +134,7 @@ def everywhere(topology: Topology) -> None:
             r"has keys of other STRING, among which .* \(k STRING\) is not",
         ),
         (of_processor("k BIGINT"), r"has keys of k BIGINT, among which .* \(k STRING\) is not"),
-        (everywhere, "chooses tasks otherwise than by the key"),
+        (everywhere, "does not choose tasks by the key"),
     ],
 )
 def test_what_belongs_to_no_task_of_a_key_is_refused_by_name(
@@ -143,14 +143,14 @@ def test_what_belongs_to_no_task_of_a_key_is_refused_by_name(
     topology = Topology("t")
     build(topology)
 
-    with pytest.raises(NotRepartitionable, match=f"{why}, so its state cannot be given"):
+    with pytest.raises(NotRepartitionable, match=f"{why}, so its state cannot be moved"):
         movable(topology)
 
 
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"lost_ms": 1000}, "loses results where time jumps"),
+        ({"lost_ms": 1000}, "loses results if time jumps"),
         ({"on_close": "CAST(k0 AS STRING)"}, "in the order of other bytes than those of its key"),
     ],
 )

@@ -179,5 +179,5 @@ def test_what_was_reserved_before_a_start_failed_stays_reserved(played: Played) 
 def test_a_second_start_beside_one_that_runs_is_still_refused(played: Played) -> None:
     played.engine().start(plan(), NAME)
 
-    with pytest.raises(CheckpointInUse, match="runs already"):
+    with pytest.raises(CheckpointInUse, match="is already running"):
         played.engine().start(plan(), NAME)

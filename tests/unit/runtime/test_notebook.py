@@ -100,7 +100,7 @@ def test_a_cell_that_is_run_again_replaces_what_it_has_started(
     first = counts(tmp_path)
     first.start(replace=True)
     second = counts(tmp_path)
-    with pytest.raises(duolog.DuologError, match="runs already"):
+    with pytest.raises(duolog.DuologError, match="is already running"):
         second.start()
 
     second.start(replace=True)

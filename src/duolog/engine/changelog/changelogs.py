@@ -93,9 +93,9 @@ def create_internal_topics(
             raise ChangelogMismatch(
                 f'internal topic "{name}" has {there[name]} partitions instead of {partitions}',
                 query_id=spec["application_id"],
-                detail="A partition of a changelog is a task's.",
-                hint=f"`duolog state reset {spec['application_id']}` removes what an earlier topology of "
-                "this name has left.",
+                detail="A changelog has one partition for each task.",
+                hint=f"`duolog state reset {spec['application_id']}` removes the topics of an earlier topology "
+                "with this name.",
             )
     missing = [
         NewTopic(name, partitions, config=_COMPACTED)
@@ -111,7 +111,7 @@ def create_internal_topics(
             if isinstance(told, KafkaError) and told.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
             raise BrokerUnreachable(
-                f'internal topic "{name}" cannot be made',
+                f'internal topic "{name}" cannot be created',
                 query_id=spec["application_id"],
                 detail=f"{told or error}.",
             ) from error
@@ -128,7 +128,7 @@ def delete_internal_topics(config: EngineConfig, names: Collection[str]) -> bool
             told = error.args[0] if error.args else None
             unknown = KafkaError.UNKNOWN_TOPIC_OR_PART
             if not isinstance(told, KafkaError) or told.code() != unknown:
-                logger.warning("topic %s stays, which nobody reads any more: %s", name, error)
+                logger.warning("unused topic %s could not be deleted: %s", name, error)
                 gone = False
     return gone
 

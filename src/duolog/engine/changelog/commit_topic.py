@@ -129,8 +129,8 @@ class CommitTopic:
             raise CheckpointDamaged(
                 f'topic "{self.name}" of application "{self._application_id}" cannot be read',
                 query_id=self._application_id,
-                detail=f"{error!r}. It says what of the changelogs was committed.",
-                hint=f"`duolog state reset {self._application_id}` begins anew, from the source topics.",
+                detail=f"{error!r}. It records which entries of the changelogs were committed.",
+                hint=f"`duolog state reset {self._application_id}` starts again from the source topics.",
             ) from error
         return Kept(application, committed)
 

@@ -17,8 +17,8 @@ from duolog.engine.errors import ChangelogMismatch
 
 _DELETE: Final = "delete"
 _BROUGHT_BACK: Final = (
-    "Where somebody has brought it back whole, from a backup or to another cluster, `duolog state restore FILE` fills the "
-    "stores from it and goes on with it. "
+    "If it was restored completely, from a backup or to another cluster, `duolog state restore FILE` fills the "
+    "stores from it and continues with it. "
 )
 
 
@@ -41,10 +41,10 @@ def ensure_there(
             f'changelog{"s" if many else ""} {names} of application "{application_id}" '
             f"{'are' if many else 'is'} missing",
             query_id=application_id,
-            detail="A new one would be empty: state that comes back from it would lack all that has not changed since, "
-            "and results would go on wrong.",
-            hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
-            f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
+            detail="A new one would be empty: state restored from it would lack everything that has not changed since, "
+            "and results would be wrong.",
+            hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} Restore {'them' if many else 'it'} from a backup, or from the cluster that has "
+            f"{'them' if many else 'it'}. `duolog state reset {application_id}` starts again from the source topics; "
             "or start it under another application id.".lstrip(),
         )
 
@@ -64,12 +64,12 @@ def ensure_same(
     for topic, now in sorted(ids.items()):
         if known.get(topic, now) != now:
             raise ChangelogMismatch(
-                f'changelog "{topic}" of application "{application_id}" was deleted and made anew',
+                f'changelog "{topic}" of application "{application_id}" was deleted and created again',
                 query_id=application_id,
-                detail=f"Its id is {now}; what the application has written is in {known[topic]}. State that comes back from it "
-                "would lack what is not in this one.",
+                detail=f"Its id is {now}; the application wrote to {known[topic]}. State restored from the new one "
+                "would lack its entries.",
                 hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
-                f"`duolog state reset {application_id}` begins anew from the source topics.".lstrip(),
+                f"`duolog state reset {application_id}` starts again from the source topics.".lstrip(),
             )
 
 
@@ -92,8 +92,8 @@ def ensure_compacted(
             raise ChangelogMismatch(
                 f'internal topic "{name}" has cleanup.policy={policy} instead of compact',
                 query_id=application_id,
-                detail="By its retention it loses records that count still: state would come back without them.",
-                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b {bootstrap_servers}` keeps what is "
-                "there. Where the application has written to it for longer than its retention, some is gone: "
-                f"`duolog state reset {application_id}` begins anew from the source topics.",
+                detail="Retention deletes records that still count: restored state would lack them.",
+                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b {bootstrap_servers}` keeps the remaining "
+                "records. If the application has written to it for longer than its retention, some are lost: "
+                f"`duolog state reset {application_id}` starts again from the source topics.",
             )

@@ -96,9 +96,9 @@ class LoggedState:
             raise CheckpointMismatch(
                 f'the stores of application "{self.application_id}" cannot change to state.changelog={wanted}',
                 query_id=self.application_id,
-                detail=f"It {has} since its first start: a changelog that begins later, or has a gap, could not "
-                "bring the state back.",
-                hint="Leave the setting out to go on as before, or start it under another application id.",
+                detail=f"It {has} since its first start: a changelog that starts later, or has a gap, could not "
+                "restore the state.",
+                hint="Remove the setting to continue as before, or use another application id.",
             )
 
     def ensure_restores(self, kept: Kept, shape: Json, *, from_others: bool = False) -> None:
@@ -114,11 +114,11 @@ class LoggedState:
         difference = first_difference(kept.application["shape"], shape)
         if difference:
             raise CheckpointMismatch(
-                f'the changelogs of application "{self.application_id}" are those of another topology',
+                f'the changelogs of application "{self.application_id}" belong to another topology',
                 query_id=self.application_id,
-                detail=f"{difference} Its checkpoint is lost or cannot be read, and they are what its state comes back from.",
-                hint="Start it once as it was, or `duolog state restore` with that file, and upgrade it then. "
-                f"`duolog state reset {self.application_id}` begins anew from the source topics.",
+                detail=f"{difference} Its checkpoint is lost or damaged, and its state would be restored from them.",
+                hint="Start it once as it was, or run `duolog state restore` with that file, then upgrade it. "
+                f"`duolog state reset {self.application_id}` starts again from the source topics.",
             )
         log = kept.application["changelog"]
         names = InternalTopics.of(self.application_id, log)
@@ -195,12 +195,12 @@ class LoggedState:
         """Raise CheckpointMismatch if something was committed under this name, which a first start would overwrite."""
         if before.offsets is not None:
             raise CheckpointMismatch(
-                f'application "{self.application_id}" has committed something that its new checkpoint does not know of',
+                f'application "{self.application_id}" has commits that its new checkpoint does not contain',
                 query_id=self.application_id,
-                detail=f'Topic "{self.commits.name}" tells of commit {before.number}, and this was to be a first start. '
+                detail=f'Topic "{self.commits.name}" contains commit {before.number}, but this is a first start. '
                 f"Checkpoint: {self.checkpoint.directory}.",
-                hint="Start it once more: its state comes back from its changelogs. "
-                f"`duolog state reset {self.application_id}` begins anew from the source topics.",
+                hint="Start it again: its state is restored from its changelogs. "
+                f"`duolog state reset {self.application_id}` starts again from the source topics.",
             )
 
     def keep_content(self) -> None:

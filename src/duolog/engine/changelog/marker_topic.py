@@ -40,7 +40,7 @@ def ensure_is_marker(
         return
     if partitions != 1:
         raise _not_its_own(
-            topic, application_id, f"It has {partitions} partitions, and a marker has one."
+            topic, application_id, f"It has {partitions} partitions, but a marker topic has one."
         )
     policy = topics.cleanup_policies([topic]).get(topic, "compact")
     options = {
@@ -51,14 +51,14 @@ def ensure_is_marker(
     records = records_in(topic, options, application_id, records_max=_LOOKED_AT)
     if foreign := _foreign(records):
         raise _not_its_own(
-            topic, application_id, f'It holds records of others: one has the key "{foreign}".'
+            topic, application_id, f'It contains foreign records: one has the key "{foreign}".'
         )
     if is_kept_by_age(policy):
         raise ChangelogMismatch(
             f'internal topic "{topic}" has cleanup.policy={policy} instead of compact',
             query_id=application_id,
-            detail="Which results were committed last would be forgotten while the application rests for longer than "
-            "its retention; they could be written again.",
+            detail="If the application is stopped for longer than the retention, the record of its last commit is deleted, and "
+            "results could be written again.",
             hint=f"`duolog topics alter {topic} --config cleanup.policy=compact -b {config.bootstrap_servers}`.",
         )
 
@@ -71,6 +71,6 @@ def _not_its_own(topic: str, application_id: str, why: str) -> ChangelogMismatch
     return ChangelogMismatch(
         f'topic "{topic}" is not the marker of application "{application_id}"',
         query_id=application_id,
-        detail=f"{why} Results exactly once need a topic of this name, which tells which were committed last.",
-        hint="Start it under another application id; or give that topic another name.",
+        detail=f"{why} Exactly-once results need a topic of this name for the last commit.",
+        hint="Use another application id, or rename that topic.",
     )

@@ -296,9 +296,9 @@ class Checkpoint:
                 "checkpoint was written",
                 query_id=application_id,
                 detail=f"{difference} Checkpoint: {self.directory}.",
-                hint=f"{MAY_CHANGE} An upgrade keeps the state of what is as before: duolog run FILE "
-                "--explain-upgrade says of what. Or undo the change, or start it under another application id, "
-                f"or {begin_anew(application_id)}",
+                hint=f"{MAY_CHANGE} An upgrade keeps the state of unchanged stores: see duolog run FILE "
+                "--explain-upgrade. Otherwise undo the change, use another application id, "
+                f"or run {begin_anew(application_id)}",
             )
         if pinned.get("committed") == self.spark_dir.name:
             ensure_there(self.spark_dir, application_id)
@@ -483,7 +483,7 @@ class Checkpoint:
             raise damaged(
                 path,
                 self.directory.name,
-                "It is not what was written.",
+                "Its content does not match its fingerprint.",
                 copy_or_reset(self.directory.name),
             )
         return pin

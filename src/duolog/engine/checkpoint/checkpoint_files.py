@@ -31,12 +31,12 @@ from duolog.engine.errors import (
 
 Json = dict[str, Any]
 
-DIFFERS: Final = "Its content differs from its checksum."
+DIFFERS: Final = "Its content does not match its checksum."
 
 
 def copy_or_reset(application_id: str) -> str:
     """Return the hint for a checkpoint that cannot be used as it is."""
-    return f"Bring a copy of the checkpoint back, or run {begin_anew(application_id)}"
+    return f"Restore the checkpoint from a backup, or run {begin_anew(application_id)}"
 
 
 def begin_anew(application_id: str) -> str:
@@ -89,7 +89,7 @@ def read_json(path: Path, application_id: str) -> Json:
         found = None
     if not isinstance(found, dict):
         raise damaged(
-            path, application_id, "It tells what the state means.", copy_or_reset(application_id)
+            path, application_id, "It describes the state.", copy_or_reset(application_id)
         )
     return found
 
@@ -100,7 +100,7 @@ def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
         raise CheckpointDamaged(
             f'file "{pin}" of application "{application_id}" is missing',
             query_id=application_id,
-            detail=f"It tells what the state in {spark_dir} means.",
+            detail=f"It describes the state in {spark_dir}.",
             hint=copy_or_reset(application_id),
         )
 
@@ -111,7 +111,7 @@ def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
         f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
         detail=f"Its format is {found}; this Duolog reads {reads}.",
         hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
-        f"or {begin_anew(directory.name)}",
+        f"or run {begin_anew(directory.name)}",
     )
 
 
@@ -121,10 +121,10 @@ def ensure_there(spark_dir: Path, application_id: str) -> None:
         raise CheckpointDamaged(
             f'directory "{spark_dir}" of application "{application_id}" is missing',
             query_id=application_id,
-            detail="It has what was committed: the state, and how far the topics were read. Without it all would begin anew, and "
+            detail="It contains the committed state and positions. Without it everything would be computed from the beginning, and "
             "results would be written again.",
-            hint="Bring a copy of it back. Where the application has changelogs, its start restores it from them; else "
-            f"`duolog state reset {application_id}` has the next start compute everything again.",
+            hint="Restore it from a backup. If the application has changelogs, its next start restores it from them; otherwise "
+            f"`duolog state reset {application_id}` makes the next start compute everything again.",
         )
 
 
@@ -133,30 +133,30 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
     committed = numbers_in(spark_dir / "commits")
     if (metadata := spark_dir / "metadata").exists():
         read_json(metadata, application_id)
-        _ensure_sum(metadata, application_id, "It says whose state it is.")
+        _ensure_sum(metadata, application_id, "It identifies the query of the state.")
     elif committed:
-        raise _missing(metadata, application_id, "It says whose state it is.")
+        raise _missing(metadata, application_id, "It identifies the query of the state.")
     _ensure_logs_fit(spark_dir, application_id, committed, numbers_in(spark_dir / "offsets"))
     for number in committed[-1:]:
         path = spark_dir / "commits" / str(number)
         if not is_whole_entry(path):
-            lost = f"It says that micro-batch {number} is done."
+            lost = f"It records that micro-batch {number} is done."
             hint = (
-                f"Remove it and .{number}.crc beside it: the micro-batch is computed again, and its "
+                f"Remove it and .{number}.crc next to it: the micro-batch is computed again, and its "
                 "results are written again."
             )
             raise damaged(path, application_id, lost, hint)
     for path in sorted(spark_dir.glob("sources/*/[0-9]*")):
-        _ensure_sum(path, application_id, "It says where the first start began.")
+        _ensure_sum(path, application_id, "It records where the first start began.")
     for number in numbers_in(spark_dir / "offsets")[-2:]:
         path = spark_dir / "offsets" / str(number)
         if is_whole_entry(path):
             continue
-        lost = f"It says what micro-batch {number} reads."
+        lost = f"It records what micro-batch {number} reads."
         if number in committed:
             raise damaged(path, application_id, lost, copy_or_reset(application_id))
-        hint = f"Remove it and .{number}.crc beside it: the micro-batch is planned anew."
-        raise damaged(path, application_id, f"{lost} That one is not done yet.", hint)
+        hint = f"Remove it and .{number}.crc next to it: the micro-batch is planned again."
+        raise damaged(path, application_id, f"{lost} It is not done yet.", hint)
     if committed:
         _ensure_state(spark_dir, committed[-1], application_id)
         ensure_schemas(spark_dir, application_id)
@@ -171,7 +171,7 @@ def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> Chec
     return CheckpointDamaged(
         f'file "{path}" of application "{application_id}" is missing',
         query_id=application_id,
-        detail=f"{lost} The checkpoint is not whole, as one that was copied in part.",
+        detail=f"{lost} The checkpoint is incomplete, as after a partial copy.",
         hint=hint or copy_or_reset(application_id),
     )
 
@@ -183,21 +183,23 @@ def _ensure_logs_fit(
     for number in committed[-1:]:
         if number not in planned:
             path = spark_dir / "offsets" / str(number)
-            raise _missing(path, application_id, f"It says what micro-batch {number} has read.")
+            raise _missing(path, application_id, f"It records what micro-batch {number} has read.")
     for number in planned[-1:]:
         if number in committed:
             continue
         if number - 1 not in (-1, *committed):
             path = spark_dir / "commits" / str(number - 1)
-            raise _missing(path, application_id, f"It says that micro-batch {number - 1} is done.")
+            raise _missing(
+                path, application_id, f"It records that micro-batch {number - 1} is done."
+            )
         # Hadoop creates a file before its checksum: the file existed, and Spark could not write it again.
         if (spark_dir / "commits" / f".{number}.crc").exists():
             path = spark_dir / "commits" / str(number)
             raise _missing(
                 path,
                 application_id,
-                f"It says that micro-batch {number} is done.",
-                f"Bring it back, or remove .{number}.crc beside it: the micro-batch is computed again, "
+                f"It records that micro-batch {number} is done.",
+                f"Restore it, or remove .{number}.crc next to it: the micro-batch is computed again, "
                 "and its results are written again.",
             )
 
@@ -216,11 +218,11 @@ def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
                 name = f"{number + 1}_{store}"
                 files = [directory / f"{name}.changelog", directory / f"{name}.zip"]
                 if not any(path.exists() for path in files):
-                    lost = f"It is state that micro-batch {number} has left."
+                    lost = f"It is state of micro-batch {number}."
                     raise _missing(files[0], application_id, lost)
                 for path in files:
                     if path.exists() and path.stat().st_size == 0:
-                        lost = f"It is empty, and holds state that micro-batch {number} has left."
+                        lost = f"It is empty, but should hold state of micro-batch {number}."
                         raise damaged(path, application_id, lost, copy_or_reset(application_id))
 
 

@@ -2,22 +2,18 @@
 
 from typing import Final
 
-AGAIN: Final = (
-    "then start again: nothing is lost, the query goes on behind what it has committed last."
-)
+AGAIN: Final = "then start again: nothing is lost, the query continues after its last commit."
 FILE_HINTS: Final = (
-    ("AccessDeniedException", f"Give this user the right to write there, {AGAIN}"),
-    ("Permission denied", f"Give this user the right to write there, {AGAIN}"),
-    ("Operation not permitted", f"Give this user the right to write there, {AGAIN}"),
+    ("AccessDeniedException", f"Allow this user to write there, {AGAIN}"),
+    ("Permission denied", f"Allow this user to write there, {AGAIN}"),
+    ("Operation not permitted", f"Allow this user to write there, {AGAIN}"),
     ("Read-only file system", f"Mount the file system for writing, {AGAIN}"),
     ("No space left on device", f"Free space there, {AGAIN}"),
     ("Disk quota exceeded", f"Raise the quota, or free space in it, {AGAIN}"),
     ("Input/output error", f"Check the disk, {AGAIN}"),
 )
 """Pairs of a substring of the reason and the hint."""
-_OTHER: Final = (
-    "Give this user the right to write there, free space, or use another data directory."
-)
+_OTHER: Final = "Allow this user to write there, free space, or use another data directory."
 
 
 def file_hint(reason: str) -> str:

@@ -342,10 +342,10 @@ def _in_use(directory: Path, application_id: str, owner: Owner | str | None) -> 
     return CheckpointInUse(
         f'application "{application_id}" runs in another process',
         query_id=application_id,
-        detail="An application id has one process at a time: a second one would not share the work, it "
-        f"would do all of it again. Checkpoint {directory} is held by {owner or 'it'}.",
-        hint='Stop it first. Another application gets another name, Topology("…"), or data directory; '
-        "one is spread by partitions and the setting master, not by processes.",
+        detail="An application runs in one process at a time: a second one would not share the work, it "
+        f"would repeat all of it. Checkpoint {directory} is held by {owner or 'it'}.",
+        hint='Stop it first. Give another application its own name, Topology("…"), or data directory. '
+        "To scale one application, use partitions and the setting master, not processes.",
     )
 
 

@@ -19,9 +19,11 @@ from duolog.engine.errors import CheckpointMismatch
 FORMAT: Final = 1
 _HEAD: Final = re.compile(rb"duolog-prepared (\d+) ([0-9a-f]{64})")
 _ENTRY: Final = re.compile(rb"v\d+\n")
-_LOST: Final = "Results of epoch {} are committed, and it holds what Spark is to know of the epoch."
+_LOST: Final = (
+    "Results of epoch {} are committed, and it holds the entry that Spark needs for the epoch."
+)
 _HINT: Final = (
-    "Bring a copy of the file back. If the stores have changelogs, `duolog state restore FILE` does without it. Otherwise "
+    "Restore the file from a backup. If the stores have changelogs, `duolog state restore FILE` does not need it. Otherwise "
     "`duolog state reset {}` computes everything again, and its results are written again."
 )
 
@@ -48,6 +50,6 @@ def read_pending_commit(path: Path, epoch: int, application_id: str, *, digest: 
     if head is None or hashlib.sha256(entry).hexdigest().encode() != head[2]:
         raise damaged(path, application_id, _LOST.format(epoch), _HINT.format(application_id))
     if digest and head[2].decode() != digest:
-        lost = f"{_LOST.format(epoch)} It is that of another attempt: the marker names the SHA-256 {digest}."
+        lost = f"{_LOST.format(epoch)} It belongs to another attempt: the marker names the SHA-256 {digest}."
         raise damaged(path, application_id, lost, _HINT.format(application_id))
     return entry.decode()

@@ -28,7 +28,7 @@ from duolog.engine.topics.record_checks import Mark
 from duolog.engine.topics.record_sampler import Position
 
 MARKS_FILE: Final = "positions.json"
-_LOST: Final = "It says up to where topics were read, and is compared with them at each start."
+_LOST: Final = "It records how far topics were read, and is compared with them at each start."
 _HINT: Final = "Remove the file: positions are then compared with the ends of the topics only."
 
 

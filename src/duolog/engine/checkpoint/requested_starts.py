@@ -16,7 +16,7 @@ from duolog.engine.checkpoint.durable import make_durable_dir, write_durably
 from duolog.engine.topics.topic_reader import EndOffsets
 
 STARTS_FILE: Final = "starts.json"
-_LOST: Final = "It says where the first start is to begin."
+_LOST: Final = "It records where the first start should begin."
 
 
 def read_starts(directory: Path) -> dict[str, dict[int, int]]:

@@ -13,11 +13,11 @@ from duolog.engine.lowering.store_layouts import FOR_PEOPLE, UNPINNED
 Json = dict[str, Any]
 
 MAY_CHANGE: Final = (
-    "Filters, projections and joins in front of an aggregate over a stream may change, and results, "
-    "sinks and settings."
+    "Results, sinks and settings may change, and filters, projections and joins upstream of an aggregate "
+    "over a stream."
 )
 _NOTHING: Final = "nothing"
-_CLOSED: Final = {False: "close with records alone", True: "close after an idle timeout too"}
+_CLOSED: Final = {False: "close only when records arrive", True: "also close after an idle timeout"}
 
 
 def first_difference(pinned: Json, now: Json) -> str:
@@ -74,11 +74,11 @@ def _differences(pinned: Json, now: Json) -> Iterator[str]:
             "The number of levels", _text(pinned.get("levels")), _text(now.get("levels"))
         )
     if _without_words(pinned) != _without_words(now):
-        yield "Its stores are laid out in another way."
+        yield "Its stores have another layout."
 
 
 def _explain_sources(old: list[str], new: list[str]) -> str:
-    changes = [("reads no longer", set(old) - set(new)), ("also reads", set(new) - set(old))]
+    changes = [("no longer reads", set(old) - set(new)), ("also reads", set(new) - set(old))]
     told = [
         f"{verb} topic " + ", ".join(f'"{topic}"' for topic in sorted(topics))
         for verb, topics in changes
@@ -86,7 +86,7 @@ def _explain_sources(old: list[str], new: list[str]) -> str:
     ]
     if told:
         return f"It {' and '.join(told)}."
-    return f"It reads its topics in another order: first {_text(old)}, now {_text(new)}."
+    return f"It reads its topics in another order: it was {_text(old)}, now {_text(new)}."
 
 
 def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
@@ -99,11 +99,11 @@ def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
                 yield (
                     f'The {called(store, layout)} kept its state in store "{store}" and would now in '
                     f'"{other}". A store without a name is numbered by its place in the topology. '
-                    f"What keeps the old one: {_naming(like, store)}."
+                    f"To keep the old one, write {_naming(like, store)}."
                 )
     for store, layout in gone.items():
         others = ", ".join(f"the {called(*item)}" for item in added.items()) or "none"
-        yield f'The {called(store, layout)} is gone, with store "{store}"; new are: {others}.'
+        yield f'The {called(store, layout)} was removed, with store "{store}"; new stores: {others}.'
     for store, layout in added.items():
         yield f'The {called(store, layout)} is new, with store "{store}".'
 
@@ -115,7 +115,7 @@ def _kept(layout: Json) -> tuple[object, ...]:
 def _naming(layout: Json, name: str) -> str:
     """Return the code that gives a store this name."""
     is_aggregate = bool(layout.get("results"))
-    return f'.materialized("{name}") behind group_by' if is_aggregate else f'store="{name}"'
+    return f'.materialized("{name}") after group_by' if is_aggregate else f'store="{name}"'
 
 
 def _without_words(shape: Json) -> Json:
@@ -142,12 +142,14 @@ def _explain_whole(what: str) -> Callable[[Json, Json, str], str]:
 def _explain_row(old: Json, new: Json, part: str) -> str:
     """Describe gained and lost results; else the first column that differs."""
     if old["names"] != new["names"]:
-        keeps = f"its store keeps {_text(old['names'])}, and would keep {_text(new['names'])}."
+        keeps = f"its store has {_text(old['names'])}, and would have {_text(new['names'])}."
         return f"{_results_changed(old, new)}: {keeps}"
     for place, (was, now) in enumerate(zip_longest(old[part], new[part], fillvalue=_NOTHING)):
         if was != now:
             name = new["names"][place] if place < len(new["names"]) else f"column {place + 1}"
-            return "has changed: " + _was_and_is(f"{name}, kept in place {place + 1},", was, now)
+            return "has changed: " + _was_and_is(
+                f"{name}, stored at position {place + 1},", was, now
+            )
     raise AssertionError("nothing differs")
 
 
@@ -157,38 +159,36 @@ def _results_changed(old: Json, new: Json) -> str:
     gained = [name for name, of in now.items() if name not in was and set(of) - set(old["names"])]
     lost = [name for name, of in was.items() if name not in now and set(of) - set(new["names"])]
     other = [name for name, of in now.items() if name in was and was[name] != of]
-    changes = {"gained {}": gained, "lost {}": lost, "computes {} otherwise": other}
+    changes = {"gained {}": gained, "lost {}": lost, "computes {} differently": other}
     told = [verb.format(", ".join(names)) for verb, names in changes.items() if names]
     same = set(old["names"]) == set(new["names"])
-    return " and ".join(told) or ("has another order" if same else "keeps something else")
+    return " and ".join(told) or ("has another order" if same else "stores something else")
 
 
 def _explain_filters(old: Json, new: Json, part: str) -> str:
     if part not in old or part not in new:
-        return "has a twin: another store now keeps the same. Name each with materialized(...)."
+        return "is ambiguous: another store now has the same content. Name each with materialized(...)."
     text = "has changed: " + _was_and_is(
-        "what is filtered in front of it", _text(old[part]), _text(new[part])
+        "the filter upstream of it", _text(old[part]), _text(new[part])
     )
-    return f"{text} It would take back rows that it never added, or be taken for another store."
+    return f"{text} It would take back rows that it never added, or be mistaken for another store."
 
 
 def _explain_expiry(old: Json, new: Json, part: str) -> str:
     was, now = ("went" if part in old else "stayed", "go" if part in new else "stay")
-    return (
-        f"has changed: its rows {was} (ttl) and would {now} now, for which they are kept otherwise."
-    )
+    return f"has changed: its rows {was} (ttl) and would {now} now, which needs another layout."
 
 
 _EXPLAIN: Final[dict[str, Callable[[Json, Json, str], str]]] = {
     "key": _explain_whole("its key"),
     "windows": _explain_whole("its windows"),
-    "waits": _explain_whole("how long its rows wait"),
+    "waits": _explain_whole("how long its rows are buffered"),
     "expiry": _explain_expiry,
-    "by_time": _explain_whole("how it keeps what goes with time"),
+    "by_time": _explain_whole("how it stores rows that expire"),
     "row": _explain_row,
     "filters": _explain_filters,
-    "task": _explain_whole("what chooses the task of a key"),
-    "place": _explain_whole("its place"),
+    "task": _explain_whole("how the task of a key is chosen"),
+    "place": _explain_whole("its location"),
 }
 
 

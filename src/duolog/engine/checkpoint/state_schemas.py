@@ -20,7 +20,7 @@ from duolog.engine.errors import CheckpointDamaged
 _PATHS: Final = "stateSchemaFilePaths"
 _DIRECTORY: Final = "/_stateSchema/"
 _LOCAL: Final = "file:"
-_LOST: Final = "It says what the columns of the state are."
+_LOST: Final = "It describes the columns of the state."
 
 
 def lead_here(directory: Path) -> None:
@@ -111,6 +111,6 @@ def _failed(path: Path, application_id: str, what: str) -> CheckpointDamaged:
         f'file "{path}" of application "{application_id}" {what}',
         query_id=application_id,
         detail=_LOST,
-        hint=f"Bring a copy of the checkpoint back, or run `duolog state reset {application_id}` to compute everything "
+        hint=f"Restore the checkpoint from a backup, or run `duolog state reset {application_id}` to compute everything "
         "again from the topics.",
     )

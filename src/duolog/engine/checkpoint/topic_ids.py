@@ -41,8 +41,8 @@ def logged_anew(*, of_sql: bool) -> str:
     if of_sql:
         return ""
     return (
-        "What the last commit left is whole in the checkpoint: `duolog repartition FILE --tasks N` with the number of tasks that there "
-        "are has the next start write all of it to changelogs of new names."
+        "The checkpoint still has the state of the last commit: `duolog repartition FILE --tasks N` with the current number of "
+        "tasks makes the next start write all of it to new changelogs."
     )
 
 
@@ -85,12 +85,12 @@ class TopicWatch:
         for topic, id_before in self.written.items():
             if found.get(topic, id_before) != id_before and topic not in self.kept:
                 raise ResultTopicRecreated(
-                    f'result topic "{topic}" was deleted and made anew',
+                    f'result topic "{topic}" was deleted and created again',
                     query_id=self.application_id,
-                    detail="It came back as the broker makes topics, and without what was written to it "
+                    detail="It was created with the broker's defaults, and lacks what was written to it "
                     "before.",
-                    hint="Delete it once more: the next start makes it as it is to be. It then holds what "
-                    f"changes from there on; `duolog state reset {self.application_id}` has all of it written again.",
+                    hint="Delete it again: the next start creates it correctly. It then contains only later "
+                    f"changes; `duolog state reset {self.application_id}` writes all results again.",
                 )
         self._look_at_changelogs(found)
         self._look_at_logs(positions, found)
@@ -129,7 +129,7 @@ class TopicWatch:
         for topic, known in self.changelogs.items():
             now = found.get(topic, known)
             if known not in ("", now):
-                raise self._lost(topic, "was deleted and made anew")
+                raise self._lost(topic, "was deleted and created again")
             self.changelogs[topic] = now
         missing = [topic for topic in self.changelogs if topic not in found]
         # A broker that has just started may report fewer topics than exist.
@@ -141,9 +141,9 @@ class TopicWatch:
         return ChangelogLost(
             f'changelog "{topic}" {what}',
             query_id=self.application_id,
-            detail="State that comes back from what is written to it from now on would lack all that has not changed since.",
+            detail="State that is restored from it would lack everything that has not changed since.",
             hint=logged_anew(of_sql=self.of_sql)
-            or f"`duolog state reset {self.application_id}` begins anew from the source topics.",
+            or f"`duolog state reset {self.application_id}` starts again from the source topics.",
         )
 
 
@@ -158,7 +158,7 @@ def ensure_same_topics(
     for topic, id_now in found.items():
         if kept.get(topic, id_now) != id_now:
             raise SourceTopicRecreated(
-                f'source topic "{topic}" was deleted and made anew',
+                f'source topic "{topic}" was deleted and created again',
                 query_id=application_id,
                 detail=f"Its id is {id_now}; the checkpoint was written from {kept[topic]}. "
                 "The offsets in the checkpoint mean other records.",

@@ -148,7 +148,7 @@ class TruncationWatch:
         """Raise LogTruncated for marks that do not match; records are read if the leader epoch differs, or if in `look_at`."""
         here = {at: mark for at, mark in marks.items() if at in ends}
         wrong = {
-            at: f"ends at offset {ends[at].offset}, and was read up to offset {mark.position}"
+            at: f"ends at offset {ends[at].offset}, but was read up to offset {mark.position}"
             for at, mark in here.items()
             if mark.position > ends[at].offset
         }
@@ -179,15 +179,17 @@ class TruncationWatch:
         is_internal = topic in self.internal
         told = [f"Partition {at[1]} {of}." for at, of in sorted(wrong.items()) if at[0] == topic]
         more = len(told) - _SHOWN_MAX
-        detail = " ".join(told[:_SHOWN_MAX]) + (f" So do {more} more." if more > 0 else "")
+        detail = " ".join(told[:_SHOWN_MAX]) + (
+            f" The same holds for {more} more." if more > 0 else ""
+        )
         if self._kept is not None and not self._kept.knows_id(topic):
-            detail += " Or the topic was deleted and created again: its id was not known."
-        reset = f"`duolog state reset {application_id}` has the next start compute everything again from the topics."
+            detail += " Or the topic was deleted and created again: its id was unknown."
+        reset = f"`duolog state reset {application_id}` makes the next start compute everything again from the topics."
         if is_internal:
             return LogTruncated(
                 f'changelog "{topic}" of application "{application_id}" has lost records',
                 query_id=application_id,
-                detail=f"{detail} State that comes back from it would lack them.",
+                detail=f"{detail} State that is restored from it would lack them.",
                 hint=f"Restore the broker's data. {self.anew} {reset}".replace("  ", " "),
             )
         return LogTruncated(

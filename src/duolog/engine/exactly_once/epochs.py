@@ -87,7 +87,7 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
             raise _not_its_own(
                 checkpoint,
                 topic,
-                "A crash came behind its last transaction; start it once as it was before the upgrade.",
+                "A crash followed its last transaction; start it once as it was before the upgrade.",
             )
         return None
     last = last_committed(checkpoint)
@@ -98,12 +98,12 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
         raise _not_its_own(
             checkpoint,
             topic,
-            f"Epoch {marker.epoch} was committed, and it knows all up to {known}.",
+            f"Epoch {marker.epoch} was committed, but it contains only commits up to {known}.",
         )
     offsets = checkpoint.spark_dir / "offsets" / str(marker.epoch)
     if not offsets.is_file():
         raise _not_its_own(
-            checkpoint, topic, f"Epoch {marker.epoch} was committed, and {offsets} is not there."
+            checkpoint, topic, f"Epoch {marker.epoch} was committed, but {offsets} does not exist."
         )
     _read_prepared(checkpoint, marker)
     return None
@@ -125,7 +125,7 @@ def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) 
     raise LogTruncated(
         f'topic "{topic}" of application "{application_id}" has lost records',
         query_id=application_id,
-        detail=f"It tells of {known}; epoch {marked} was committed to it. Results that were committed in the same "
+        detail=f"It contains {known}; epoch {marked} was committed to it. Results that were committed in the same "
         "transactions may be lost too.",
         hint=f"Restore the broker's data. To compute everything again, run `duolog state reset {application_id}`.",
     )
@@ -206,7 +206,7 @@ def _why_other(checkpoint: Checkpoint) -> str:
     """Return why committed results do not belong to the query that a checkpoint names."""
     path = checkpoint.spark_dir / "metadata"
     if not path.is_file() and last_commit(checkpoint.spark_dir) is not None:
-        return f"The file that names the query which wrote them is missing: {path}."
+        return f"The file with the id of the query that wrote them is missing: {path}."
     return "They were written with another checkpoint."
 
 
@@ -215,8 +215,8 @@ def _not_its_own(checkpoint: Checkpoint, topic: str, how: str) -> CheckpointMism
     return CheckpointMismatch(
         f'application "{application_id}" has committed results that its checkpoint does not know of',
         query_id=application_id,
-        detail=f"{how} To go on would write results again. Checkpoint: {checkpoint.directory}.",
-        hint="Bring the checkpoint back that they were written with. To write all results again, "
+        detail=f"{how} Continuing would write results again. Checkpoint: {checkpoint.directory}.",
+        hint="Restore the checkpoint that they were written with. To write all results again, "
         f'`duolog state reset {application_id}` removes checkpoint and internal topics, "{topic}" with them; '
         "or use another application id.",
     )

@@ -48,8 +48,8 @@ def fence(config: EngineConfig, name: str, application_id: str) -> None:
             f'the last transaction of application "{application_id}" has not ended',
             query_id=application_id,
             detail=f"{error.args[0] if error.args else error}.",
-            hint="A broker that leads a partition of its topics may be away: its log says why. Start it again "
-            "once that is back; nothing was changed.",
+            hint="A broker that leads a partition of its topics may be down: see its log. Start the application again "
+            "once the broker is back; nothing was changed.",
         ) from error
 
 
@@ -80,8 +80,8 @@ def ensure_ended(
             raise QueryFailed(
                 f'a transaction of application "{application_id}" has not ended in {within_s:.0f} s',
                 query_id=application_id,
-                detail=f"It is open in {names}: what was committed behind its first record cannot be read yet.",
-                hint="Start it again: the broker ends by transaction.timeout.ms what nobody does.",
+                detail=f"It is open in {names}: records committed after its start cannot be read yet.",
+                hint="Start it again later: the broker aborts abandoned transactions after transaction.timeout.ms.",
                 may_pass=True,
             )
         if not is_told:

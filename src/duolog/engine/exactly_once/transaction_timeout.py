@@ -32,7 +32,7 @@ def transaction_timeout_ms(config: EngineConfig) -> int:
         least_ms = _TIMEOUT_MS if is_one_jvm(config.master) else _TIMEOUT_OF_CLUSTERS_MS
         return max(least_ms, 2 * config.epoch_ms)
     if not given.isdecimal():
-        raise ConfigError(f"{NAME}={given} is no number of milliseconds", name=NAME, value=given)
+        raise ConfigError(f"{NAME}={given} is not a number of milliseconds", name=NAME, value=given)
     return int(given)
 
 
@@ -58,8 +58,8 @@ def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
                 name=NAME,
                 value=timeout_ms,
                 detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms, "
-                f"with pauses that begin at {lookups.pause_ms} ms. An epoch ends when its look-ups "
-                "have; the broker breaks off a transaction that lasts longer, and the epoch is computed again.",
+                f"with pauses that start at {lookups.pause_ms} ms. An epoch ends after its look-ups; "
+                "the broker aborts a transaction that lasts longer, and the epoch is computed again.",
                 hint="Give map_async a shorter timeout, a shorter backoff or fewer retries; or raise epoch.ms, since a transaction may last for two "
                 "epochs; or use processing.guarantee=at_least_once.",
             )

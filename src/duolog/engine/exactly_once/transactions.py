@@ -129,16 +129,16 @@ class Transactions:
         return CheckpointMismatch(
             f"results of epoch {marker.epoch} were lost",
             query_id=self.checkpoint.directory.name,
-            detail="It was decided that they count, and before all executors' transactions were committed the broker "
-            f"ended some by transaction.timeout.ms: {ended}.",
-            hint="Compute everything again from the topics: delete the application's topics of results, and "
+            detail="The epoch was decided to count, but before all executors' transactions were committed the broker "
+            f"aborted some after transaction.timeout.ms: {ended}.",
+            hint="To compute everything again from the topics, delete the application's result topics and run "
             f"`duolog state reset {self.checkpoint.directory.name}`; or use another application id.",
         )
 
     def _take_back(self, marker: Marker) -> Marker:
         """Abort what is left of an epoch without results; return the marker of the epoch before."""
         logger.warning(
-            "results of epoch %d were not committed before transaction.timeout.ms: it is computed again",
+            "results of epoch %d were not committed within transaction.timeout.ms: it is computed again",
             marker.epoch,
         )
         states = states_of(marker.parts, self._known(marker.parts))

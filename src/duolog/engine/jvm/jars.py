@@ -30,7 +30,7 @@ from duolog.engine.jvm.java import ensure_java
 
 FETCH_TIMEOUT_S: Final = 600
 CONNECTOR_SETTING: Final = "connector"
-COMPILE_AGAIN: Final = "It was compiled from other sources than the Python beside it: run scripts/install in a clone, else install Duolog anew."
+COMPILE_AGAIN: Final = "It was compiled from other sources than this Python package: run scripts/install in a clone, otherwise reinstall Duolog."
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def kernel_jar() -> Path:
         raise KernelMissing(
             "the kernel jar is missing",
             detail=f"Expected {jar}.",
-            hint="Install Duolog anew with a JDK 17 at hand; in a clone run scripts/install.",
+            hint="Reinstall Duolog with a JDK 17 available; in a clone run scripts/install.",
         )
     return jar
 
@@ -159,7 +159,7 @@ def _parse_artifact(item: str) -> Artifact:
     parts = coordinate.split(":")
     if len(parts) != 3 or not all(parts) or len(sha256) != 64:
         raise ConfigError(
-            f'setting "{CONNECTOR_SETTING}" cannot be read at "{item}"',
+            f'setting "{CONNECTOR_SETTING}" cannot be parsed at "{item}"',
             name=CONNECTOR_SETTING,
             value=item,
             hint="Give a directory of jars, or group:artifact:version@sha256 items.",
@@ -227,16 +227,16 @@ def _keep(artifact: Artifact, scratch: Path, directory: Path, complaint: str) ->
             name=CONNECTOR_SETTING,
             value=artifact.coordinate,
             detail=complaint,
-            hint=f"It is needed once. Without a network, put {artifact.file_name} into {directory}.",
+            hint=f"It is downloaded once. Without a network, put {artifact.file_name} into {directory}.",
         )
     found = _sha256(fetched)
     if found != artifact.sha256:
         raise ConnectorMissing(
-            f"jar {artifact.coordinate} is not the one that was pinned",
+            f"jar {artifact.coordinate} is not the pinned one",
             name=CONNECTOR_SETTING,
             value=artifact.coordinate,
             detail=f"SHA-256 {found}, pinned {artifact.sha256}.",
-            hint="Do not use it: the repository served another file.",
+            hint="Do not use it: the repository served a different file.",
         )
     kept = directory / artifact.file_name
     arriving = scratch / f"{artifact.file_name}.checked"

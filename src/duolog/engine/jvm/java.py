@@ -17,7 +17,7 @@ JAVA_VERSION_MIN: Final = 17
 INSTALL_HINT: Final = (
     "Install a JDK 17: Debian and Ubuntu `apt-get install openjdk-17-jdk-headless`, "
     "Fedora `dnf install java-17-openjdk-devel`, macOS `brew install openjdk@17`. "
-    "A JDK elsewhere is named by JAVA_HOME."
+    "For a JDK elsewhere, set JAVA_HOME."
 )
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 

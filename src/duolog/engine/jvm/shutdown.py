@@ -78,7 +78,7 @@ class JvmShutdown:
                 else ""
             )
             if self._lacks:
-                logger.info("%s: a later run keeps the archive of classes", self._lacks)
+                logger.info("%s: a later run will write the class archive", self._lacks)
         return self._lacks
 
     def __call__(
@@ -113,11 +113,11 @@ class JvmShutdown:
         # The gateway process exits when its standard input closes.
         self.process.stdin.close()
         logger.info(
-            "the JVM (process %d) keeps an archive of its classes, %s, so that later runs start sooner: some seconds%s; "
-            "the setting class.archive=false leaves it out",
+            "the JVM (process %d) writes a class archive, %s, so that later runs start faster: takes some seconds%s; "
+            "class.archive=false turns it off",
             pid,
             archive.kept,
-            f", {ARCHIVE_LIMITS.write_s:.0f} and {archive_watch.GROWTH_BYTES_MAX // MIB} MiB more memory at most"
+            f", at most {ARCHIVE_LIMITS.write_s:.0f} s and {archive_watch.GROWTH_BYTES_MAX // MIB} MiB of additional memory"
             if watch
             else "",
         )

@@ -1,4 +1,4 @@
-"""Lower a plan to the kernel's spec: walk the levels that `plan.levels` has cut, and link the kernel's nodes.
+"""Lower a plan to the kernel's spec: walk the levels that `plan.cutting.levels` has cut, and link the kernel's nodes.
 
     plan ─▶ find_levels ─▶ for each source:        decode ─▶ nodes of its ingress ─▶ routes, sinks
                            for each sub-topology:  edge   ─▶ its nodes            ─▶ routes, sinks

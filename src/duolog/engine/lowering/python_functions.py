@@ -95,7 +95,7 @@ def name_of(function: Called) -> str:
 def _collected(function: Called) -> Collected:
     found = _COLLECTING.get()
     if found is None:
-        raise InvalidPlan(f"{function.called} is in Python, which nobody calls here")
+        raise InvalidPlan(f"{function.called} is a Python function, which cannot be called here")
     return found
 
 

@@ -67,7 +67,7 @@ def _problem(source: Source, key: Decoded, value: Decoded) -> str:
     )
     arms = [
         f"WHEN {part.corrupt} THEN "
-        + text(f"its {what} is no {of.name} of ({render_columns(columns)})")
+        + text(f"its {what} is not {of.name} of ({render_columns(columns)})")
         for what, part, of, columns in parts
         if part.corrupt != FALSE
     ]

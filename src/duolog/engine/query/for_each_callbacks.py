@@ -39,8 +39,8 @@ _GIVEN_UP_S: Final = 10.0
 # A session that was closed while the query ran has no JVM at all.
 _JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
 _HINT: Final = (
-    "Mend the function and start again: the query goes on behind what it has committed last. Or such "
-    "records are passed over with the setting processing.exception.handler=log_and_continue."
+    "Fix the function and start again: the query continues after its last commit. Or set "
+    "processing.exception.handler=log_and_continue to skip such records."
 )
 
 

@@ -345,7 +345,7 @@ class RunningQuery:
                 standstill.look(self._reported_positions(), self._records_behind_commits)
             epoch_before = self._bounds.epoch_seen
             if self._needs_new_bounds():
-                logger.info("micro-batches are not as large as planned: begin with new bounds")
+                logger.info("micro-batches are not as large as planned: restarting with new bounds")
                 self._spark_query.stop()
                 return self._trigger
             # It uses micro-batches because slots were missing: workers of the cluster had left.
@@ -386,10 +386,10 @@ class RunningQuery:
         """
         self._stop_spark()  # Spark reports a failure before it releases the query's name.
         if error.misplaced:
-            logger.info("%s: from here on records are shuffled to their tasks", error.message)
+            logger.info("%s: from now on records are shuffled to their tasks", error.message)
             self.launcher.checkpoint.set_shuffles()
             return self._first_trigger()
-        logger.warning("%s; another start in %.0f s", error.message, pause_s)
+        logger.warning("%s; restarting in %.0f s", error.message, pause_s)
         self._trouble, self._state = error.message, "restarting"
         self.launcher.close_transactions()
         if self._stopping.wait(pause_s):

@@ -55,19 +55,19 @@ def ensure_not_running(checkpoint: Path, application_id: str) -> None:
     """Raise CheckpointInUse if this process runs a query on a checkpoint, or one with this id on another."""
     if runs_here(checkpoint):
         raise CheckpointInUse(
-            f'application "{application_id}" runs already',
+            f'application "{application_id}" is already running',
             query_id=application_id,
             detail=f"This process runs it, on checkpoint {checkpoint}.",
-            hint='Stop it first. Another application gets another name, Topology("…").',
+            hint='Stop it first, or give this application another name, Topology("…").',
         )
     for place, other in list(_by_checkpoint.items()):
         if other.application_id == application_id and not other.has_ended:
             raise CheckpointInUse(
-                f'an application "{application_id}" runs in this process already',
+                f'an application "{application_id}" is already running in this process',
                 query_id=application_id,
-                detail=f"That one is on checkpoint {place}, and this one on {checkpoint}. What both count and print would be one.",
-                hint="Stop the other one, give this one another name, or start it in a process of its own. Of two SQL services "
-                "each is a duolog sql of its own.",
+                detail=f"The other one uses checkpoint {place}, this one {checkpoint}. Their metrics and printed records would be mixed.",
+                hint="Stop the other one, give this one another name, or start it in a process of its own. Run each SQL service "
+                "in a duolog sql of its own.",
             )
 
 

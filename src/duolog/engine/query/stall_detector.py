@@ -57,7 +57,7 @@ class StallDetector:
             return
         if not records:
             if self._told_s:
-                logger.info('application "%s" has committed again', self.application_id)
+                logger.info('application "%s" is committing again', self.application_id)
             self._waits_since, self._told_s = None, 0.0
             return
         if self._waits_since is None:
@@ -66,8 +66,8 @@ class StallDetector:
         if waits_s >= max(self.patience_s, 2 * self._told_s):
             self._told_s = waits_s
             logger.warning(
-                'application "%s" has committed nothing for %.0f s, and %s wait in its topics; if the machine is busy, a longer '
-                "epoch.ms or --mode micro-batch needs less of it; else stop it and start it again",
+                'application "%s" has committed nothing for %.0f s, and %s wait in its topics; if the machine is busy, use a longer '
+                "epoch.ms or --mode micro-batch; otherwise stop it and start it again",
                 self.application_id,
                 waits_s,
                 "1 record" if records == 1 else f"{records:,} records",

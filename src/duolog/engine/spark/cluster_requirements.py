@@ -44,16 +44,16 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
         return
     if config.exactly_once and config.spark.get("spark.speculation", "").lower() == "true":
         raise ConfigError(
-            "processing.guarantee=exactly_once_v2 cannot be with spark.speculation: a task that runs twice writes twice",
+            "processing.guarantee=exactly_once_v2 cannot be combined with spark.speculation: a task that runs twice writes twice",
             name="spark.speculation",
             value="true",
-            hint="Leave spark.speculation out, or use at_least_once.",
+            hint="Remove spark.speculation, or use at_least_once.",
         )
     if plan.calls:
         raise _not_there(
-            f"{plan.calls[0].name} calls a function, which the machines of a cluster do not have",
+            f"{plan.calls[0].name} calls a function that exists only in this process, not on a cluster",
             master,
-            'Use a local master; or write the records to a topic, and read it: to("…").',
+            'Use a local master; or write the records to a topic with to("…"), and consume it.',
         )
     for source in spec()["sources"]:
         if source.get("invalid_timestamp") == "partition_time":
@@ -85,10 +85,10 @@ def ensure_shared(directory: Path, session: Session, master: str) -> None:
     )
     if unseen:
         raise ExecutorsMissing(
-            f"checkpoint {directory} is not a directory of all executors",
+            f"checkpoint {directory} is not visible to all executors",
             detail=f"{unseen[:1].upper()}{unseen[1:]}.",
-            hint="Put the data directory (--data) on a file system that this machine and all workers have at the same "
-            "path, and let the workers write there.",
+            hint="Put the data directory (--data) on a file system that this machine and all workers mount at the same "
+            "path, and allow the workers to write there.",
         )
 
 

@@ -43,7 +43,7 @@ def ensure_master_answers(master: str, timeout_s: float = REACH_S) -> None:
             f"no Spark master answers at {master}",
             name="master",
             value=master,
-            hint=f"Start it, or say where it is; without a cluster leave the setting and {MASTER_VARIABLE} out.",
+            hint=f"Start it, or correct its address; without a cluster remove the setting and {MASTER_VARIABLE}.",
         )
 
 
@@ -73,9 +73,9 @@ def await_executors(
         time.sleep(_POLL_S)
     if not count:
         raise ExecutorsMissing(
-            f"no executor of {config.master} has come within {FIRST_EXECUTOR_S:.0f} s",
-            hint="See that it has workers with free cores and memory (spark.executor.memory, 1 GiB by default), and "
-            "that they reach this machine (spark.driver.host).",
+            f"no executor of {config.master} registered within {FIRST_EXECUTOR_S:.0f} s",
+            hint="Check that it has workers with free cores and memory (spark.executor.memory, 1 GiB by default), and "
+            "that they can reach this machine (spark.driver.host).",
         )
 
 

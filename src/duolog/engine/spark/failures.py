@@ -28,45 +28,43 @@ from duolog.engine.jvm.jars import COMPILE_AGAIN
 _CAUSES_MAX: Final = 20
 _LINES_MAX: Final = 8
 _DAMAGE_HINT: Final = (
-    "A file of the checkpoint is damaged. Bring a copy of the checkpoint back, or run `duolog state reset APPLICATION` "
+    "A file of the checkpoint is damaged. Restore the checkpoint from a backup, or run `duolog state reset APPLICATION` "
     "to compute everything again from the topics."
-    " Where its stores have changelogs, `duolog state restore FILE` brings them back."
+    " If its stores have changelogs, `duolog state restore FILE` restores them."
 )
 _DATA_LOSS_HINT: Final = (
-    "Records were deleted (retention, or a topic made anew) before the query read them. "
-    "Run `duolog state reset APPLICATION` to start from what is still there; in micro-batches the setting "
-    "lost.records.handler=log_and_continue goes on from there."
+    "Records were deleted (by retention, or with a topic) before the query read them. "
+    "Run `duolog state reset APPLICATION` to start from the records that are left; in micro-batches the setting "
+    "lost.records.handler=log_and_continue continues with them."
 )
 # Spark's error for the second of two writers of the same log entry.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
-_OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the other one go on, or end it and start again."
+_OTHER_OWNER_HINT: Final = (
+    "This process no longer owns the checkpoint. Keep the other one, or stop it and start again."
+)
 _NOT_SYNCED_HINT: Final = (
-    "What was written may not be on the disk, whatever a second try would tell: this process tries none. See to the disk, end the "
+    "A retry could report success although data was lost, so none is made. Replace the disk, end the "
     f"process, {AGAIN}"
 )
-_GO_ON: Final = (
-    "Such records are passed over with the setting {}.exception.handler=log_and_continue."
-)
+_GO_ON: Final = "Set {}.exception.handler=log_and_continue to skip such records."
 _FULL_HINT: Final = (
-    "Raise max_records or max_bytes of suppress(), or of a time limit let what waits for longest leave "
+    "Raise max_records or max_bytes of suppress(), or with a time limit emit the oldest rows "
     'early: when_full="emit". Then start again: nothing is lost.'
 )
 _COMMITS_LOST_HINT: Final = (
-    "Restore the broker's data, or bring a copy of the checkpoint back. To compute everything again from the topics, run "
+    "Restore the broker's data, or the checkpoint from a backup. To compute everything again from the topics, run "
     "`duolog state reset` with the application's id."
 )
 # The kernel does not know a field of a plan's step that Python sent.
 _OTHER_KERNEL: Final = "UnrecognizedPropertyException"
-_TAKEN_OVER_HINT: Final = "Two applications of one name write in each other's place. Let one of them go on; another one needs a name of its own."
+_TAKEN_OVER_HINT: Final = "Two running applications share this id and fence each other. Stop one of them, or give it another id."
 _TIMEOUT_HINT: Final = (
-    "Let an epoch take longer with the client setting transaction.timeout.ms, which the broker bounds by its "
-    "transaction.max.timeout.ms; or let it read less: max.offsets.per.trigger."
+    "Raise the client setting transaction.timeout.ms, which the broker limits by its "
+    "transaction.max.timeout.ms; or lower max.offsets.per.trigger, so that an epoch reads less."
 )
 _NO_ROOM: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
-_NO_ROOM_HINT: Final = (
-    "Give the workers of the cluster more slots, or run the query in micro-batches."
-)
-_JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
+_NO_ROOM_HINT: Final = "Add slots to the workers of the cluster, or run the query in micro-batches."
+_JVM_ENDED_HINT: Final = "The JVM has ended. See its last lines in the engine's log."
 # Exceptions of the kernel whose message is complete.
 _IN_WORDS: Final = frozenset(
     {
@@ -102,18 +100,18 @@ _HINTS: Final = (
     ("minReplication", f"Free space on its data nodes, or start them, {AGAIN}"),
     (
         "failed on connection exception",
-        f"See that the file system of the checkpoint runs, {AGAIN}",
+        f"Check that the file system of the checkpoint is running, {AGAIN}",
     ),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
     (
         "TimeoutException",
-        "The broker does not answer. See that it runs, then start the query again.",
+        "The broker does not answer. Check that it is running, then start the query again.",
     ),
     ("Py4JNetworkError", _JVM_ENDED_HINT),
     ("ConnectionRefusedError", _JVM_ENDED_HINT),
-    ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
+    ("OutOfMemoryError", 'Give the JVM more memory: raise the setting "driver.memory.bytes".'),
     (_NO_ROOM, _NO_ROOM_HINT),
     # Last: more specific causes of unreadable state are above.
     ("CANNOT_LOAD_STATE_STORE", _DAMAGE_HINT),
@@ -264,7 +262,7 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
         root = "another process writes to its checkpoint"
     names = {cause.class_name for cause in causes}
     if _OTHER_KERNEL in names:
-        root = f"the kernel jar does not fit this Duolog: {root}"
+        root = f"the kernel jar does not match this Duolog: {root}"
     text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
     cannot = causes[-1].message if causes and causes[-1].class_name in _CANNOT else ""
     return QueryFailed(

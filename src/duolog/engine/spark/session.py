@@ -51,7 +51,7 @@ _LAST_MOMENT_S: Final = 2
 _LAST_WORDS_BYTES: Final = 2000
 
 _KILLED_HINT: Final = (
-    "The system kills processes when it runs out of memory: give the machine more, "
+    "The system kills processes when it runs out of memory: add memory, "
     'or lower the setting "driver.memory.bytes".'
 )
 
@@ -253,7 +253,7 @@ def _ensure_same(running: EngineConfig, wanted: EngineConfig) -> None:
                 name=name,
                 value=asked,
                 detail="All applications of one process share one JVM, and the first one started it.",
-                hint="Give them all the same value, or run this one in a process of its own.",
+                hint="Use the same value for all of them, or run this one in a process of its own.",
             )
 
 
@@ -357,7 +357,7 @@ def _has_ended(process: Any) -> bool:
 
 def _ensure_wanted(given_up: threading.Event) -> None:
     if given_up.is_set():
-        raise JvmNotStarted("the start of the JVM was given up")
+        raise JvmNotStarted("the start of the JVM was aborted")
 
 
 def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:

@@ -37,7 +37,7 @@ def matched_topics(
                 raise SourceTopicMissing(
                     f'no topic matches pattern "{source.topic}"',
                     query_id=application_id,
-                    hint="Create one; those that come later join at the next start.",
+                    hint="Create one; topics created later join at the next start.",
                 )
     _ensure_apart(found)
     return found
@@ -56,7 +56,7 @@ def _ensure_apart(found: Mapping[str, Sequence[str]]) -> None:
             if first.setdefault(topic, pattern) != pattern:
                 raise ConfigError(
                     f'topic "{topic}" matches two patterns, "{first[topic]}" and "{pattern}"',
-                    hint="A topic is read once: let the patterns match different topics.",
+                    hint="Make the patterns match different topics: a topic is read only once.",
                 )
 
 

@@ -112,7 +112,7 @@ class RecordChecks:
             seen = _seen(message)
             kept = SeenRecord(mark.record, mark.record_epoch, mark.digest)
             if seen is not None and seen.offset == mark.record and seen != kept:
-                found[at] = f"the record at offset {mark.record} is not the one that was read"
+                found[at] = f"the record at offset {mark.record} differs from the one that was read"
             return True
 
         begins = {

@@ -287,7 +287,7 @@ class TopicReader:
                     ends[at.topic, at.partition] = LogEnd.of(found)
                 except (KafkaException, TimeoutError) as error:
                     if _code(error) in _TOPIC_IS_GONE:
-                        told = f"The broker at {self._bootstrap_servers} does not know it any more."
+                        told = f"The broker at {self._bootstrap_servers} no longer knows it."
                         raise self._missing([at.topic], told) from error
                     if _code(error) not in _LEADER_CHANGES or time.monotonic() > deadline:
                         raise self._no_ends({at[0] for at in partitions}, error) from error
@@ -434,8 +434,8 @@ class TopicReader:
         many = len(partitions) > 1
         return LeaderMissing(
             f"source partition{'s' if many else ''} {names} {'have' if many else 'has'} no leader",
-            detail=f"The broker at {self._bootstrap_servers} knows the topic, and nobody serves this part of it.",
-            hint="Its log may be damaged or its disk away: the broker's log says why, and what helps.",
+            detail=f"The broker at {self._bootstrap_servers} knows the topic, but no broker leads this partition.",
+            hint="Its log may be damaged or its disk missing: see the broker's log.",
         )
 
     def _no_ends(self, topics: Iterable[str], error: Exception) -> BrokerUnreachable:

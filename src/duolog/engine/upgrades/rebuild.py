@@ -26,7 +26,9 @@ from duolog.engine.upgrades.upgrade_plan import initial_stores
 HANDOVER_S: Final = 180.0
 """How long the old process may take to stop: it checks every few seconds, and must finish a micro-batch."""
 _POLL_S: Final = 0.2
-BESIDE: Final = ChosenMode("micro-batch", catches_up=True, why="It reads what was read before.")
+BESIDE: Final = ChosenMode(
+    "micro-batch", catches_up=True, why="It reads records that were read before."
+)
 """The mode of the shadow: passes over the records that are available to it."""
 
 Start = Callable[[Callable[[], EndOffsets], Callable[[], bool]], RunningQuery]
@@ -89,7 +91,7 @@ class Rebuild:
             raise QueryFailed(
                 f'the rebuild for an upgrade of "{query.application_id}" was stopped',
                 query_id=query.application_id,
-                hint="Start the upgrade again: it goes on where it was.",
+                hint="Start the upgrade again: it continues from there.",
             )
 
     def _until(self) -> EndOffsets:
@@ -133,10 +135,10 @@ def take_over(checkpoint: Checkpoint, application_id: str, reserve: Callable[[st
                 return reserve(application_id)
             if time.monotonic() > deadline:
                 raise CheckpointInUse(
-                    f'application "{application_id}" does not stop in its process',
+                    f'application "{application_id}" does not stop',
                     query_id=application_id,
-                    detail=f"It was asked to, for an upgrade, and had {HANDOVER_S:.0f} s.",
-                    hint="Stop it, and start the upgrade again: it goes on where it was.",
+                    detail=f"It was asked to stop for an upgrade, and did not within {HANDOVER_S:.0f} s.",
+                    hint="Stop it, and start the upgrade again: it continues from there.",
                 )
             checkpoint.want_handover(wanted=True)
             time.sleep(_POLL_S)

@@ -57,8 +57,8 @@ class UpgradePlan:
                 + ", ".join(f'store "{change.store}"' for change in lost),
                 query_id=self.application_id,
                 detail=" ".join(change.why for change in lost),
-                hint="--upgrade rebuild reads their topics again, beside the application that runs; --upgrade from-now "
-                "lets them begin empty, with the records that come from now on; --explain-upgrade says what becomes of "
+                hint="--upgrade rebuild reads their topics again while the old application runs; --upgrade from-now "
+                "starts them empty, with the records from now on; --explain-upgrade shows the effect on "
                 "each store.",
             )
 

@@ -180,7 +180,7 @@ class Upgrader:
                     shadow.forget_all()
                     if part.spec["sinks"] and config.exactly_once:
                         logger.warning(
-                            "the rebuild of another topology is begun anew: results that it has committed stay in its topics",
+                            "an earlier rebuild, for another topology, is discarded: results that it has committed remain in its topics",
                         )
                 shadow.forget_unplanned()
                 lead_here(shadow.directory)

@@ -147,7 +147,7 @@ def test_a_first_start_over_what_was_committed_is_refused_and_changes_nothing(
     kafka.kept = kept_at("v1\n{}")
     state = state_of(tmp_path, SlowTopics({"app-commits": 1}), started=True)
 
-    with pytest.raises(CheckpointMismatch, match='"app" has committed something') as refused:
+    with pytest.raises(CheckpointMismatch, match='"app" has commits that') as refused:
         state.begin(SPEC, is_restored=False)
 
     assert "commit 3" in refused.value.detail
@@ -216,7 +216,7 @@ def test_state_does_not_come_back_from_changelogs_of_which_one_is_missing(
     ) as refused:
         state.ensure_restores(kept, SHAPE)
 
-    assert (refused.value.hint or "").startswith("Bring it back")
+    assert (refused.value.hint or "").startswith("Restore it")
     assert kafka.written == []
     assert not state.checkpoint.directory.exists(), "nothing was put back, or aside"
 
@@ -313,7 +313,9 @@ def test_a_changelog_that_was_made_anew_between_two_starts_is_refused_beside_sta
 
     topics.ids = IDS | {"app-rows-changelog": "c"}
 
-    with pytest.raises(ChangelogMismatch, match=r'"app-rows-changelog" of .* made anew') as refused:
+    with pytest.raises(
+        ChangelogMismatch, match=r'"app-rows-changelog" of .* created again'
+    ) as refused:
         state.begin(SPEC, is_restored=False)
     assert "duolog repartition FILE" in (refused.value.hint or ""), "the checkpoint has it all"
     assert state.checkpoint.content() == before
@@ -331,7 +333,7 @@ def test_what_a_broker_does_not_tell_is_not_compared_and_is_noted_when_it_does(
         state.begin(SPEC, is_restored=False)
 
     topics.ids = {"app-totals-changelog": "z"}
-    with pytest.raises(ChangelogMismatch, match="made anew"):
+    with pytest.raises(ChangelogMismatch, match="created again"):
         state.begin(SPEC, is_restored=False)
 
 
@@ -359,11 +361,11 @@ def test_state_comes_back_from_changelogs_that_were_made_anew_only_where_somebod
     state = state_of(tmp_path, topics)
 
     with pytest.raises(
-        ChangelogMismatch, match=r'"app-totals-changelog" of .* made anew'
+        ChangelogMismatch, match=r'"app-totals-changelog" of .* created again'
     ) as refused:
         state.ensure_restores(kept, SHAPE)
     state.ensure_restores(kept, SHAPE, from_others=True)
 
     hint = refused.value.hint or ""
-    assert hint.startswith("Where somebody has brought it back whole")
+    assert hint.startswith("If it was restored completely")
     assert "duolog state restore FILE" in hint

@@ -81,7 +81,9 @@ def test_what_computes_everything_again_is_a_reset(tmp_path: Path, *, logged: bo
         checkpoint.ensure_format(content | {"format": 1})
 
     for caught in (changed, older):
-        assert caught.value.hint.endswith(f"or {way} to compute everything again from the topics.")
+        assert caught.value.hint.endswith(
+            f"or run {way} to compute everything again from the topics."
+        )
 
 
 def test_that_records_are_shuffled_is_known_to_later_starts(tmp_path: Path) -> None:
@@ -105,8 +107,8 @@ def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> 
         checkpoint.pin("flights", shape(total="air"), VERSIONS, TOPICS)
 
     assert caught.value.detail.startswith(
-        'The aggregate of topic "by-airline" computes total otherwise: its store keeps count(*), '
-        "sum(delay), and would keep count(*), sum(air)."
+        'The aggregate of topic "by-airline" computes total differently: its store has count(*), '
+        "sum(delay), and would have count(*), sum(air)."
     )
     assert "another application id" in caught.value.hint
     assert "may change" in caught.value.hint
@@ -157,7 +159,9 @@ def test_a_source_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
-    with pytest.raises(SourceTopicRecreated, match='"flights" was deleted and made anew') as caught:
+    with pytest.raises(
+        SourceTopicRecreated, match='"flights" was deleted and created again'
+    ) as caught:
         checkpoint.pin("flights", shape(), VERSIONS, {"flights": "def"})
 
     assert "abc" in caught.value.detail
@@ -191,11 +195,11 @@ def started(tmp_path: Path, *, offsets: int = 2, commits: int = 1) -> Checkpoint
 @pytest.mark.parametrize(
     ("name", "lost", "hint"),
     [
-        ("application.json", "what the state means", "Bring a copy of the checkpoint back"),
-        ("spark/metadata", "what the state means", "Bring a copy of the checkpoint back"),
+        ("application.json", "describes the state", "Restore the checkpoint from a backup"),
+        ("spark/metadata", "describes the state", "Restore the checkpoint from a backup"),
         ("spark/commits/0", "micro-batch 0 is done", "the micro-batch is computed again"),
-        ("spark/offsets/0", "what micro-batch 0 reads", "Bring a copy of the checkpoint back"),
-        ("spark/offsets/1", "That one is not done yet.", "the micro-batch is planned anew"),
+        ("spark/offsets/0", "what micro-batch 0 reads", "Restore the checkpoint from a backup"),
+        ("spark/offsets/1", "It is not done yet.", "the micro-batch is planned again"),
     ],
 )
 def test_a_damaged_file_is_named_with_what_is_lost_and_what_to_do(
@@ -280,14 +284,14 @@ def whole(tmp_path: Path) -> Checkpoint:
 @pytest.mark.parametrize(
     ("name", "lost"),
     [
-        ("spark/metadata", "whose state it is"),
+        ("spark/metadata", "the query of the state"),
         ("spark/offsets/1", "what micro-batch 1 has read"),
         ("spark/commits/1", "micro-batch 1 is done"),
-        ("spark/state/0/1/2_id-b.changelog", "state that micro-batch 1 has left"),
-        ("spark/state/1/0/2_id-c.zip", "state that micro-batch 1 has left"),
+        ("spark/state/0/1/2_id-b.changelog", "state of micro-batch 1"),
+        ("spark/state/1/0/2_id-c.zip", "state of micro-batch 1"),
         ("spark/offsets", "what micro-batch 1 has read"),
         ("spark/commits", "micro-batch 1 is done"),
-        ("spark/state", "state that micro-batch 1 has left"),
+        ("spark/state", "state of micro-batch 1"),
     ],
 )
 def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
@@ -317,7 +321,7 @@ def test_a_commit_that_is_missing_beside_its_checksum_is_refused(tmp_path: Path)
     with pytest.raises(CheckpointDamaged, match=r"commits/2.*is missing") as caught:
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
-    assert "remove .2.crc beside it" in caught.value.hint
+    assert "remove .2.crc next to it" in caught.value.hint
 
 
 def test_state_that_is_empty_is_refused(tmp_path: Path) -> None:

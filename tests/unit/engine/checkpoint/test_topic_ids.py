@@ -30,7 +30,7 @@ def test_a_topic_made_anew_while_the_query_runs_is_found_at_the_next_look(
     watch.look()
     now["flights"] = "b"
 
-    with pytest.raises(SourceTopicRecreated, match="made anew"):
+    with pytest.raises(SourceTopicRecreated, match="created again"):
         watch.look()
 
 
@@ -53,7 +53,7 @@ def test_a_result_topic_that_came_back_by_itself_ends_the_query(
     with pytest.raises(ResultTopicRecreated, match='result topic "counts" was deleted') as caught:
         watch.look()
 
-    assert "the next start makes it as it is to be" in (caught.value.hint or "")
+    assert "the next start creates it correctly" in (caught.value.hint or "")
 
 
 @pytest.fixture
@@ -73,7 +73,9 @@ def test_a_changelog_that_came_back_by_itself_ends_the_query(
     watch.look()
     now[topic] = "z"
 
-    with pytest.raises(ChangelogLost, match=f'changelog "{topic}" was deleted and made') as caught:
+    with pytest.raises(
+        ChangelogLost, match=f'changelog "{topic}" was deleted and created'
+    ) as caught:
         watch.look()
 
     assert "duolog repartition FILE --tasks N" in (caught.value.hint or "")
@@ -89,7 +91,7 @@ def test_a_query_of_sql_is_told_of_no_command_that_wants_a_file(
     with pytest.raises(ChangelogLost) as caught:
         watch.look()
 
-    assert caught.value.hint == "`duolog state reset app` begins anew from the source topics."
+    assert caught.value.hint == "`duolog state reset app` starts again from the source topics."
 
 
 def test_a_changelog_that_is_gone_ends_the_query_once_it_was_missed_twice(
@@ -154,7 +156,7 @@ def test_a_topic_made_anew_while_a_query_waited_for_it_is_found_before_it_is_rea
     logs.ensure_whole.side_effect = LogTruncated("lost", query_id="app")
     watch = TopicWatch({"flights": "a"}, lambda _asked: {"flights": "b"}, "app", logs=logs)
 
-    with pytest.raises(SourceTopicRecreated, match="made anew"):
+    with pytest.raises(SourceTopicRecreated, match="created again"):
         watch.ensure_whole({"flights": {0: 5}})
 
 

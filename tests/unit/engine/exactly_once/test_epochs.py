@@ -81,9 +81,9 @@ def test_an_epoch_that_was_prepared_and_not_committed_does_not_count(tmp_path: P
 @pytest.mark.parametrize(
     ("marker", "prepared", "why"),
     [
-        (Marker(QUERY, 5), (), "it knows all up to epoch 4"),
-        (Marker(QUERY, 9), (9,), "it knows all up to epoch 4"),
-        (Marker(QUERY, 6), (6,), "it knows all up to epoch 4"),
+        (Marker(QUERY, 5), (), "it contains only commits up to epoch 4"),
+        (Marker(QUERY, 9), (9,), "it contains only commits up to epoch 4"),
+        (Marker(QUERY, 6), (6,), "it contains only commits up to epoch 4"),
         (Marker(OTHER, 2), (), "with another checkpoint"),
     ],
 )

@@ -41,10 +41,10 @@ def test_a_lookup_that_may_take_as_long_as_a_transaction_is_refused_with_the_num
 
     error = refused.value
     assert error.message.startswith("look-up city of map-values-2 at ")
-    assert "test_transaction_time.py:" in error.message
+    assert "test_transaction_timeout.py:" in error.message
     assert "may take 120700 ms, and a transaction of results 120000 ms" in error.message
     assert (
-        "It is tried 4 times, each time for 30000 ms, with pauses that begin at 100 ms."
+        "It is tried 4 times, each time for 30000 ms, with pauses that start at 100 ms."
         in error.detail
     )
     assert "at_least_once" in error.hint
@@ -82,5 +82,5 @@ def test_a_long_backoff_counts(tmp_path: Path) -> None:
 
 
 def test_a_client_setting_that_is_no_number_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"transaction\.timeout\.ms=soon is no number"):
+    with pytest.raises(ConfigError, match=r"transaction\.timeout\.ms=soon is not a number"):
         check(tmp_path, ONCE, {"transaction.timeout.ms": "soon"})

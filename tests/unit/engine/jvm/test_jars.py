@@ -48,7 +48,7 @@ def test_a_jar_with_another_sum_is_refused_and_not_kept(
 ) -> None:
     serve(b"another jar", monkeypatch)
 
-    with pytest.raises(ConnectorMissing, match="is not the one that was pinned"):
+    with pytest.raises(ConnectorMissing, match="is not the pinned one"):
         connector_jars(SELECTION, cache_dir=tmp_path)
 
     assert list(tmp_path.iterdir()) == []

@@ -151,8 +151,8 @@ def test_settings_of_spark_pass_through_and_lists_are_joined(tmp_path: Path) -> 
         ("spark.master", 'Use the setting "master".'),
         ("spark.driver.memory", 'Use the setting "driver.memory.bytes".'),
         ("spark.sql.shuffle.partitions", 'Use the setting "tasks".'),
-        ("spark.sql.ansi.enabled", "Leave it out."),
-        ("spark.shuffle.manager.incremental", "Leave it out."),
+        ("spark.sql.ansi.enabled", "Remove it."),
+        ("spark.shuffle.manager.incremental", "Remove it."),
     ],
 )
 def test_settings_that_are_duologs_are_refused_by_name(
@@ -189,7 +189,7 @@ def test_what_calls_this_process_is_refused_on_a_cluster_before_anything_starts(
     topology = Topology("t")
     topology.stream("orders", key="k STRING", value="n BIGINT").for_each(print)
 
-    with pytest.raises(ConfigError, match="calls a function, which the machines of a cluster do"):
+    with pytest.raises(ConfigError, match="calls a function that exists only in this process"):
         Engine(EngineConfig("127.0.0.1:1", tmp_path, master=master)).check(topology.build(), "t")
 
 

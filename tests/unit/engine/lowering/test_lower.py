@@ -129,18 +129,18 @@ def test_explain_says_of_each_operator_what_it_keeps_until_when_and_why() -> Non
 
     text = explain(find_levels(topology.build()), "visits", chosen, {}, cache_bytes_max=0)
 
-    told = "each update is told: statestore.cache.max.bytes is 0"
+    told = "each update is emitted: statestore.cache.max.bytes is 0"
     until = "a row for each group and window until stream time has closed it"
     closed = f"{until}: tumbling windows of 3600000 ms"
     assert text.partition("Operators\n")[2].splitlines() == [
-        "  stream-1: both modes; keeps nothing",
+        "  stream-1: both modes; keeps no state",
         "  users: both modes; store users-store: a row for each key until a null value deletes it",
-        "  join-3: both modes; keeps nothing",
-        "  group-by-4: both modes; keeps nothing",
+        "  join-3: both modes; keeps no state",
+        "  group-by-4: both modes; keeps no state",
         f"  by-place: both modes; store by-place-store: a row for each group for good: groups have no end; {told}",
-        "  out: both modes; keeps nothing",
+        "  out: both modes; keeps no state",
         f"  hourly: both modes; store hourly-store: {closed}; {told}",
-        "  sink-9: both modes; keeps nothing",
+        "  sink-9: both modes; keeps no state",
     ]
 
 
@@ -156,9 +156,9 @@ def test_explain_says_what_it_does_not_know_and_what_the_first_start_has_fixed()
     assert fixed[0] == 'application "flights", 2 tasks, as at its first start'
     assert fixed[2] == (
         "topics: flights 5 partitions, airlines does not exist. "
-        "All partitions are read; by key their records go to 2 tasks."
+        "All partitions are read; their records are routed by key to 2 tasks."
     )
     assert alone[2] == (
         "topics: flights, airlines. "
-        "No broker answers at 127.0.0.1:1, so their partitions are not known."
+        "No broker answers at 127.0.0.1:1, so their partitions are unknown."
     )

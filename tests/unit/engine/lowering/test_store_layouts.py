@@ -94,7 +94,7 @@ def test_rows_that_lie_in_tasks_of_their_own_names_are_not_read_as_if_they_met(
     monkeypatch.setattr(Levels, "task_key", lambda _levels, edge: edge.key)
     before = of_other_names(join)
 
-    assert "what chooses the task of a key" in first_difference(before, now)
+    assert "how the task of a key is chosen" in first_difference(before, now)
 
 
 def living(ttl: str | None) -> Build:
@@ -207,19 +207,23 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
         (
             two_sums("delay", "air"),
             two_sums("air", "delay"),
-            "computes a, b otherwise: its store keeps ",
+            "computes a, b differently: its store has ",
         ),
         (
             two_counts(0, 60),
             two_counts(60, 0),
-            "what is filtered in front of it was (flights.delay",
+            "the filter upstream of it was (flights.delay",
         ),
-        (undo(), undo(big=50), "what is filtered in front of it was (airlines"),
-        (undo(), undo(factor=2), "kept in place 1, was BIGINT"),
-        (undo_of_results(), undo_of_results(more_than=5), "what is filtered in front of it was"),
+        (undo(), undo(big=50), "the filter upstream of it was (airlines"),
+        (undo(), undo(factor=2), "stored at position 1, was BIGINT"),
+        (undo_of_results(), undo_of_results(more_than=5), "the filter upstream of it was"),
         (undo_of_results(), undo_of_results(factor=3), "its key was"),
-        (by_joined("name"), by_joined("country"), "computes top otherwise: its store keeps "),
-        (by_joined("x", of="name"), by_joined("x", of="country"), "kept in place 1, was STRING"),
+        (by_joined("name"), by_joined("country"), "computes top differently: its store has "),
+        (
+            by_joined("x", of="name"),
+            by_joined("x", of="country"),
+            "stored at position 1, was STRING",
+        ),
     ],
 )
 def test_a_change_that_would_misread_a_store_is_told(
@@ -253,11 +257,11 @@ WORST = max_("delay")
         (
             {"n": N},
             {"n": N, "mean": MEAN, "twice": N * 2},
-            "gained mean: its store keeps count(*),",
+            "gained mean: its store has count(*),",
         ),
-        ({"n": N, "mean": MEAN}, {"n": N}, "lost mean: its store keeps "),
+        ({"n": N, "mean": MEAN}, {"n": N}, "lost mean: its store has "),
         ({"n": N, "worst": WORST}, {"n": N, "mean": MEAN}, "gained mean and lost worst: "),
-        ({"n": N, "x": WORST}, {"n": N, "x": MEAN}, "computes x otherwise: "),
+        ({"n": N, "x": WORST}, {"n": N, "x": MEAN}, "computes x differently: "),
         ({"n": N, "x": WORST}, {"x": WORST, "n": N}, "has another order: "),
     ],
 )
@@ -274,7 +278,7 @@ def test_a_checkpoint_that_knows_no_results_is_told_by_what_it_keeps() -> None:
     for layout in before["stores"].values():
         del layout["results"], layout["called"]
 
-    assert "its store keeps count(*), and would keep " in first_difference(before, after)
+    assert "its store has count(*), and would have " in first_difference(before, after)
 
 
 def test_a_store_that_an_operator_in_front_has_renamed_is_told_with_the_name_that_keeps_it() -> (
@@ -303,8 +307,8 @@ def test_what_is_gone_and_what_is_new_have_the_names_that_people_know() -> None:
         return build
 
     assert difference(counted("a", "dest"), counted("b", "carrier")) == (
-        'The aggregate of topic "a" is gone, with store "dest"; '
-        'new are: the aggregate of topic "b".'
+        'The aggregate of topic "a" was removed, with store "dest"; '
+        'new stores: the aggregate of topic "b".'
     )
 
 
@@ -317,10 +321,10 @@ def test_source_topics_that_came_and_went_are_named() -> None:
         return build
 
     assert difference(reads("a"), reads("b")) == (
-        'It reads no longer topic "a" and also reads topic "b".'
+        'It no longer reads topic "a" and also reads topic "b".'
     )
     assert difference(reads("a", "b"), reads("b", "a")) == (
-        "It reads its topics in another order: first a, b, now b, a."
+        "It reads its topics in another order: it was a, b, now b, a."
     )
 
 
@@ -352,7 +356,7 @@ def branches(*, first: bool = True) -> Build:
 
 def test_stores_of_two_branches_are_told_apart() -> None:
     assert difference(branches(), branches()) == ""
-    assert "what is filtered in front of it" in difference(branches(), branches(first=False))
+    assert "the filter upstream of it" in difference(branches(), branches(first=False))
 
 
 def test_what_is_exploded_belongs_to_what_is_kept() -> None:
@@ -397,7 +401,7 @@ def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
     [
         (
             "country STRING, name STRING, size BIGINT",
-            "column 1, kept in place 1, was airlines.name",
+            "column 1, stored at position 1, was airlines.name",
         ),
         (
             "name STRING, country STRING, size INT",
@@ -427,7 +431,7 @@ def test_an_expression_of_any_length_is_compared_and_written_short() -> None:
 
     told = difference(build(1), build(2))
 
-    assert "kept in place 1" in told
+    assert "stored at position 1" in told
     assert len(told) < 1000
 
 

@@ -41,8 +41,8 @@ def test_when_results_leave_is_part_of_the_store() -> None:
 
 def test_bounds_of_what_waits_may_change_and_its_time_may_not() -> None:
     assert first_difference(held("1 hour"), held("1 hour", max_records=5)) == ""
-    assert "wait" in first_difference(held("1 hour"), held("2 hours"))
-    assert "wait" in first_difference(held("1 hour"), held(until="window close"))
+    assert "are buffered" in first_difference(held("1 hour"), held("2 hours"))
+    assert "are buffered" in first_difference(held("1 hour"), held(until="window close"))
 
 
 def test_a_table_that_holds_back_is_called_by_what_it_holds_back() -> None:

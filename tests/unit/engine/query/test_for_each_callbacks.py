@@ -118,5 +118,5 @@ def test_a_cluster_is_refused_before_anything_starts(tmp_path: Path) -> None:
     topology.stream("orders", value="n BIGINT").for_each(print)
     engine = Engine(EngineConfig("127.0.0.1:1", tmp_path, master="spark://host:7077"))
 
-    with pytest.raises(ConfigError, match="for-each-2 calls a function, which the machines"):
+    with pytest.raises(ConfigError, match="for-each-2 calls a function that exists only"):
         engine.check(topology.build(), "t")

@@ -32,19 +32,21 @@ def sums(tmp_path: Path) -> Iterator[Played]:
 
 
 def test_a_second_one_on_a_checkpoint_is_refused(sums: Played, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointInUse, match='application "sums" runs already'):
+    with pytest.raises(CheckpointInUse, match='application "sums" is already running'):
         query_registry.ensure_not_running(tmp_path / "one", sums.application_id)
 
 
 def test_a_second_one_of_a_name_is_refused_with_both_checkpoints(
     sums: Played, tmp_path: Path
 ) -> None:
-    with pytest.raises(CheckpointInUse, match='"sums" runs in this process already') as refused:
+    with pytest.raises(
+        CheckpointInUse, match='"sums" is already running in this process'
+    ) as refused:
         query_registry.ensure_not_running(tmp_path / "two", sums.application_id)
 
     assert str(tmp_path / "one") in (refused.value.detail or "")
     assert str(tmp_path / "two") in (refused.value.detail or "")
-    assert "SQL services" in (refused.value.hint or "")
+    assert "SQL service" in (refused.value.hint or "")
 
 
 def test_others_and_those_behind_it_run(sums: Played, tmp_path: Path) -> None:

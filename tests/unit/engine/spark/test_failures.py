@@ -59,7 +59,7 @@ def test_a_file_that_could_not_be_synced_is_for_another_process_and_not_for_anot
     error = query_failed("flights", [Cause("NotSyncedException", told, "")])
 
     assert error.message == f'application "flights" {told}'
-    assert "See to the disk, end the process, then start again" in error.hint
+    assert "Replace the disk, end the process, then start again" in error.hint
     assert not error.may_pass
 
 
@@ -127,7 +127,7 @@ def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
 
     error = query_failed("q", [Cause("UnrecognizedPropertyException", said, "")])
 
-    assert "the kernel jar does not fit this Duolog" in error.message
+    assert "the kernel jar does not match this Duolog" in error.message
     assert '"ttl"' in error.message
     assert "scripts/install" in error.hint
 
@@ -188,7 +188,7 @@ def test_state_that_is_damaged_comes_with_what_to_do(name: str, error_class: str
     [
         (
             "Call From vm/127.0.0.1 to name:8020 failed on connection exception: …",
-            "file system of the checkpoint runs",
+            "file system of the checkpoint is running",
         ),
         (
             "cannot write hdfs://name:8020/x: Cannot create file/x. Name node is in safe mode.",

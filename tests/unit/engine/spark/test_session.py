@@ -178,8 +178,8 @@ def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
         )
 
     (record,) = caplog.records
-    assert f"the JVM (process {stuck.pid}) keeps an archive of its classes" in record.message
-    assert "60 and 1024 MiB more memory at most" in record.message
+    assert f"the JVM (process {stuck.pid}) writes a class archive" in record.message
+    assert "at most 60 s and 1024 MiB of additional memory" in record.message
     assert "class.archive=false" in record.message
 
 
@@ -206,7 +206,7 @@ def test_without_memory_for_it_no_archive_is_written(
         end(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL
-    assert caplog.messages == ["memory is short: a later run keeps the archive of classes"]
+    assert caplog.messages == ["memory is short: a later run will write the class archive"]
 
 
 @pytest.mark.parametrize(("load", "writes"), [(0.0, True), (1000.0, False)])

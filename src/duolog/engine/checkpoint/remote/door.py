@@ -37,14 +37,14 @@ _PATIENCE: Final = {
     "fs.permissions.umask-mode": "022",
 }
 _WORDS: Final = {
-    errno.EHOSTUNREACH: ("does not answer", "See that it runs, and that the URL names its host and port."),
-    errno.EACCES: ("refuses it", "Give this user the right to read and write there."),
-    errno.EROFS: ("is in safe mode, and takes no writes", "Wait until it has left it."),
-    errno.EDQUOT: ("takes no more: a quota is used up", "Raise the quota, or free space in it."),
-    errno.ENOSPC: ("has no space, or too few of its data nodes live", "Free space, or start data nodes."),
+    errno.EHOSTUNREACH: ("does not answer", "Check that it is running, and that the URL has its host and port."),
+    errno.EACCES: ("refuses access", "Allow this user to read and write there."),
+    errno.EROFS: ("is in safe mode, and refuses writes", "Wait until it has left safe mode."),
+    errno.EDQUOT: ("is full: a quota is exhausted", "Raise the quota, or free space in it."),
+    errno.ENOSPC: ("has no space, or too few live data nodes", "Free space, or start data nodes."),
     errno.EPROTONOSUPPORT: (
-        "is of a kind that this Spark has no client for",
-        "Name the jars of its client: spark.jars=FILE,…, with the settings spark.hadoop.… that it needs.",
+        "has a scheme without a client in this Spark",
+        "Add the jars of its client with spark.jars=FILE,…, and the settings spark.hadoop.… that it needs.",
     ),
 }  # fmt: skip
 

@@ -50,7 +50,7 @@ class RemotePath(PosixPath):
 
     def __fspath__(self) -> str:
         # The system's open() would create a directory called "hdfs:".
-        raise OSError(ENOTSUP, "it is behind an URL, and no file of this machine", str(self))
+        raise OSError(ENOTSUP, "it is a URL, not a local file", str(self))
 
     def __repr__(self) -> str:
         return f"RemotePath({str(self)!r})"
@@ -190,4 +190,4 @@ class RemotePath(PosixPath):
         self._ask("delete")
 
     def open(self, *given: Any, **more: Any) -> IO[Any]:  # type: ignore[override]
-        raise OSError(ENOTSUP, "it is behind an URL, and no file of this machine", str(self))
+        raise OSError(ENOTSUP, "it is a URL, not a local file", str(self))

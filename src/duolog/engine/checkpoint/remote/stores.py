@@ -42,10 +42,10 @@ def directory_at(url: str) -> Path:
         return Path(unquote(parts.path)).resolve()
     if not parts.netloc or scheme == "file" or parts.query or parts.fragment:
         raise ConfigError(
-            f'data directory "{url}" names no directory of a file system',
+            f'data directory "{url}" names no directory on a file system',
             name="data_dir",
             value=url,
-            hint="Write it as hdfs://HOST:PORT/PATH, or with the name of a nameservice in the place of host and port.",
+            hint="Write it as hdfs://HOST:PORT/PATH, or with a nameservice instead of host and port.",
         )
     return RemotePath(f"{scheme}://{parts.netloc}{parts.path}")
 
@@ -66,9 +66,9 @@ def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
             f'data directory "{url}" is on a file system that is not known to be safe for checkpoints',
             name="data_dir",
             value=url,
-            detail=f"On {' and '.join(sorted(SAFE))} a rename and the making of a file happen at once, and refuse what exists; of "
-            f"{scheme} that is not known. Else two processes may own one checkpoint, and results be lost or written again.",
-            hint=f"Use hdfs, or a directory. If your store does both, {STORES_SETTING}={scheme} says so.",
+            detail=f"On {' and '.join(sorted(SAFE))} renaming and creating a file are atomic, and never overwrite; for "
+            f"{scheme} this is unknown. Without it two processes may own one checkpoint, and results may be lost or duplicated.",
+            hint=f"Use hdfs or a local directory. If your store guarantees both, set {STORES_SETTING}={scheme}.",
         )
     use(directory, {name: of for name, of in settings.items() if name.startswith("spark.")})
     return directory

@@ -36,7 +36,7 @@ def test_a_path_is_joined_and_taken_apart_as_any_other_and_shown_as_a_url() -> N
 
 def test_the_system_never_opens_it_as_a_file_of_this_machine(tmp_path: Path) -> None:
     for door in (lambda: open(ROOT), lambda: ROOT.open("w"), lambda: shutil.rmtree(ROOT)):  # noqa: PTH123, SIM115
-        with pytest.raises(OSError, match="behind an URL"):
+        with pytest.raises(OSError, match="is a URL"):
             door()
 
 
@@ -116,7 +116,7 @@ def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
     "url", ["hdfs:///data", "hdfs://", "file://host/data", "file://", "hdfs://host/data?x=1"]
 )
 def test_a_url_of_no_directory_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="names no directory of a file system"):
+    with pytest.raises(ConfigError, match="names no directory on a file system"):
         directory_at(url)
 
 
