@@ -5,7 +5,7 @@
 The only package that imports pyspark. It imports `plan` and `core`, and talks to brokers only through
 Kafka clients. Start reading with `engine.py` (the entry), then `lowering/lower.py`.
 
-The packages, each of which imports only those above it:
+The packages; each imports only those above it:
 
     lowering      plan nodes to the kernel's spec        jvm        Java, jars, start and shutdown
     topics        source topics through Kafka clients

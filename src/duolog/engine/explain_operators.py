@@ -2,7 +2,7 @@
 
 filter-2      both modes; keeps nothing
 aggregate-4   both modes; store aggregate-4-store: a row for each group for good: groups have no end;
-in micro-batches the last update of a row is told, by the record cache
+in micro-batches only the last update of a row is emitted, by the record cache
 """
 
 from collections.abc import Iterator

@@ -50,15 +50,15 @@ ENGINE_SETTINGS: Final = Settings(
             "master",
             MASTER_DEFAULT,
             Kind.STRING,
-            "Spark master: local[n], where n counts slots and not cores, or a cluster: spark://host:7077, yarn, k8s://… "
-            f"Not given: that of the environment ({MASTER_VARIABLE}), where there is one.",
+            "The Spark master: local[n] with n slots (not cores), or a cluster: spark://host:7077, yarn, k8s://…. "
+            f"If not set, the environment variable {MASTER_VARIABLE} is used.",
             importance=Importance.HIGH,
         ),
         Setting(
             "tasks",
             0,
             Kind.INT,
-            "Tasks of an application; 0 takes the largest partition count of its source topics. "
+            "The number of tasks of an application; 0 uses the largest partition count of its source topics. "
             "Fixed by the first start.",
             at_least(0),
         ),
@@ -66,7 +66,7 @@ ENGINE_SETTINGS: Final = Settings(
             "processing.guarantee",
             AT_LEAST_ONCE,
             Kind.STRING,
-            "exactly_once_v2: what an epoch, or micro-batch, writes is committed in one transaction with its state, "
+            "With exactly_once_v2, the results of an epoch or micro-batch are committed in one transaction with its state, "
             "so readers with isolation.level=read_committed see each result once, whatever fails. Mode auto then stays "
             "in micro-batches.",
             one_of(AT_LEAST_ONCE, EXACTLY_ONCE),
@@ -76,30 +76,30 @@ ENGINE_SETTINGS: Final = Settings(
             "epoch.ms",
             0,
             Kind.LONG,
-            "Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop. 0 takes "
-            f"{EPOCH_MS_DEFAULT}, with exactly_once_v2 {EPOCH_MS_EXACTLY_ONCE}.",
+            "The length of an epoch in real-time mode, which bounds the work repeated after a crash or a stop. 0 uses "
+            f"{EPOCH_MS_DEFAULT}, or {EPOCH_MS_EXACTLY_ONCE} with exactly_once_v2.",
             at_least(0),
         ),
         Setting(
             "max.offsets.per.trigger",
             OFFSETS_PER_TRIGGER_MAX_DEFAULT,
             Kind.LONG,
-            "Records that one micro-batch reads at most.",
+            "The maximum number of records that a micro-batch reads.",
             at_least(1),
         ),
         Setting(
             "max.bytes.per.trigger",
             0,
             Kind.LONG,
-            "Bytes of keys and values that one micro-batch reads at most, by the sizes of records seen "
-            "so far; 0 takes a sixteenth of driver.memory.bytes.",
+            "The maximum size of the keys and values that a micro-batch reads, estimated from the records seen "
+            "so far; 0 uses a sixteenth of driver.memory.bytes.",
             at_least(0),
         ),
         Setting(
             "task.timeout.ms",
             TASK_TIMEOUT_MS_DEFAULT,
             Kind.LONG,
-            "How long a query whose broker or JVM is away is started again, with growing pauses, before "
+            "How long a query whose broker or JVM is unavailable is restarted, with growing pauses, before "
             "it fails; 0 fails at once.",
             at_least(0),
         ),
@@ -107,127 +107,127 @@ ENGINE_SETTINGS: Final = Settings(
             "statestore.cache.max.bytes",
             CACHE_BYTES_MAX_DEFAULT,
             Kind.LONG,
-            "Write-back cache of aggregates in micro-batches; 0 emits every update.",
+            "The size of the write-back cache of aggregates in micro-batches; 0 emits every update.",
             at_least(0),
         ),
         Setting(
             "state.memory.max.bytes",
             STATE_MEMORY_BYTES_MAX_DEFAULT,
             Kind.LONG,
-            "Memory that the state stores of one process share.",
+            "The total memory of all state stores of one process.",
             at_least(16 * MIB),
         ),
         Setting(
             "driver.memory.bytes",
             DRIVER_MEMORY_BYTES_DEFAULT,
             Kind.LONG,
-            "Heap of the JVM; read once, when the session starts.",
+            "The heap size of the JVM. Read once, when the session starts.",
             at_least(512 * MIB),
         ),
         Setting(
             "class.archive",
             True,  # noqa: FBT003 - a default
             Kind.BOOLEAN,
-            "Keep an archive of the JVM's classes in the cache directory, 190 MB: later runs start with a third less "
-            "processor time and 150 MB less memory. The JVM of a first run writes it after the run has ended, for a minute "
-            "and with 1 GiB more memory at most, unless the machine is busy or short of memory.",
+            "Whether to keep an archive of the JVM's classes (190 MB) in the cache directory, so that later runs start with a third less "
+            "processor time and 150 MB less memory. The JVM of a first run writes it after the run has ended, within a minute "
+            "and with at most 1 GiB of additional memory, unless the machine is busy or short of memory.",
             importance=Importance.LOW,
         ),
         Setting(
             "auto.lag.records.max",
             AUTO_LAG_RECORDS_MAX_DEFAULT,
             Kind.LONG,
-            "Mode auto goes live in real time once it is behind by no more than this.",
+            "The lag in records at which mode auto switches to real time.",
             at_least(1),
         ),
         Setting(
             "auto.lag.ms",
             AUTO_LAG_MS_DEFAULT,
             Kind.LONG,
-            "Event time between the oldest unread record and the newest one at which modes auto and real-time go live. "
+            "The event time between the oldest unread record and the newest one at which modes auto and real-time switch to real time. "
             "Before that they read in micro-batches, which merge partitions by timestamp; in real time each partition is "
-            "read at its own pace. They also go live once another pass does not come nearer.",
+            "read at its own pace. They also switch if another pass gets no closer.",
             at_least(0),
         ),
         Setting(
             "deserialization.exception.handler",
             LOG_AND_CONTINUE,
             Kind.STRING,
-            "What becomes of a record whose bytes cannot be read, or whose timestamp is negative or behind "
-            "the year 294246: log_and_continue passes it over, log_and_fail ends the query.",
+            "How to handle a record whose bytes cannot be read, or whose timestamp is negative or after "
+            "the year 294246: log_and_continue skips it, log_and_fail ends the query.",
             one_of(*HANDLERS),
         ),
         Setting(
             "processing.exception.handler",
             LOG_AND_FAIL,
             Kind.STRING,
-            "What becomes of a record that cannot be processed: an overflow of a sum, a pattern that "
-            "is none.",
+            "How to handle a record that cannot be processed, for example because a sum overflows or a pattern "
+            "is invalid.",
             one_of(*HANDLERS),
         ),
         Setting(
             "production.exception.handler",
             LOG_AND_FAIL,
             Kind.STRING,
-            "What becomes of a result that the broker refuses, such as one that is too large. What "
-            "may succeed later, as when no broker answers, is no matter of this handler.",
+            "How to handle a result that the broker refuses, for example because it is too large. Errors "
+            "that may pass, such as an unavailable broker, are not passed to this handler.",
             one_of(*HANDLERS),
         ),
         Setting(
             "lost.records.handler",
             LOG_AND_CONTINUE,
             Kind.STRING,
-            "What becomes of a query whose next records were deleted before it has read them, by retention say: "
-            "log_and_continue goes on with the first one that is left and counts the others, log_and_fail ends the "
-            "query. In real-time mode the query ends.",
+            "How to handle the loss of unread records, for example to retention: "
+            "log_and_continue continues with the first record that is left and counts the others, log_and_fail ends the "
+            "query. In real-time mode the query always ends.",
             one_of(*HANDLERS),
         ),
         Setting(
             "errors.dead.letter.queue.topic.name",
             "",
             Kind.STRING,
-            "Topic for records that were passed over, as they were read, with what was wrong in "
-            "their headers. Empty: they are logged and counted only.",
+            "The topic for skipped records, in their original form, with the error in "
+            "their headers. If empty, they are only logged and counted.",
         ),
         Setting(
             "python.function.timeout.ms",
             PYTHON_TIMEOUT_MS_DEFAULT,
             Kind.LONG,
-            "How long a function in Python may take for one record, or one of vectors for some: then its process is "
-            "ended, and the record is one that cannot be processed.",
+            "How long a Python function may take for one record, or a vectorized one for a batch. After that its process is "
+            "killed, and the record counts as one that cannot be processed.",
             at_least(1),
         ),
         Setting(
             "python.worker.memory.bytes.max",
             PYTHON_MEMORY_BYTES_MAX_DEFAULT,
             Kind.LONG,
-            "Memory of each process that calls functions in Python, one for each task that calls one at the moment: "
-            "beyond it a function gets a MemoryError, and the record is one that cannot be processed. 0: no bound.",
+            "The memory limit of each process that calls Python functions, of which there is one for each task that is calling one. "
+            "Beyond it a function gets a MemoryError, and the record counts as one that cannot be processed. 0: no limit.",
             at_least(0),
         ),
         Setting(
             "default.timestamp.extractor",
             "",
             Kind.STRING,
-            "What becomes of a record with an invalid timestamp, where its source does not say: "
+            "How to handle a record with an invalid timestamp, unless its source specifies it: "
             "FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp; "
-            "WallclockTimestampExtractor takes the clock instead. Empty: it is one that cannot be read.",
+            "WallclockTimestampExtractor uses the clock for all records. If empty, the record counts as one that cannot be read.",
             one_of("", *EXTRACTORS, *(PREFIX + name for name in EXTRACTORS)),
         ),
         Setting(
             "state.changelog",
             "auto",
             Kind.STRING,
-            "Whether each store has a changelog topic, from which the state comes back where the checkpoint is lost: on, off, "
-            "or auto, which is on where master is a cluster. Fixed by the first start.",
+            "Whether each store has a changelog topic, from which its state is restored if the checkpoint is lost: on, off, "
+            "or auto, which is on if master is a cluster. Fixed by the first start.",
             one_of("auto", "on", "off"),
         ),
         Setting(
             "checkpoint.stores",
             "",
             Kind.STRING,
-            "Kinds of Hadoop file systems, by the schemes of their URLs and with commas between, that may have a checkpoint besides hdfs and "
-            "viewfs. A rename and the making of a file must both be atomic there, and refuse what exists: else results may be "
+            "Comma-separated URL schemes of Hadoop file systems that may have a checkpoint, in addition to hdfs and "
+            "viewfs. Renaming and creating a file must both be atomic there, and never overwrite; otherwise results may be "
             "lost, or written again.",
             importance=Importance.LOW,
         ),
@@ -235,7 +235,7 @@ ENGINE_SETTINGS: Final = Settings(
             "logging.format",
             "text",
             Kind.STRING,
-            "Form of the lines of the engine's log: text, or json, an object a line.",
+            "The format of the engine's log: text, or json with one object per line.",
             one_of("text", "json"),
             importance=Importance.LOW,
         ),
@@ -243,7 +243,7 @@ ENGINE_SETTINGS: Final = Settings(
             "connector",
             "",
             Kind.STRING,
-            "Another Kafka connector: a directory of jars, or group:artifact:version@sha256 items.",
+            "A different Kafka connector: a directory of jars, or group:artifact:version@sha256 items.",
             importance=Importance.LOW,
         ),
     ),

@@ -97,7 +97,7 @@ def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:
         SELECT ROWTOPIC AS topic, COUNT(town) AS n, COUNT_DISTINCT(town) AS towns FROM rides GROUP BY ROWTOPIC;"""
     stores, facts = said(engine, f"EXPLAIN UPGRADE {text}")
     assert isinstance(stores, list)
-    assert [becomes for _, becomes, _ in stores] == ["changed: begins empty, or is rebuilt"]
+    assert [becomes for _, becomes, _ in stores] == ["changed: starts empty, or is rebuilt"]
     assert "rides-eu" in str(facts)
 
     said(engine, text)

@@ -95,7 +95,9 @@ def compare(pinned: Json, spec: Json, names: Names) -> Comparison:
     taken = {*kept.values(), *(change.store for change in changes if change.becomes == "changed")}
     for store, layout in pinned["stores"].items():
         if store not in taken:
-            changes.append(StoreChange(store, "dropped", f"The {called(store, layout)} is gone."))
+            changes.append(
+                StoreChange(store, "dropped", f"The {called(store, layout)} was removed.")
+            )
     return Comparison(
         tuple(changes),
         {
@@ -179,7 +181,7 @@ def _essence(layout: Json) -> Json:
 def _moved(old: Json, new: Json, was: str, store: str) -> str:
     told = [f'It was "{was}".'] if was != store else []
     if old["place"] != new["place"]:
-        told.append(f"From {old['place']} it goes to {new['place']}.")
+        told.append(f"It moves from {old['place']} to {new['place']}.")
     return " ".join(told)
 
 
@@ -189,7 +191,7 @@ def _lost_with_others(graph: "_Graph", found: dict[str, str], stores: set[str]) 
     while True:
         gone = stores - found.keys() | lost.keys()
         more = {
-            store: f'It goes with store "{needed}", which cannot be kept.'
+            store: f'It depends on store "{needed}", which cannot be kept.'
             for store in found.keys() - lost.keys()
             for needed in sorted(graph.needed_by(store) & gone)[:1]
         }

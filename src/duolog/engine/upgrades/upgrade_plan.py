@@ -72,9 +72,9 @@ class UpgradePlan:
     def facts(self) -> list[tuple[str, str]]:
         """Return the effects of replacing a query, by name."""
         if self.comparison is None:
-            return [("State", "all is kept" if self.begun else "none was kept yet")]
+            return [("State", "all is kept" if self.begun else "there is none yet")]
         if self.keeps_all:
-            return [("State", "all that was kept goes on"), ("Reads again", "nothing")]
+            return [("State", "all of it is kept"), ("Reads again", "nothing")]
         names = ", ".join(change.store for change in self.comparison.begins_empty)
         again = self._missed("").strip() or "the topics of what is rebuilt"
         return [("State", f"is rebuilt: {names}"), ("Reads again", again)]
@@ -98,19 +98,19 @@ class UpgradePlan:
         yield "topics:"
         for topic in found.new_topics:
             known = topic in found.old_topics
-            where = "goes on behind the last commit" if known else "is read from its start on"
+            where = "continues after the last commit" if known else "is read from its start"
             yield f"  {topic} {where}"
         for topic in found.old_topics:
             if topic not in found.new_topics:
-                yield f"  {topic} is read no more"
+                yield f"  {topic} is no longer read"
         yield "upgrade:"
         if self.keeps_all:
-            yield "  keep      everything that was kept goes on; no record is read again"
+            yield "  keep      all state is kept; no record is read again"
         else:
             names = ", ".join(change.store for change in found.begins_empty)
-            yield f"  keep      is refused: not to be kept are {names}"
-            yield f"  rebuild   {self._missed('reads again') or 'reads their topics again'}, beside the one that runs"
-            yield f"  from-now  no record is read again; empty begin {names}{self._missed(', without')}"
+            yield f"  keep      is refused: it cannot keep {names}"
+            yield f"  rebuild   {self._missed('reads again') or 'reads their topics again'}, while the old application runs"
+            yield f"  from-now  no record is read again; starting empty: {names}{self._missed(', without')}"
 
     def _missed(self, verb: str) -> str:
         if self.behind is None:
@@ -124,8 +124,8 @@ class UpgradePlan:
 
 _BECOMES: Final = {
     "keeps": "keeps its state",
-    "changed": "changed: begins empty, or is rebuilt",
-    "missed": "new: begins empty, or is rebuilt",
+    "changed": "changed: starts empty, or is rebuilt",
+    "missed": "new: starts empty, or is rebuilt",
     "new": "new: reads its topics from their start",
     "dropped": "dropped",
 }

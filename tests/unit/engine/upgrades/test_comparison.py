@@ -133,7 +133,7 @@ def test_an_aggregate_of_a_table_goes_with_the_table_that_it_takes_back_from() -
     found = compared(counted("b BIGINT"), counted("c STRING"))
 
     assert becomes(found) == {"rows": "changed", "counts": "changed"}
-    assert "goes with store" in found.of("changed")[1].why
+    assert "depends on store" in found.of("changed")[1].why
 
 
 def test_what_a_join_of_streams_keeps_goes_along_together_or_not_at_all() -> None:
