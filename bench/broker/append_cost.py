@@ -1,7 +1,7 @@
 """Cost of one produce request in the log: check, assign, stage, and its share of the write.
 
-A round is what the broker does with a receive buffer that holds 64 requests of one record each
-for one partition: 64 times `append`, then one `write_staged`. No sync: that is shared by all.
+A round is the broker's work for a receive buffer with 64 one-record requests to one partition: 64
+calls of `append`, then one of `write_staged`. It does not sync, because requests share a sync.
 
 Run: scripts/bench append_cost
 """

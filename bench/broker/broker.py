@@ -1,11 +1,11 @@
 """Duolog's broker compared with Apache Kafka 4.1.2: produce, fetch, latency and fsync.
 
-    row: Duolog, Kafka, Duolog, Kafka ...    one pair in each round, after one that is not counted
+    row: Duolog, Kafka, Duolog, Kafka ...    one pair per round, after a warm-up pair
 
-Both brokers run on this machine with their defaults, in turns; nothing else does. A ratio is
-Duolog / Kafka of one round; the table has its median, minimum and maximum. `--rows` runs some rows
-anew and keeps the others' figures. The pages docs/reference/figures.md and README.md take their
-figures from bench/results/broker.json.
+Both brokers run in turns on this machine with default settings, and nothing else runs. A ratio is
+Duolog / Kafka within one round; the table has its median, minimum and maximum. `--rows` measures
+some rows again and keeps the figures of the others. docs/reference/figures.md and README.md take
+their figures from bench/results/broker.json.
 
 Run: scripts/bench broker --rounds 5 [--rows java_none,raw_4x64]
 """
@@ -34,7 +34,7 @@ from bench.broker.table.rows import ROWS, Row
 
 
 def run_once(row: Row, contestant: Contestant, topic: str) -> Figures:
-    """Do a row's work to one broker and add what it cost the broker."""
+    """Run a row on one broker, and add the broker's CPU time and memory to its figures."""
     pid = contestant.broker.pid
     if row.prepare is None:
         create_topic(contestant, topic, row.partitions)
@@ -45,13 +45,13 @@ def run_once(row: Row, contestant: Contestant, topic: str) -> Figures:
     figures["broker_resident_mb"] = resident_mb(pid)
     if row.prepare is None:
         delete_topic(contestant, topic)
-        # What one run has left to write is not written during the next.
+        # Write dirty pages now, so that they are not written during the next run.
         os.sync()
     return figures
 
 
 def measure(row: Row, contestants: dict[str, Contestant], rounds: int, warm: int) -> Any:
-    """Run a row in turns; return what the table says of it."""
+    """Run a row on both brokers in turns; return its figures for the table."""
     pair = [contestants[name] for name in row.pair]
     if row.prepare is not None:
         for contestant in pair:
@@ -95,14 +95,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--warm-rounds", type=int, default=1, help="run and not counted")
+    parser.add_argument("--warm-rounds", type=int, default=1, help="rounds that are not counted")
     parser.add_argument("--rows", default=",".join(ROWS), help="of: " + ", ".join(ROWS))
-    parser.add_argument("--directory", type=Path, default=None, help="where the data goes")
+    parser.add_argument("--directory", type=Path, default=None, help="directory for the data")
     options = parser.parse_args()
     names = options.rows.split(",")
     unknown = [name for name in names if name not in ROWS]
     if unknown:
-        parser.error(f"there is no row {unknown[0]}; there are: {', '.join(ROWS)}")
+        parser.error(f"unknown row {unknown[0]}; the rows are {', '.join(ROWS)}")
     with tempfile.TemporaryDirectory(prefix="duolog-bench-", dir=options.directory) as directory:
         work = Path(directory)
         theirs = kafka(work)

@@ -4,7 +4,7 @@
     connections    1 … 1,000    one request in flight on each, one 100-byte record a batch
     record size    10 B … 1 MB  4 connections x 5 in flight, one record a batch
 
-Nothing is synced on either side. One pair of runs for each point and round.
+Neither side uses fsync. There is one pair of runs for each point and round.
 
 Run: scripts/bench broker_growth [--curves partitions,connections,record_bytes] [--rounds 3]
 """
@@ -59,7 +59,7 @@ def point(curve: str, size: int, contestant: Contestant, topic: str) -> Figures:
 
 
 def _warm_up_s(partitions: int) -> float:
-    """Every partition's first record makes a file: that is not what is measured."""
+    """Return the warm-up time, in which the first record of each partition creates its file."""
     return 1 + partitions / 1000
 
 
@@ -95,7 +95,7 @@ def main() -> None:
         pair = (duolog(Path(directory), "os"), kafka(Path(directory)))
         with running(*pair):
             point("connections", 10, pair[0], "warm")
-            for number in range(2):  # A cold JVM would be the first point of the first curve.
+            for number in range(2):  # Otherwise the first point would measure a cold JVM.
                 point("connections", 10, pair[1], f"warm-{number}")
             for curve in options.curves.split(","):
                 for size in CURVES[curve]:

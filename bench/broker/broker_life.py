@@ -4,7 +4,7 @@
     memory     resident set, idle with 1,000 partitions and after load; Kafka also with 256 MB of heap
     recovery   kill -9 ─▶ start ─▶ first acknowledged produce: one partition of 10 GB, 1,000 of 10 MB
 
-Recovery is measured with the data in the page cache, and once more after it was driven out of it.
+Recovery is measured twice: with the data in the page cache, and after evicting it.
 
 Run: scripts/bench broker_life [--parts start,memory,recovery] [--rounds 5]
 """
@@ -44,7 +44,7 @@ BOTH: Final[tuple[Make, ...]] = (lambda work: duolog(work, "fsync"), kafka)
 
 
 def seconds_to_first_produce(contestant: Contestant, frame: Frame) -> float:
-    """Start the broker and return how long its first acknowledgement took."""
+    """Start the broker; return the seconds until its first acknowledgement."""
     started = time.perf_counter()
     contestant.broker.start()
     first_produce(contestant, frame)
@@ -52,10 +52,10 @@ def seconds_to_first_produce(contestant: Contestant, frame: Frame) -> float:
 
 
 def start_empty(make: Make, directory: Path) -> Figures:
-    """Start over an empty directory; the first client also makes the topic."""
+    """Start with an empty directory; the first client also creates the topic."""
     contestant = make(directory)
     if contestant.name == "kafka":
-        # Formatting the directory is a step of its own, before any start.
+        # Kafka formats the directory in a separate step before the first start.
         contestant.broker.start()
         contestant.broker.stop()
     started = time.perf_counter()
@@ -68,7 +68,7 @@ def start_empty(make: Make, directory: Path) -> Figures:
 
 
 def start_full(make: Make, directory: Path) -> Figures:
-    """Start over 1,000 partitions with a record each, after a clean stop."""
+    """Start with 1,000 partitions of one record each, after a clean stop."""
     contestant = make(directory)
     frame = produce_frame(TOPIC)
     with running(contestant):
@@ -84,7 +84,7 @@ def load(contestant: Contestant, frame: Frame, **options: object) -> Any:
 
 
 def memory(make: Make, directory: Path) -> Figures:
-    """Return what the broker holds, idle and after two loads."""
+    """Return the broker's memory, idle and after two loads."""
     contestant = make(directory)
     frame = produce_frame(TOPIC)
     with running(contestant):
@@ -127,7 +127,7 @@ def recovery(make: Make, directory: Path, partitions: int) -> Figures:
 
 
 def forget_pages(directory: Path) -> None:
-    """Drive the files of a directory out of the page cache."""
+    """Evict the files of a directory from the page cache."""
     for path in directory.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)
@@ -140,7 +140,7 @@ def forget_pages(directory: Path) -> None:
 def in_turns(
     work: Path, rounds: int, makes: tuple[Make, ...], run: Callable[[Make, Path], Figures]
 ) -> Any:
-    """Run each contestant once in every round, in a directory of its own; return their spread."""
+    """Run each contestant once per round, in a separate directory; return the spread."""
     found: dict[str, list[Figures]] = {}
     durability = {}
     for number in range(rounds):

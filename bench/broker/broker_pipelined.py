@@ -1,10 +1,9 @@
 """Requests per second of the broker: one-record batches, several in flight per connection.
 
-The generator keeps `--in-flight` produce requests under way on each of `--connections`
-connections, all to one partition, acks=all, and counts the answers. The requests are made once
-and sent again and again, so that the generator costs little: it shares the machine with the
-broker. Printed for each durability are the median and the spread over the rounds, and the
-broker's CPU time for each request.
+The generator keeps `--in-flight` produce requests in flight on each of `--connections` connections,
+all to one partition with acks=all, and counts the responses. It encodes the requests once and sends
+them repeatedly, because it shares the machine with the broker. For each durability, prints the
+median and the spread over the rounds, and the broker's CPU time per request.
 
 Run: python bench/broker/broker_pipelined.py (keeps bench/results/broker_pipelined.json)
 """
@@ -64,7 +63,7 @@ def connect(address: str) -> socket.socket:
 
 
 def create_topic(address: str) -> None:
-    """Ask for the topic's metadata, which creates it."""
+    """Request the topic's metadata, which creates the topic."""
     name = bytes(16) + write_string(TOPIC, flexible=True) + b"\0"
     with connect(address) as connection:
         connection.sendall(write_frame(request_header(METADATA, 12), b"\2" + name + b"\1\0\0"))
@@ -74,7 +73,7 @@ def create_topic(address: str) -> None:
 def measure(
     address: str, request: bytes, *, connections: int, in_flight: int, seconds: float
 ) -> float:
-    """Return answers per second."""
+    """Return responses per second."""
     open_connections = [connect(address) for _ in range(connections)]
     # Size, header, [topic [partition ...]], throttle time: the same for every request.
     answer_bytes = _answer_bytes(open_connections[0], request)

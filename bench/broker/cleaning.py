@@ -1,9 +1,9 @@
 """Fetch latency of a consumer while the cleaner compacts a gigabyte of lz4 records.
 
-A compacted topic is filled with `--gib` of lz4 batches, as stored, then the cleaner is let loose by
-lowering min.cleanable.dirty.ratio. Meanwhile one connection fetches 64 KiB a time from another
-topic, as fast as it gets them, and one that waits for records gets them from a producer with
-acks=all. The same is measured before, with the cleaner idle.
+Fills a compacted topic with `--gib` of lz4 batches, as stored, then starts the cleaner by lowering
+min.cleanable.dirty.ratio. Meanwhile, one connection fetches 64 KiB at a time from another topic at
+a steady rate, and a producer writes with acks=all. The same is measured before, with an idle
+cleaner.
 
 A sample is one request, from the first byte sent to the last byte received. The goal is a p99 of
 fetches below 50 ms while the cleaner runs.
@@ -61,7 +61,7 @@ def tail(seconds: list[float]) -> Tail:
 
 
 class Fetches(threading.Thread):
-    """Fetches from one topic at a steady rate, from its start again and again."""
+    """Fetches from one topic at a steady rate, starting over at its end."""
 
     def __init__(self, address: str, topic: str, *, rate: float) -> None:
         super().__init__(daemon=True)
@@ -108,7 +108,7 @@ class Fetches(threading.Thread):
 
 
 def _end_offset(records: bytes) -> int:
-    """Return the offset behind the last whole batch."""
+    """Return the offset after the last complete batch."""
     position, end = 0, 0
     while position + 61 <= len(records):
         base, length = struct.unpack_from(">qi", records, position)
@@ -120,7 +120,7 @@ def _end_offset(records: bytes) -> int:
 
 
 class Produces(threading.Thread):
-    """Produces single records with acks=all at a steady rate; the durability is the broker's."""
+    """Produces single records with acks=all at a steady rate, with the broker's durability."""
 
     def __init__(self, address: str, *, rate: float) -> None:
         super().__init__(daemon=True)
@@ -145,7 +145,7 @@ class Produces(threading.Thread):
 
 
 def fill(address: str, topic: str, log_dir: Path, wanted_bytes: int, value_bytes: int) -> int:
-    """Write lz4 batches until the topic has so many bytes on disk; returns the records."""
+    """Write lz4 batches until the topic has `wanted_bytes` on disk; return the number of records."""
     producer = Producer(
         {
             "bootstrap.servers": address,
@@ -175,13 +175,13 @@ def fill(address: str, topic: str, log_dir: Path, wanted_bytes: int, value_bytes
 
 
 def _bytes_in(directory: Path) -> int:
-    """Return the size of the largest topic directory, which is the one that is filled."""
+    """Return the size of the largest topic directory, which is that of the filled topic."""
     topics = (directory / "topics").iterdir()
     return max(sum(f.stat().st_size for f in t.glob("0/*.log")) for t in topics)
 
 
 def measure(address: str, until: "Wait") -> dict[str, Tail]:
-    """Return latencies of what runs until `until` returns."""
+    """Return the latencies of fetches and produces until `until` returns."""
     fetches = Fetches(address, READ, rate=300)
     produces = Produces(address, rate=50)
     fetches.start()
@@ -194,7 +194,7 @@ def measure(address: str, until: "Wait") -> dict[str, Tail]:
 
 
 class Wait:
-    """Waits for a time, or until a line stands in a file."""
+    """Waits for a time, or until a file contains a line."""
 
     def __init__(self, seconds: float, log: Path | None = None, line: str = "") -> None:
         self._seconds = seconds
@@ -211,7 +211,7 @@ class Wait:
 
 
 def run(directory: Path, options: argparse.Namespace) -> dict[str, object]:
-    """Fill, measure with the cleaner idle, let it loose, measure again."""
+    """Fill the topic, measure with an idle cleaner, start the cleaner, measure again."""
     settings = {"log.cleaner.backoff.ms": "1000", "durability": options.durability}
     broker = BrokerProcess(directory / "data", settings=settings)
     broker.start()

@@ -1,11 +1,11 @@
 """Comparison of two event loops: raw epoll, and uvloop with a BufferedProtocol.
 
-Two servers of one page do the hot path's work and nothing else: receive into a buffer, find every
-whole frame, check the checksum of its batch, write all batches with one pwritev, answer all with
-one send. They differ in the loop alone. Both are loaded in turns by bench/broker/load. See
+Two one-page servers do only the work of the hot path: receive into a buffer, find each complete
+frame, verify the checksum of its batch, write all batches with one pwritev, respond to all with one
+send. They differ only in the event loop. bench/broker/load loads them in turns. See
 docs/adr/0015-use-raw-epoll-in-a-single-process.md.
 
-uvloop is not among Duolog's packages: python -m pip install uvloop, then
+uvloop is not a dependency of Duolog: python -m pip install uvloop, then
 Run: scripts/bench event_loops --rounds 5
 """
 
@@ -51,7 +51,7 @@ ANSWER: Final = answer()
 
 
 class Received:
-    """A receive buffer, and what is done with what it holds."""
+    """A receive buffer and the processing of its content."""
 
     def __init__(self, file: int, send: Callable[[bytes], object]) -> None:
         self.buffer = bytearray(BUFFER_BYTES)
@@ -60,7 +60,7 @@ class Received:
         self._send = send
 
     def handle(self, size: int) -> None:
-        """Check, write and answer every whole frame; `size` bytes have come."""
+        """Process every complete frame after receiving `size` bytes."""
         self.end += size
         start = 0
         batches = []
@@ -107,7 +107,7 @@ def serve_epoll(listening: socket.socket, file: int) -> None:
 
 
 class Protocol(asyncio.BufferedProtocol):
-    """The same over uvloop."""
+    """The same with uvloop."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -124,7 +124,7 @@ class Protocol(asyncio.BufferedProtocol):
 
 
 def serve_uvloop(listening: socket.socket, file: int) -> None:
-    import uvloop  # noqa: PLC0415  Not a package of Duolog's.
+    import uvloop  # noqa: PLC0415  Not a dependency of Duolog.
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -135,7 +135,7 @@ def serve_uvloop(listening: socket.socket, file: int) -> None:
 
 
 def run(kind: str, load: str) -> Figures:
-    """Load one server, in a process of its own."""
+    """Load one server, which runs in a separate process."""
     records, options = LOADS[load]
     with tempfile.NamedTemporaryFile(prefix="duolog-loops-") as file, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -1,7 +1,7 @@
 """Cost of a durable group commit with many dirty partitions.
 
-Each round appends `--bytes` to every one of N segment files and makes all of it durable, by one
-of five ways; printed are p50 and p99 of the time from the first sync call to the last.
+Each round appends `--bytes` to each of N segment files and makes them durable in one of five ways.
+Prints p50 and p99 of the time from the first sync call to the last.
 
     per_file   fdatasync on each dirty segment
     threads    the same from four threads
@@ -33,7 +33,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Journal:
-    """The new bytes of all segments in one file, and the segments that still wait for a sync."""
+    """One file with the new bytes of all segments, and the segments that are not synced yet."""
 
     def __init__(self, directory: Path, segments: list[int], *, recycled: bool) -> None:
         self._segments = segments
@@ -81,7 +81,7 @@ def sync_file_system(descriptor: int) -> None:
 def measure(
     directory: Path, partitions: int, way: str, rounds: int, payload: bytes
 ) -> dict[str, float]:
-    """Time `rounds` group commits; returns p50, p99 and max in milliseconds."""
+    """Time `rounds` group commits; return p50, p99 and max in milliseconds."""
     work = Path(tempfile.mkdtemp(dir=directory))
     segments = [
         os.open(work / f"{i}.log", os.O_RDWR | os.O_CREAT | os.O_APPEND) for i in range(partitions)

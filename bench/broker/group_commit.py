@@ -1,7 +1,7 @@
 """Cost of a group commit of the real log, by the number of dirty partitions.
 
-Each round appends one batch to every one of N partitions, writes, and waits for the group commit.
-`journal` is the log as it is; `per_file` is the same without the journal.
+Each round appends one batch to each of N partitions, writes, and waits for the group commit.
+`journal` is the log's normal mode; `per_file` is the same without the journal.
 
 Run: scripts/bench group_commit --directory /var/tmp
 """
@@ -45,7 +45,7 @@ def measure(directory: Path, partitions: int, *, journal: bool) -> dict[str, flo
             took_ms.append((time.perf_counter() - started) * 1e3)
         commit.close()
         manager.close()
-    took_ms = sorted(took_ms[5:])  # The first rounds make the files.
+    took_ms = sorted(took_ms[5:])  # The first rounds create the files.
     return {
         "rounds": rounds,
         "p50_ms": round(took_ms[len(took_ms) // 2], 3),

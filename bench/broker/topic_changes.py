@@ -1,8 +1,8 @@
 """Longest time that one request about 1,000 topics blocks the broker's event loop.
 
-The broker runs in this process, its client is the other end of a socket pair, and each request is
-timed round by round: the processor time of the loop's thread from the end of the poll to the next.
-Syncs are real (durability=fsync); they are made on the controller's thread.
+The broker runs in this process, and its client is the other end of a socket pair. For each request,
+measures the processor time of the event loop's thread per iteration, from the end of a poll to the
+next one. Syncs are real (durability=fsync) and run in the controller's thread.
 
 Run: scripts/bench topic_changes
 """
@@ -33,7 +33,7 @@ TOPIC = 2
 
 
 class Harness:
-    """A broker, its client, and a loop that is turned by hand."""
+    """A broker, its client, and an event loop that is driven manually."""
 
     def __init__(self, data_dir: Path) -> None:
         settings = BrokerSettings({"durability": "fsync"})
@@ -46,7 +46,7 @@ class Harness:
         Connection(self.broker, far, "127.0.0.1:1")
 
     def ask(self, key: int, version: int, **fields: Any) -> tuple[float, list[float]]:
-        """Send a flexible request; return seconds until its answer, and seconds of each round."""
+        """Send a flexible request; return the seconds until its response, and those of each iteration."""
         body = encoder(entity_type(key, version, "request"))(fields)
         header = key.to_bytes(2) + version.to_bytes(2) + bytes(4)
         header += write_string("bench", flexible=False) + b"\0"
@@ -70,7 +70,7 @@ def _try(call: Callable[[], Any], otherwise: Any) -> Any:
 
 
 def measure(harness: Harness, count: int) -> dict[str, dict[str, float]]:
-    """Return for each request how long it took and its longest round."""
+    """Return the duration and the longest iteration of each request."""
     names = [f"topic-{index}" for index in range(count)]
     new = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
     named = [{"name": name, "topic_id": None} for name in names]
@@ -114,7 +114,7 @@ def measure(harness: Harness, count: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Measure several times, each in a broker that has seen every kind of request once."""
+    """Measure several times, each in a broker that has processed every kind of request once."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=5)
@@ -125,12 +125,12 @@ def main() -> None:
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory() as directory:
             harness = Harness(Path(directory) / "data")
-            measure(harness, 3)  # Schemas are loaded by the first request of each kind.
+            measure(harness, 3)  # The first request of each kind loads its schema.
             runs.append(measure(harness, options.topics))
             harness.broker.stop()
             harness.near.close()
             del harness
-            gc.collect()  # A broker that stopped is no part of what the next one has to look at.
+            gc.collect()  # Remove the stopped broker, so that the next one is not slowed by its objects.
     middle = len(runs) // 2
     write_result(
         "topic_changes",

@@ -9,13 +9,13 @@ def bytes_below(directory: Path) -> int:
     for path in directory.rglob("*"):
         try:
             total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:  # Spark removes old versions meanwhile.
+        except FileNotFoundError:  # Spark may remove old versions at the same time.
             continue
     return total
 
 
 def jvms() -> list[dict[str, str]]:
-    """Return `/proc/PID/status` by name for each JVM that this process has started and that runs."""
+    """Return the fields of `/proc/PID/status` for each running JVM started by this process."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         try:

@@ -11,13 +11,13 @@ _SYSTEM: Final = 12
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time of a process, in seconds; 0 where it has gone."""
+    """Return the processor time of a process in seconds; 0 if it has exited."""
     fields = _fields(pid)
     return float(int(fields[_USER]) + int(fields[_SYSTEM])) / TICKS if fields else 0.0
 
 
 def family_cpu_s(pid: int) -> float:
-    """Return that of a process and all that it has started and that still run, in seconds."""
+    """Return the processor time of a process and its running descendants in seconds."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _fields(int(entry.name))):
@@ -31,7 +31,7 @@ def family_cpu_s(pid: int) -> float:
 
 
 def _fields(pid: int) -> list[str]:
-    """Return what stands behind the name in `stat`, the state first."""
+    """Return the fields after the name in `stat`, starting with the state."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -14,7 +14,7 @@ RESULTS_DIR: Final = Path(__file__).parents[1] / "results"
 
 
 def machine() -> dict[str, object]:
-    """Return what the figures depend on and a reader cannot guess."""
+    """Return the properties of the machine that affect the figures."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cores": os.cpu_count(),
@@ -25,7 +25,7 @@ def machine() -> dict[str, object]:
 
 
 def commit_id() -> str:
-    """Return the commit that is checked out, with `+` when files differ from it."""
+    """Return the checked-out commit, with `+` if files differ from it."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty=+"], capture_output=True, text=True, check=False
     )
@@ -33,7 +33,7 @@ def commit_id() -> str:
 
 
 def write_result(name: str, figures: dict[str, object]) -> Path:
-    """Keep `figures` as `bench/results/<name>.json`, and print them."""
+    """Store `figures` in `bench/results/<name>.json` and print them."""
     path = RESULTS_DIR / f"{name}.json"
     document = {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,8 +1,9 @@
 """Produce events at a steady rate, each with the time at which it was passed to the producer.
 
-    {"user": "key-0000042", "place": "place-2", "n": 17, "at": 1700000000123, "sent_at": 1700000000123.4}
+    {"user": "key-0000042", "place": "place-2", "n": 17, "at": 1700000000123, "sent_at":
+    1700000000123.4}
 
-Thread: `SteadyLoad` is a thread of its own; its attributes are read by others.
+Thread: `SteadyLoad` is a thread; other threads read its attributes.
 """
 
 import json
@@ -15,11 +16,11 @@ from confluent_kafka import Producer
 
 PLACES: Final = 20
 _SLOW_RATE: Final = 5_000
-"""Up to so many events/s each record leaves at once; above it, records wait for company."""
+"""Up to this many events/s, records are sent without delay; above it, they are batched."""
 
 
 class SteadyLoad(threading.Thread):
-    """Writes `rate` events/s for so many seconds, by librdkafka."""
+    """Writes `rate` events/s for `seconds` seconds with librdkafka."""
 
     def __init__(self, servers: str, topic: str, *, rate: float, seconds: float, keys: int) -> None:
         super().__init__(name="steady-load", daemon=True)
@@ -59,7 +60,7 @@ class SteadyLoad(threading.Thread):
 
 
 def event_of(key: int, number: int, at_ms: int, sent_at: float) -> dict[str, str | float]:
-    """Return an event; `at` is its time, `sent_at` when it was handed to the producer."""
+    """Return an event; `at` is its timestamp, `sent_at` the time at which the producer received it."""
     return {
         "user": f"key-{key:07}",
         "place": f"place-{key % PLACES}",

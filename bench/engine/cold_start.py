@@ -1,7 +1,7 @@
 """Time of the README's first command in a fresh clone with empty caches, to the first row and the end.
 
-Clones this repository into a temporary folder, with empty caches of its own for pip and for
-Duolog, and runs `scripts/demo --json` there. What the registries' nearness adds is in the figure.
+Clones this repository into a temporary folder with separate, empty caches for pip and Duolog, and
+runs `scripts/demo --json` there. The result depends on the speed of the package registries.
 """
 
 import json

@@ -2,9 +2,9 @@
 
     flights at --rate ─▶ the demo's topology ─▶ checkpoint on the disk │ in memory (tmpfs), in turns
 
-Syncs cost nothing in memory; all else is the same. A micro-batch of a few records is nearly all
-commit, so its duration is the figure. In real time it is what the end of an epoch takes: the
-longest time without a result around it, with epochs of --epoch.
+Syncs are free in memory; everything else is equal. For micro-batches the figure is their duration,
+because a micro-batch of a few records consists almost entirely of the commit. In real time it is
+the longest time without a result around the end of an epoch of --epoch seconds.
 """
 
 import argparse
@@ -34,7 +34,7 @@ Mode = Literal["micro-batch", "real-time"]
 
 @contextmanager
 def flights(work: Path, rate: float, seconds: float) -> Iterator[tuple[str, FlightLoad]]:
-    """A broker and a load that waits for its start."""
+    """Yield a broker and a load that is not started yet."""
     with BrokerProcess(work / "broker") as broker:
         topics = DemoTopics(broker.bootstrap_servers)
         topics.create()
@@ -62,7 +62,7 @@ def run(checkpoint: Path, mode: Mode, options: argparse.Namespace) -> list[float
     ):
         query = application.start()
         query.wait_until_caught_up(120)
-        time.sleep(5)  # what is compiled at first is compiled
+        time.sleep(5)  # until the JIT compiler has compiled the hot code
         before = len(query.reports())
         load.go()
         if mode == "micro-batch":
@@ -79,7 +79,7 @@ def run(checkpoint: Path, mode: Mode, options: argparse.Namespace) -> list[float
 
 
 def longest_gaps(arrivals: list[float], epoch_ms: float) -> list[float]:
-    """Return the longest gap between arrivals in each stretch of an epoch's length."""
+    """Return the longest gap between arrivals in each period of an epoch's length."""
     longest: dict[int, float] = {}
     for one, following in itertools.pairwise(arrivals):
         stretch = int((following - arrivals[0]) // epoch_ms)

@@ -1,13 +1,14 @@
 """Effect of ten times the events, keys or tasks on rate, memory, checkpoint size and commit time.
 
     events   1,000,000 and 10,000,000 events, 100,000 keys, 2 tasks
-    keys     100,000, 1,000,000 and 10,000,000 keys, an event of each first, then as many of random keys; 2 tasks
+    keys     100,000, 1,000,000 and 10,000,000 keys: one event per key, then as many with random keys; 2 tasks
     tasks    1, 4 and 16 tasks, 2,000,000 events, 100,000 keys
 
-Records are counted and summed by key in micro-batches of 500,000 events, JSON in and out, with the default record
-cache and 256 MiB for state. The rate of the last quarter of the micro-batches stands beside that of all but the first.
-Times are medians over micro-batches but the first: the whole, of it what Spark's logs take, and what stores take to commit,
-summed over tasks that run side by side. The checkpoint is what is on the disk at the end, old versions that Spark has not removed yet included.
+Records are counted and summed by key in micro-batches of 500,000 events, JSON in and out, with the
+default record cache and 256 MiB for state. Reports the rate over all micro-batches except the
+first, and that of the last quarter. Times are medians without the first micro-batch: total, Spark's
+logs, and commits of stores (summed over parallel tasks). The checkpoint size is measured at the end
+and includes old versions that Spark has not removed yet.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def run(cluster: Cluster, name: str, size: Size, work: Path, micro_batch: int) -
 
 
 def figures_of(reports: list[Report]) -> Figures:
-    """Return rates and times of micro-batches; a single one is all there is in a trial."""
+    """Return rates and times of micro-batches; a trial may have only one."""
     measured = reports[1:] or reports
     commits = [
         sum(report.durations_ms.get(phase, 0) for phase in COMMIT_PHASES) for report in measured
@@ -123,7 +124,7 @@ def main() -> None:
     for curve in options.curves.split(","):
         points = []
         for number, size in enumerate(CURVES[curve]):
-            # A broker and a disk for each: nothing of the one before weighs on the next.
+            # Use a new broker and directory for each size, so that sizes do not affect each other.
             with tempfile.TemporaryDirectory(prefix="duolog-bench-") as directory:
                 work = Path(directory)
                 with BrokerProcess(work / "broker") as broker:

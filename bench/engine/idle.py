@@ -1,8 +1,8 @@
 """Processor time and memory of idle real-time queries.
 
-Ten applications of one process, which share a JVM, each of one topic and a count by key. Each has counted a few
-events; then nothing comes for `--seconds`, longer than an epoch. Shares are of one core: of the JVM with
-all queries, and of the broker that they ask for records.
+Ten applications in one process share a JVM; each counts one topic by key. After a few events, no
+more arrive for `--seconds`, which is longer than an epoch. Reports the shares of one core used by
+the JVM with all queries, and by the broker that they poll.
 """
 
 import argparse
@@ -28,7 +28,7 @@ EVENTS: Final[list[Record]] = [
 
 
 def start(name: str, cluster: Cluster, work: Path) -> Application:
-    """Start a query over a topic of its own and let it count a few events."""
+    """Start a query over a new topic and let it count a few events."""
     cluster.create(name)
     topology = Topology(f"count-{name}")
     events = topology.stream(name, key="id STRING", value="n BIGINT")
@@ -43,7 +43,7 @@ def start(name: str, cluster: Cluster, work: Path) -> Application:
 
 
 def processor_s(pid: int) -> float:
-    """Return the seconds of processor time that a process has used."""
+    """Return the processor time of a process in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -3,7 +3,8 @@
     scripts/bench kills --kills 20 --seed 7 --broker embedded        adds its campaign to bench/results/kills.json
     scripts/bench kills --kills 20 --cluster                         on a Spark cluster of two workers of this machine
 
-A campaign is that of tests/fault/campaign.py. One of a seed, a broker and a place takes that of an earlier one of the same.
+tests/fault/campaign.py defines a campaign. It replaces an earlier one with the same seed, broker
+and place.
 """
 
 import argparse
@@ -28,10 +29,10 @@ from fault.campaign import Broker, Campaign, strike_until
 from fault.ledger import LEAST, ONCE
 
 RESULTS: Final = RESULTS_DIR / "kills.json"
-# As in tests: a JVM lives for seconds, and the second compiler costs it more than it saves.
+# As in tests: in a JVM that lives for seconds, C2 costs more than it saves.
 ONE_JVM: Final = "one JVM"
 ON_CLUSTER: Final = ("each", "live")
-"""One in micro-batches and one in real time: three would hold more slots than executors of this machine have."""
+"""One in micro-batches and one in real time; three would need more slots than this machine's executors have."""
 WORKERS: Final = 2
 JVM_OPTIONS: Final = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
 
@@ -49,7 +50,7 @@ def broker_of(kind: str, directory: Path) -> Iterator[Broker]:
 def campaign(
     kills: int, seed: int, broker: str, guarantee: str, *, cluster: bool = False
 ) -> dict[str, Any]:
-    """Run it, and return what is kept of it."""
+    """Run a campaign and return its result."""
     began = time.monotonic()
     names = ONCE if guarantee == "exactly_once_v2" else LEAST
     if cluster and names == ONCE:

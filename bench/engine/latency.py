@@ -7,13 +7,14 @@
     python       stateless, with a scalar function in Python
     look-ups     stateless, with look-ups of 20 ms each
 
-Events are written at `--rate` events/s by librdkafka; an ordinary consumer reads the result topics. Up to 5,000
-events/s each leaves at once, above that records wait 5 ms for company (in the demo 20 ms). A sample is one result
-record: its arrival less the time at which its event was handed to the producer, on one clock.
+librdkafka writes `--rate` events/s, and an ordinary consumer reads the result topics. Up to 5,000
+events/s records are sent without delay; above that, they are batched for 5 ms (in the demo 20 ms).
+A sample is the time from passing an event to the producer to the arrival of its result, on one
+clock.
 
-A stall is a time of more than `--stall-ms` in which no result arrives although events are written:
-the boundary between two epochs. Percentiles are given over all samples, and over those whose event
-was not written during a stall.
+A stall is a time of more than `--stall-ms` without results although events are written, at the
+boundary of two epochs. Percentiles are reported over all samples, and over those whose event was
+not written during a stall.
 """
 
 import argparse
@@ -49,7 +50,7 @@ EVENTS: Final = "events"
 RESULT: Final = "results"
 SENT_AT: Final = "sent_at"
 FIRST_S_MAX: Final = 120
-"""So long the first result may take."""
+"""Time limit for the first result."""
 SentAt = Callable[[dict[str, Any]], float | None]
 VALUE: Final = "place STRING, n BIGINT, at BIGINT, sent_at DOUBLE"
 
@@ -78,7 +79,7 @@ def by_function(events: Stream) -> Stream:
 
 @dataclass
 class Found:
-    """What a look-up gives."""
+    """Result of a lookup."""
 
     sent_at: float
     doubled: int
@@ -120,9 +121,10 @@ def read_samples(
     drain_s: float,
     sent_at: SentAt = itemgetter(SENT_AT),
 ) -> list[Sample]:
-    """Read results until the producer is done and nothing has come for `drain_s`.
+    """Read results until the producer has finished and none has arrived for `drain_s`.
 
-    `sent_at` takes from a result when its event was handed to the producer; None: that is no sample.
+    `sent_at` returns the time at which the event of a result was passed to the producer, or None to
+    ignore the result.
     """
     samples: list[Sample] = []
     last = time.monotonic()
@@ -225,7 +227,7 @@ def run_steady(options: argparse.Namespace, work: Path) -> list[Sample]:
 
 
 def prime(cluster: Cluster, consumer: Consumer) -> None:
-    """Write one event and then another, each until its result comes: real time has begun."""
+    """Write two events and wait for the result of each, after which real-time mode is running."""
     for number in (50, 51):
         now = time.time() * 1000
         event = event_of(0, number, int(now), now)
@@ -238,7 +240,7 @@ def prime(cluster: Cluster, consumer: Consumer) -> None:
 def running(
     topology: Topology, servers: str, work: Path, options: argparse.Namespace
 ) -> Iterator[None]:
-    """Run a topology; in real time its first epoch has begun."""
+    """Run a topology; in real-time mode, wait until its first epoch has started."""
     settings = {"epoch.ms": str(int(options.epoch_s * 1000))}
     if options.exactly_once:
         settings |= {"processing.guarantee": "exactly_once_v2", "statestore.cache.max.bytes": "0"}
@@ -256,7 +258,7 @@ def running(
 
 
 def medians(phases: list[Mapping[str, int]]) -> dict[str, float]:
-    """Return the median of each phase over the epochs that Spark still knows, the last hundred."""
+    """Return the median of each phase over the last hundred epochs, which Spark stores."""
     of: dict[str, list[int]] = {}
     for one in phases:
         for name, spent in one.items():
@@ -265,7 +267,7 @@ def medians(phases: list[Mapping[str, int]]) -> dict[str, float]:
 
 
 def reader(servers: str, *topics: str) -> Consumer:
-    """Return a consumer of both partitions of each topic, from their beginnings."""
+    """Return a consumer of both partitions of each topic, from the beginning."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -303,7 +305,7 @@ def main() -> None:
         samples = (run_demo if options.work == "demo" else run_steady)(options, Path(directory))
     measured_from = samples[0].produced_at + options.warm_up_s * 1000
     figures = summarise([s for s in samples if s.produced_at >= measured_from], options.stall_ms)
-    # What the README tells is the demo at a person's pace.
+    # The README quotes the demo at its default rate.
     name = "latency" if options.work == "demo" else f"latency_{options.work}"
     if options.rate > 200:
         name += f"_{options.rate:.0f}"

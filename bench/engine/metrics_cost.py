@@ -2,9 +2,10 @@
 
     records (written before) ─▶ one broker ─▶ Duolog, micro-batches, metrics on │ off (-Dduolog.metrics=off), in turns
 
-`stateless` is the worst case, as many cheap nodes see each record; `count` is an aggregate of 100,000 keys. Beside the rate, which
-counts as `beside_streams.py` says, stands the processor time of the JVM for a record, behind the first fifth of them, in which it loads
-and compiles: it says something on a busy machine, too. Which of the two begins changes from round to round.
+`stateless` is the worst case, because many cheap nodes process each record; `count` is an aggregate
+of 100,000 keys. Reports the rate (see `streams_comparison.py`) and the JVM's processor time per
+record without the first fifth of the records, in which it loads and compiles classes. The latter is
+meaningful even on a busy machine. The order of the two alternates by round.
 """
 
 import argparse
@@ -34,7 +35,7 @@ OFF: Final = "-Dduolog.metrics=off"
 
 
 def stateless() -> Topology:
-    """Many filters, one behind the other, which let everything pass."""
+    """A chain of filters that let every record pass."""
     topology = Topology("cost-stateless")
     stream = topology.stream("events", key="id STRING", value="n BIGINT")
     for _ in range(NODES):
@@ -60,7 +61,7 @@ def run(
     *,
     spent_s: Callable[[int], float] = cpu_s,
 ) -> Figures:
-    """Run from the beginning to the end of the topic, in a JVM of its own; `spent_s` takes its pid."""
+    """Process the whole topic in a new JVM; `spent_s` takes the JVM's pid."""
     settings = {"max.offsets.per.trigger": str(micro_batch)}
     with Application(
         topology,

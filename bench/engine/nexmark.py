@@ -1,10 +1,11 @@
 """Throughput of NEXMark queries q0 to q8, partly compared with Kafka Streams and checked by DuckDB.
 
-Each query is an application of its own over the same events of one broker of Duolog's, JSON in and out, two partitions; rates count
-as `beside_streams.py` says, by the records that the query reads. Results of both systems are held against DuckDB's over the
-same events, in the first round. `nexmark_events.py` says what the events are, `nexmark_queries.py` what the queries
-are and where they differ from the public definitions. Kafka Streams lacks two of them: q5 and q6 take rows back from
-a group and want the greatest of what is left, which there is code of one's own.
+Each query is a separate application over the same events in one Duolog broker, JSON in and out, two
+partitions. Rates are measured as in `streams_comparison.py`, by the records that the query reads.
+In the first round, the results of both systems are compared with DuckDB's over the same events.
+`nexmark_events.py` defines the events, `nexmark_queries.py` the queries and their differences from
+the public definitions. Kafka Streams lacks q5 and q6: they remove rows from a group and need the
+maximum of the rest, which requires custom code.
 """
 
 import argparse
@@ -49,14 +50,14 @@ class Judge:
         return self._count(query.sql)
 
     def differences(self, query: Query, rows: Iterable[Row]) -> int:
-        """Return how many rows one side has and the other has not; fractions to six digits."""
+        """Return the number of rows that only one side has, comparing fractions to six digits."""
         columns = [f"column{number}" for number in range(self._width(query))]
         path = self._work / "results.csv"
         with path.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             writer.writerows(rows)
-        # Both as texts, so that a number is the same whether it is read from JSON or computed.
+        # Compare as text, so that numbers read from JSON equal computed ones.
         cells = ", ".join(
             f"coalesce(round(try_cast({name}::VARCHAR AS DOUBLE), 6)::VARCHAR, {name}::VARCHAR)"
             for name in columns
@@ -79,7 +80,7 @@ def path_of(work: Path, topic: str) -> Path:
 
 
 def write_events(cluster: Cluster, work: Path, count: int) -> dict[str, int]:
-    """Write the events to their topics and to files for DuckDB; return how many each has."""
+    """Write the events to their topics and to files for DuckDB; return the number of events of each topic."""
     cluster.create(*SCHEMAS)
     counts = {}
     for topic, (key, _) in SCHEMAS.items():
@@ -96,7 +97,7 @@ def write_events(cluster: Cluster, work: Path, count: int) -> dict[str, int]:
 
 
 def results_of(servers: str, topic: str, query: Query) -> Iterator[Row]:
-    """Yield what a result topic says: all records of a stream, of a table the last row of each key."""
+    """Yield the content of a result topic: all records of a stream, or the last row of each key of a table."""
     consumer = reader(servers, topic)
     table: dict[bytes, dict[str, object] | None] = {}
     while messages := consumer.consume(10_000, 5):
@@ -152,7 +153,8 @@ class Comparison:
     def _streams(self, name: str, query: Query, number: int, events: int) -> Figures:
         result = f"{name}-streams-{number}"
         self._cluster.create(result)
-        # What settles leaves with the commit: once in a second, and not in half a minute.
+        # Delayed results are emitted at a commit: use one per second instead of one per half
+        # minute.
         late = {"settle_ms": 4_000, "set.commit.interval.ms": 1_000} if query.settles else {}
         figures = run_streams(
             self._classes,

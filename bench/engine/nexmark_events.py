@@ -1,13 +1,13 @@
 """Generate the events of NEXMark, an online auction, from its public definition.
 
     of 50 events  1 person, 3 auctions, 46 bids; one event each millisecond; ids rise by one
-    hot           3 of 4 auctions are of the seller, and 3 of 4 bids of the bidder, that came last among a hundred;
-                  every second bid is for the auction that came last among a hundred
+    hot           3 of 4 auctions have the latest seller, and 3 of 4 bids the latest bidder, among a hundred;
+                  every second bid is for the latest auction among a hundred
     prices        ten to a random power up to six, times 100
     categories    five, from 10 on
 
-Left out is what no query reads: e-mail, credit card, description, URL and the padding.
-The same number of events is the same events.
+Fields that no query reads are omitted: e-mail, credit card, description, URL and padding. The
+events depend only on their number.
 """
 
 import json
@@ -57,7 +57,7 @@ class Event(NamedTuple):
 
 
 def events_of(count: int) -> Iterator[Event]:
-    """Yield so many events in the order of their time."""
+    """Yield `count` events in time order."""
     rng = random.Random(50)  # noqa: S311 - nothing secret
     for number in range(count):
         turn, place = divmod(number, EVENTS_IN_TURN)
@@ -85,7 +85,7 @@ def _person(rng: random.Random, at_ms: int) -> dict[str, str | int]:
 
 def _auction(rng: random.Random, at_ms: int, people: int) -> dict[str, str | int]:
     initial_bid = _price(rng)
-    # As long as it takes that so many new auctions come, on the average.
+    # Lasts until this many new auctions have arrived, on average.
     lasts_ms = 1 + rng.randrange(2 * OPEN_AUCTIONS * EVENTS_IN_TURN // AUCTIONS_IN_TURN)
     return {
         "item": f"item-{rng.randrange(1000)}",

@@ -1,10 +1,10 @@
 """NEXMark queries q0 to q8 as topologies, and as SQL over the same events for DuckDB.
 
-What a query leaves is compared as rows: of a stream all records, of a table the last row of each key. What differs from the
-public definitions:
+Results are compared as rows: all records of a stream, the last row of each key of a table.
+Differences from the public definitions:
 
-    q4, q6   the highest bid until an auction expires is told as it rises, where they tell it at the end; so does the SQL
-    q5, q7   of auctions that share the first place the one with the greatest id is told: `top_k` has one row of it
+    q4, q6   the highest bid is emitted whenever it rises instead of when the auction expires; the SQL does the same
+    q5, q7   among auctions with the same rank, only the one with the largest id is emitted: `top_k` has one row
     q6       the last ten auctions of a seller are those that expire last, whether or not they have expired
 """
 
@@ -22,7 +22,7 @@ Row = tuple[object, ...]
 WINDOW: Final = "10 seconds"
 GRACE: Final = "10 seconds"
 LAST: Final = 10
-"""So many auctions of a seller are averaged by q6."""
+"""Number of auctions per seller that q6 averages."""
 
 
 class Sources:
@@ -36,7 +36,7 @@ class Sources:
         return self._topology.stream(topic, key=f"{key} BIGINT", value=value)
 
     def table(self, topic: str, key: str = "id") -> Table:
-        """Return the topic as a table; `key` is what its key is called here."""
+        """Return the topic as a table with the key column `key`."""
         return self._topology.table(topic, key=f"{key} BIGINT", value=SCHEMAS[topic][1])
 
 
@@ -47,22 +47,22 @@ class Query:
     reads: tuple[str, ...]
     build: Callable[[Sources], Any]
     row: Callable[[tuple[int, ...], dict[str, Any]], Row]
-    """From the numbers of a result's key and its value to what the SQL selects."""
+    """Converts the numbers of a result's key, and its value, to the row that the SQL selects."""
     sql: str
     is_table: bool = True
     settles: bool = True
-    """Whether results come a way behind their source, in Kafka Streams."""
+    """Whether results in Kafka Streams are delayed until a commit."""
     in_streams: bool = True
-    """Whether `Nexmark.java` says it."""
+    """Whether `Nexmark.java` implements it."""
 
 
 def numbers_of(key: bytes) -> tuple[int, ...]:
-    """Return the BIGINTs that a key is made of; the start of a window is one of them."""
+    """Return the BIGINTs in a key, including the start of a window."""
     return struct.unpack(f">{len(key) // 8}q", key)
 
 
 def winning_bids(sources: Sources) -> Table:
-    """Return the highest bid of each auction until it expires, with what the queries read of it."""
+    """Return the highest bid of each auction until it expires, with the columns that the queries need."""
     auctions = sources.table("auctions", key="auction")
     auctions = auctions.map_values("seller", "category", "expires", opens=col("date_time"))
     bids = sources.stream("bids").join(auctions)

@@ -1,14 +1,16 @@
 """Throughput of each operator, compared with the same operator in Kafka Streams.
 
-Records are JSON in and out, keys are random, and topics have two partitions; rates count as `beside_streams.py` says.
-Both sides have their default record cache, but for `table-table` and `aggregate-every-update`, where every update leaves. Results of a
-foreign-key join come a way after their source was read: there Kafka Streams commits once in a second,
-and ends with its last result. Each row is kept in a file of its own.
+Records are JSON in and out, keys are random, and topics have two partitions; rates are measured as
+in `streams_comparison.py`. Both sides use their default record cache, except for `table-table` and
+`aggregate-every-update`, which emit every update. Results of a foreign-key join are delayed: there
+Kafka Streams commits once per second, and the run ends with its last result. Each row is stored in
+a separate file.
 
-How many results each side wrote stands beside its rate: Kafka Streams' cache tells at a commit, each 30 s, what Duolog tells
-at the end of each micro-batch.
+The number of results is reported with the rate: Kafka Streams' cache emits at a commit, every 30 s,
+Duolog's at the end of each micro-batch.
 
-The demo's topology (stream-table join, then an aggregate by key) is measured by `bench/engine/throughput.py`.
+The demo's topology (stream-table join, then an aggregate by key) is measured by
+`bench/engine/throughput.py`.
 """
 
 import argparse
@@ -39,7 +41,7 @@ BEGIN_MS: Final = 1_700_000_000_000 // 3_600_000 * 3_600_000
 MINUTE_MS: Final = 60_000
 GRACE_MS: Final = 1_000
 CHILDREN: Final = 10
-"""So many left rows of the foreign-key join have one right row."""
+"""Number of left rows per right row in the foreign-key join."""
 
 
 # ── records ──
@@ -64,7 +66,7 @@ def rows_of(keys: int) -> Iterator[Record]:
 
 
 def children_of(keys: int, events: int) -> Iterator[Record]:
-    """Yield rows and updates of the left table; of eleven updates of both tables ten are here."""
+    """Yield rows and updates of the left table, which gets ten of eleven updates."""
     rng = random.Random(keys)  # noqa: S311 - nothing secret
     for number in range(events * CHILDREN // (CHILDREN + 1)):
         child = rng.randrange(keys)
@@ -78,13 +80,13 @@ def parents_of(keys: int, events: int) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic that rows read."""
+    """An input topic of some rows."""
 
     name: str
     records: Callable[[int], Iterator[Record]]
-    """By how many events there are altogether."""
+    """Number of events → its records."""
     is_event: bool = True
-    """Whether Kafka Streams counts its records."""
+    """Whether its records count for Kafka Streams' rate."""
 
 
 def events_topic(keys: int) -> Topic:
@@ -103,14 +105,14 @@ PARENT: Final = Topic("parents", lambda events: parents_of(100_000, events))
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what both sides do."""
+    """A row of the table: the same work for both sides."""
 
     goal: float | None
     topics: tuple[Topic, ...]
     build: Callable[..., Any]
-    """From the topology and the names of the topics to the stream or table of results."""
+    """Creates the stream or table of results from the topology and the topic names."""
     program: str
-    """The row of `Operators.java`."""
+    """Name of the row in `Operators.java`."""
     options: dict[str, object] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -231,14 +233,14 @@ ROWS: Final = {
 
 
 def guaranteed(row: Row) -> Row:
-    """Return the row with results exactly once, on both sides."""
+    """Return the row with exactly-once processing on both sides."""
     options = row.options | {"set.processing.guarantee": "exactly_once_v2"}
     settings = row.settings | {"processing.guarantee": "exactly_once_v2"}
     return replace(row, options=options, settings=settings)
 
 
 class Comparison:
-    """Rows on one broker; a topic is written when the first row reads it."""
+    """Measures rows on one broker; a topic is written before the first row that reads it."""
 
     def __init__(self, cluster: Cluster, work: Path, options: argparse.Namespace) -> None:
         self._cluster = cluster

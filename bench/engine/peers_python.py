@@ -3,16 +3,18 @@
     stateless    filter and map
     count        records and sum by key, 10,000 keys
     tumbling     the same in windows of a minute; one event each millisecond
-    join         with the row of a table of 10,000 keys, or nulls: some begin before they have read the table
+    join         with the row of a table of 10,000 keys, or nulls: some frameworks start before they have read the table
 
-All read the same topics of one broker of Duolog's, JSON in and out, one after the other, each in a process of its own with
-its defaults: Duolog twice, with its record cache and with every update; Pathway with one thread and with two, which
-writes what has changed every 100 ms and keeps nothing on disk. Programs are in `bench/engine/peers/`; what they need
-is installed from PyPI once, each into a virtual environment in the cache directory.
+All frameworks read the same topics of one Duolog broker, JSON in and out, one after the other, each
+in a separate process with default settings. Duolog runs twice, with its record cache and with every
+update. Pathway runs with one thread and with two; it writes changes every 100 ms and stores nothing
+on disk. The programs are in `bench/engine/peers/`. Their packages are installed once from PyPI,
+each into a virtual environment in the cache directory.
 
-The rate is that of a second run with more events, by how much later its last result came: the start cancels out. Each run's results
-are counted. Latency is at `--rate` events/s, produce to result, as in `bench/engine/latency.py`, Duolog in real time.
-Memory is the greatest resident size of a run with all processes of it. Lines are those of the function that says the work.
+The rate is computed from two runs with different numbers of events, so that the start time cancels
+out. The results of each run are counted. Latency is measured from produce to result at `--rate`
+events/s, as in `bench/engine/latency.py`, with Duolog in real time. Memory is the largest resident
+size of all processes of a run. Lines are those of the function that implements the work.
 """
 
 import argparse
@@ -46,7 +48,7 @@ from duolog.runtime.supervisor import BrokerProcess
 
 KEYS: Final = 10_000
 IDLE_S: Final = 8
-"""So long no result comes at the end of a run."""
+"""Time without results after which a run has ended."""
 RUN_S_MAX: Final = 400
 WORKS: Final = ("stateless", "count", "tumbling", "join")
 ROWS: Final = "rows"
@@ -54,18 +56,18 @@ ROWS: Final = "rows"
 
 @dataclass(frozen=True)
 class Peer:
-    """One that is measured."""
+    """A measured framework."""
 
     program: str
     package: str = ""
-    """What is installed for it, pinned; Duolog is."""
+    """Pinned packages to install; empty for Duolog."""
     sizes: tuple[int, int] = (500_000, 3_000_000)
-    """Events of the two runs."""
+    """Numbers of events of the two runs."""
     arguments: tuple[str, ...] = ()
     live_arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     on_close: bool = False
-    """Whether windows give a result when they close only."""
+    """Whether windows emit a result only when they close."""
 
     def python(self) -> str:
         """Return the interpreter that has the package; installs it once."""
@@ -84,7 +86,7 @@ class Peer:
         return str(python)
 
     def lines(self, work: str) -> int:
-        """Return how many lines the function of this work has in the program."""
+        """Return the number of lines of the function that implements this work."""
         text = (HERE / "peers" / self.program).read_text()
         (found,) = (
             node
@@ -118,7 +120,7 @@ PEERS: Final = {
 
 
 class Results:
-    """A result topic, looked at from outside."""
+    """A result topic, read by the benchmark."""
 
     def __init__(self, servers: str, topic: str) -> None:
         self._servers = servers
@@ -127,7 +129,7 @@ class Results:
         self._consumer = Consumer(settings)
 
     def count(self) -> int:
-        """Return how many records the topic holds."""
+        """Return the number of records in the topic."""
         ends = (
             self._consumer.get_watermark_offsets(TopicPartition(self._topic, number), timeout=10)
             for number in (0, 1)
@@ -135,7 +137,7 @@ class Results:
         return sum(end for _, end in ends)
 
     def last_at(self, process: subprocess.Popen[bytes]) -> float:
-        """Return when the last result came, by the monotonic clock."""
+        """Return the monotonic time at which the last result arrived."""
         seen, at = 0, time.monotonic()
         deadline = at + RUN_S_MAX
         while (now := time.monotonic()) < deadline and (not seen or now - at < IDLE_S):
@@ -149,7 +151,7 @@ class Results:
         return at
 
     def events(self, work: str) -> int:
-        """Return how many events the results account for; of a join, how many found their row."""
+        """Return the number of events that the results include; for a join, of those with a match."""
         count, consumer = self.count(), reader(self._servers, self._topic)
         rows: dict[object, int] = {}
         plain = taken = 0
@@ -167,7 +169,7 @@ class Results:
 
 @contextmanager
 def running(peer: Peer, arguments: tuple[str, ...], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program of bench/engine/peers/, and end it with all that it has started."""
+    """Run a program in bench/engine/peers/, and stop it with all its child processes."""
     command = [peer.python(), str(HERE / "peers" / peer.program), *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -192,7 +194,7 @@ def running(peer: Peer, arguments: tuple[str, ...], log: Path) -> Iterator[subpr
 
 
 class Comparison:
-    """Peers on one broker."""
+    """Measures peers on one broker."""
 
     def __init__(self, servers: str, directory: Path, options: argparse.Namespace) -> None:
         self._servers = servers
@@ -207,7 +209,7 @@ class Comparison:
         self._cluster.write(ROWS, records)
 
     def rate(self, peer: Peer, work: str) -> Figures:
-        """Return events per second, and what the larger run held of memory."""
+        """Return events per second, and the memory of the larger run."""
         small, large = (size // self._options.shrink for size in peer.sizes)
         first, second = (self._run(peer, work, size) for size in (small, large))
         return {
@@ -268,7 +270,7 @@ class Comparison:
 
 
 def sent_at_of_new_row(row: dict[str, Any]) -> float | None:
-    """Return when the event was sent of which this row tells; an old row that is taken back tells none."""
+    """Return the send time of a row's event; None for the retraction of an old row."""
     sent_at: float | None = row["sent_at"] if row.get("diff", 1) > 0 else None
     return sent_at
 
@@ -282,7 +284,7 @@ def events_of(events: int) -> Iterator[Record]:
 
 
 def attempt(run: Callable[[], Figures]) -> Figures:
-    """Return the figures, or why there are none: the other peers go on."""
+    """Return the figures or an error, so that the other peers are still measured."""
     try:
         return run()
     except SystemExit as error:

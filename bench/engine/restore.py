@@ -1,9 +1,10 @@
 """Cost of changelogs, and speed of restoring stores from them.
 
     records (written before) ─▶ one broker ─▶ aggregate and windows, changelogs off │ on, in turns
-                                              then the checkpoint goes, and the stores come back
+                                              then the checkpoint is deleted and the stores are restored
 
-A rate is the records of all micro-batches by the time that these took, the first one left out; a start of a JVM is not part of it.
+A rate is the number of records divided by the duration of their micro-batches, without the first
+one and without JVM starts.
 """
 
 import argparse
@@ -59,7 +60,7 @@ def write(servers: str, records: int, keys: int) -> None:
 
 
 def run(config: EngineConfig, name: str, kind: str) -> tuple[float, list[Restored]]:
-    """Return records per second, and what was told of a restore."""
+    """Return records per second, and the progress reports of a restore."""
     told: list[Restored] = []
     engine = Engine(config)
     engine.on_restore = told.append

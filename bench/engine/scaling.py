@@ -2,8 +2,9 @@
 
     topic of P partitions (written before) ─▶ count by key, local[P] and P tasks, micro-batches
 
-What is measured is the time of micro-batches behind the first two, which load classes, and the processor time of the JVM in them: that
-does not know how many others use the machine. `--master` takes a cluster instead, as many slots as it has.
+Measures the duration of micro-batches after the first two, which load classes, and the JVM's
+processor time, which does not depend on other load. `--master` uses a cluster instead, with as many
+slots as it has.
 """
 
 import argparse

@@ -5,7 +5,7 @@
     memory       resident set (VmRSS) of the broker idle, of the broker after a run of the demo at
                  full speed, and the highest total of all processes of the demo
 
-The cold start from a fresh clone is measured by bench/engine/cold_start.py, as it downloads everything.
+bench/engine/cold_start.py measures the cold start from a fresh clone, including all downloads.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def resident_mb(pid: int) -> float:
 
 
 class MemoryWatch(threading.Thread):
-    """Adds up the resident memory of a process and all that it started, twice a second."""
+    """Measures the total resident memory of a process and its descendants twice per second."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -70,7 +70,7 @@ class MemoryWatch(threading.Thread):
 
 
 def family(pid: int) -> list[int]:
-    """Return `pid` and everything below it."""
+    """Return `pid` and its descendants."""
     found = [pid]
     for parent in found:
         for task in Path(f"/proc/{parent}/task").glob("*/children"):

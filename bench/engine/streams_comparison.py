@@ -2,11 +2,11 @@
 
     records (written before) ─▶ one broker ─▶ Duolog, micro-batches │ Kafka Streams, in turns
 
-Both read the same topics of one broker of Duolog's on this machine, one after the other, each in a JVM of its own.
-Duolog's rate counts from the start of its second micro-batch to the end of its last one, when all results are
-acknowledged. Kafka Streams' rate counts from the moment at which it has read as many records as one
-micro-batch holds, to the one at which it has read all. Settings that matter are those of each system's
-defaults, but for two stream threads.
+Both read the same topics of one Duolog broker on this machine, one after the other, each in a
+separate JVM. Duolog's rate is measured from the start of its second micro-batch to the end of its
+last one, when all results are acknowledged. Kafka Streams' rate is measured from when it has read
+as many records as one micro-batch contains to when it has read all. Both use default settings,
+except for two stream threads.
 """
 
 import json
@@ -37,11 +37,11 @@ Figures = dict[str, Any]
 
 
 class Cluster:
-    """A broker, and what is written to it."""
+    """A broker and functions for writing to it."""
 
     def __init__(self, servers: str) -> None:
         self.servers = servers
-        # Nobody wants to read that the broker has gone at the end.
+        # Do not log that the broker is gone at the end.
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": servers,
             "log_level": 0,
@@ -67,7 +67,7 @@ class Cluster:
             future.result(30)
 
     def count(self, topic: str) -> int:
-        """Return how many records a topic has, markers of transactions included."""
+        """Return the number of records in a topic, including transaction markers."""
         every = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)}
         return sum(future.result(30).offset for future in self._admin.list_offsets(every).values())
 
@@ -100,7 +100,7 @@ def run_duolog(
         query = application.start()
         catch_up(query)
         reports = [report for report in query.reports() if report.records_in]
-    # A single one is all there is in a trial with few records.
+    # A trial with few records has only one.
     measured = reports[1:] or reports
     events = sum(report.records_in for report in measured)
     last = measured[-1]
@@ -117,10 +117,10 @@ def run_duolog(
 
 
 def catch_up(query: "RunningQuery") -> None:
-    """Wait until the query has read all that there is, and has reported it."""
+    """Wait until the query has read and reported all records."""
     if not query.wait_until_caught_up(CAUGHT_UP_S):
         raise SystemExit("the query did not catch up in 15 minutes")
-    time.sleep(2)  # the last report, and what a commit writes behind it
+    time.sleep(2)  # for the last report, and the writes after a commit
 
 
 def compile_streams(classes: Path) -> None:
@@ -131,7 +131,7 @@ def compile_streams(classes: Path) -> None:
 
 
 def run_streams(classes: Path, program: str, *arguments: str, **options: object) -> Figures:
-    """Run a program of bench/engine/kafka_streams/ with options of `Run.java`; return what it prints."""
+    """Run a program in bench/engine/kafka_streams/ with the options of `Run.java`; return its output."""
     command = ["java", "-Xmx2g", "-cp", f"{libs()}/*:{classes}", program, *arguments]
     command += [f"{name}={value}" for name, value in {"threads": 2, **options}.items()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)
@@ -144,7 +144,7 @@ def run_streams(classes: Path, program: str, *arguments: str, **options: object)
 def in_turns(
     rounds: int, duolog: Callable[[int], Figures], streams: Callable[[int], Figures]
 ) -> Figures:
-    """Run both, one after the other, so many times; return their figures and how they compare."""
+    """Run both in turns, `rounds` times; return their figures and ratios."""
     ours, theirs = [], []
     for number in range(rounds):
         ours.append(duolog(number))

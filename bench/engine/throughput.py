@@ -2,7 +2,8 @@
 
     flights (written before) ─▶ one broker ─▶ Duolog, micro-batches │ Kafka Streams, in turns
 
-Rates count as `beside_streams.py` says; an event is done in Kafka Streams when both aggregates have seen it.
+Rates are measured as in `streams_comparison.py`; in Kafka Streams an event counts when both
+aggregates have processed it.
 """
 
 import argparse
@@ -39,9 +40,9 @@ def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> floa
 
 
 def write_streams_tables(bootstrap_servers: str, dataset: Dataset) -> None:
-    """Write the tables once more for Kafka Streams, which joins only what is co-partitioned."""
+    """Write the tables again for Kafka Streams, which requires co-partitioned inputs."""
     names = {table: f"streams-{table}" for table in ("airlines", "airports")}
-    # Compacted, as what is of 2013 is older than any retention by time.
+    # Compacted, because records of 2013 are older than any retention time.
     compacted = {"cleanup.policy": "compact"}
     results = ("streams-flights-by-airline", "streams-flights-by-destination")
     wanted = [

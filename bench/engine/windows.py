@@ -1,7 +1,7 @@
 """Windows at their limits: a million keys closing at once, and disk usage over ten retention periods.
 
-    expiry       one window of so many keys, then one record behind it: how long that takes, and how much memory
-    disk         other keys in each window, one window after the other: the state on the disk behind each
+    expiry       one window of many keys, then one record that closes it: duration and memory
+    disk         windows in succession, each with other keys: state on disk after each
 
 Throughput against Kafka Streams is measured by `bench/engine/operators.py`.
 """
@@ -29,7 +29,7 @@ def records_of(prefix: str, keys: int, at_ms: int) -> Iterator[Record]:
 
 
 def expiry(servers: str, work: Path, keys: int) -> dict[str, object]:
-    """Return how long it takes that a window of so many keys closes, and how much memory."""
+    """Return the time to close a window of `keys` keys, and the memory used."""
     cluster = Cluster(servers)
     found: dict[str, object] = {"keys": keys}
     for on_close in (False, True):
@@ -47,7 +47,7 @@ def expiry(servers: str, work: Path, keys: int) -> dict[str, object]:
             query = application.start()
             catch_up(query)
             before = len(query.reports())
-            # Each partition's task closes its window with a record of its own.
+            # Each partition needs a record that closes the window of its task.
             cluster.write(name, records_of("late", 20, BEGIN_MS + 10 * MINUTE_MS))
             catch_up(query)
             closing = [report for report in query.reports()[before:] if report.records_in]
@@ -61,7 +61,7 @@ def expiry(servers: str, work: Path, keys: int) -> dict[str, object]:
 
 
 def disk(servers: str, work: Path, windows: int, keys: int) -> dict[str, object]:
-    """Return the bytes on the disk behind each of so many windows, all with keys of their own."""
+    """Return the bytes on disk after each of `windows` windows, all with different keys."""
     cluster = Cluster(servers)
     cluster.create("churn")
     topology = Topology("churn")

@@ -1,8 +1,10 @@
 """Cost of a processor per record, with one get and one put of a store.
 
-A worker alone, with records as the kernel sends them and a store that answers at once, by its own processor time; each key is
-asked for once in 1,000 records. Then a topology on the kernel in memory, records of 60 bytes with 10,000 keys, by the clock; once with records that wait for each
-other, as in micro-batches where nothing is kept behind the processor, and once one by one, as elsewhere and in real time.
+First measures the processor time of a worker alone, with records as sent by the kernel and a store
+that answers at once; each key occurs once in 1,000 records. Then measures the elapsed time of a
+topology on the in-memory kernel, with records of 60 bytes and 10,000 keys: once with batched
+records, as in micro-batches without state after the processor, and once record by record, as in all
+other cases and in real time.
 """
 
 import json
@@ -40,7 +42,7 @@ class Counting(Processor):
 
 
 def worker() -> float:
-    """Return records a second of one process, by its own processor time."""
+    """Return records per second of processor time of one process."""
     columns = parse_schema("id STRING", "n BIGINT, text STRING")
     counts = key_value_store("counts", key="id STRING", value="n BIGINT")
     output = Output("", parse_schema("id STRING", "n BIGINT"))
@@ -62,7 +64,7 @@ def worker() -> float:
 
 
 def rate(*, waits: bool) -> float:
-    """Return records a second of one task."""
+    """Return records per second of one task."""
     topology = Topology("bench")
     counts = key_value_store("counts", key="id STRING", value="n BIGINT")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT, text STRING")
@@ -88,7 +90,7 @@ def rate(*, waits: bool) -> float:
 
 
 def counted() -> float:
-    """Return records a second of a count in the kernel."""
+    """Return records per second of a count in the kernel."""
     topology = Topology("bench")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT, text STRING")
     numbers.group_by_key().aggregate(n=count()).to("out")

@@ -1,10 +1,12 @@
 """Cost of a Python function per record.
 
-A worker alone, with rows as the kernel sends them, by its own processor time; then a topology on the kernel in memory
-with and without the function, by the clock: records of 60 bytes, 1,000 of them waiting at a time. Warm, on a quiet machine.
+First measures the processor time of a worker alone, with rows as sent by the kernel. Then measures
+the elapsed time of a topology on the in-memory kernel with and without the function: records of 60
+bytes, 1,000 of them waiting at a time; warm, on a quiet machine.
 
-At last real queries from topic to topic in micro-batches, with the function and without, in turns: by the processor time of the JVM and
-its workers behind the first fifth of the records, so that it says something on a busy machine, too.
+Finally measures real queries from topic to topic in micro-batches, with and without the function in
+turns: the processor time of the JVM and its workers after the first fifth of the records, which is
+meaningful even on a busy machine.
 """
 
 import argparse
@@ -48,7 +50,7 @@ def vector(n: pa.Array) -> Annotated[pa.Array, float]:
 
 
 def worker(function: PythonFunction) -> float:
-    """Return records a second of one process."""
+    """Return records per second of one process."""
     called = Called(function)
     rows = json.dumps([{"a0": n} for n in range(ROWS)], separators=(",", ":")).encode()
     began = time.process_time()
@@ -58,7 +60,7 @@ def worker(function: PythonFunction) -> float:
 
 
 def kernel(step: Callable[[Any], Any]) -> float:
-    """Return records a second of a topology with one step, on the kernel in memory."""
+    """Return records per second of a topology with one step, on the in-memory kernel."""
     topology = Topology("bench")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT, text STRING")
     numbers.map_values(r=step(col("n"))).to("out")
@@ -71,7 +73,7 @@ def kernel(step: Callable[[Any], Any]) -> float:
 
 
 def best_rate(evaluator: KernelEvaluator, records: list[SourceRecord]) -> float:
-    """Return records a second, of three passes the best; each record gives one. Closes the evaluator."""
+    """Return the best of three passes in records per second; each record has one result. Closes the evaluator."""
     best = 0.0
     for _ in range(3):
         began = time.perf_counter()
@@ -111,7 +113,7 @@ def queries(events: int, rounds: int) -> dict[str, Any]:
     }
     return {
         **found,
-        # What the function alone costs: a core that did nothing else would pass so many.
+        # Cost of the function alone: records per second of a core that does nothing else.
         "of_the_function_alone": {
             name: round(1e6 / max(0.001, cost - median["none"]))
             for name, cost in median.items()

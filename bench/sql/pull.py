@@ -1,11 +1,12 @@
 """Speed of pull queries (SELECT without EMIT) over a table of 1,000,000 rows.
 
-    read        the first answer: the topic is read to its end
-    lookup      SELECT … WHERE id = …; `select` is that of a statement that was read, `execute` the whole way, catalog too
-    load        the first answer by DuckDB, which takes all rows then
-    aggregate   GROUP BY over all rows, nothing has changed since the last one
+    read        the first answer, which reads the topic to its end
+    lookup      SELECT … WHERE id = …; `select` for a parsed statement, `execute` including parsing and catalog
+    load        the first answer by DuckDB, which loads all rows
+    aggregate   GROUP BY over all rows, unchanged since the previous answer
 
-Each look-up asks the broker first where the topic ends: an answer has what was written before it.
+Each lookup first requests the end of the topic from the broker: an answer includes everything
+written before it.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def fill(bootstrap: str, rows: int) -> None:
 
 
 def taken(work: Callable[[], object]) -> float:
-    """Return how many milliseconds something takes."""
+    """Return the duration of a call in milliseconds."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000

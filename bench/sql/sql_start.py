@@ -6,7 +6,7 @@
     hundred        `--queries` queries of one file ─▶ all of them run
     idle           `--idle` of them without records: share of one core, and resident memory, of this process and the JVM
 
-The broker is another process, on this machine; its share is in none of the figures but the wall clock.
+The broker is another process on this machine; only elapsed times include its share.
 """
 
 import argparse
@@ -68,7 +68,7 @@ SCRIPT = f"{SOURCES}{QUERIES}"
 
 
 def plan(rounds: int) -> dict[str, object]:
-    """Return seconds to run a script without a broker; the first one loads what it needs."""
+    """Return seconds to run a script without a broker; the first run loads modules."""
     took = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -95,7 +95,7 @@ def show_streams(bootstrap: str, rounds: int) -> dict[str, object]:
 
 
 def first_row(engine: SqlEngine, bootstrap: str, rounds: int) -> dict[str, object]:
-    """Return seconds from a statement to the first row of its result; the first query is cold but for the JVM."""
+    """Return seconds from a statement to the first row of its result; for the first query, only the JVM is warm."""
     took = []
     for number in range(rounds + 1):
         began = time.perf_counter()
@@ -150,7 +150,7 @@ def query(number: int) -> str:
 
 
 def idle(engine: SqlEngine, count: int, measured_s: float) -> dict[str, object]:
-    """Return what queries cost that have nothing to do, of which `count` are left."""
+    """Return the cost of `count` idle queries."""
     for one in engine.queries()[count:]:
         list(engine.execute(f"TERMINATE {one.id};"))
     engine.wait_settled(WAIT_S)

@@ -1,7 +1,7 @@
-"""The table of Duolog's broker beside Apache Kafka's: what `scripts/bench broker` runs."""
+"""Measurements for the table of `scripts/bench broker`: Duolog's broker and Apache Kafka."""
 
 import sys
 from pathlib import Path
 
-# The peer, and the client of single requests, are those of the conformance tests.
+# Kafka as a peer, and the client for single requests, are part of the conformance tests.
 sys.path.insert(1, str(Path(__file__).parents[3] / "tests"))

@@ -1,7 +1,7 @@
-"""The clients that people use, as loads: Kafka's own performance tools, and librdkafka.
+"""Loads from real clients: Kafka's performance tools, and librdkafka.
 
-On two cores these clients cost more than the broker that serves them, so what they reach is bound
-by the client; the broker's own cost stands beside it as CPU time for each record.
+On two cores these clients need more CPU time than the broker, so the client limits the throughput.
+Therefore the broker's CPU time per record is reported, too.
 """
 
 import random
@@ -32,7 +32,7 @@ def java_produce(
 ) -> Figures:
     """Run Kafka's ProducerPerformance: idempotent, acks=all; its defaults but for `properties`."""
     with tempfile.NamedTemporaryFile(prefix="duolog-values-") as values:
-        # Values of its own making cost the tool more than sending them.
+        # Generating values would cost the tool more than sending them.
         values.write(b"\n".join(record_values()))
         values.flush()
         printed = _tool(
@@ -71,7 +71,7 @@ def java_consume(contestant: Contestant, topic: str, records: int) -> Figures:
 def rdkafka_produce(
     contestant: Contestant, topic: str, records: int, codec: str, *, idempotent: bool
 ) -> Figures:
-    """Produce with librdkafka, handing it lists of records made before."""
+    """Produce with librdkafka from prepared lists of records."""
     producer = Producer(
         {
             "bootstrap.servers": contestant.address,
@@ -88,7 +88,7 @@ def rdkafka_produce(
     producer.list_topics(topic, 10)
     started = time.perf_counter()
     for _ in range(turns):
-        # The call writes its results into the dictionaries, so each turn has its own.
+        # The call writes results into the dictionaries, so each call needs new ones.
         producer.produce_batch(topic, [{"value": value} for value in values])
         producer.poll(0)
     if producer.flush(_LIMIT_S):

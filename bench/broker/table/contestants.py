@@ -1,10 +1,9 @@
-"""The two brokers that are measured: started, asked for topics, and watched from outside.
+"""The two measured brokers: start and stop them, create topics, read their CPU time and memory.
 
     Duolog        the broker as users start it, `durability=fsync` or `os`
-    Apache Kafka  KRaft, one node, the options of its own start script, 1 GB of heap
+    Apache Kafka  KRaft, one node, the options of its start script, 1 GB of heap
 
-All stand on one machine and take turns. What a broker costs is read from /proc, so it is counted
-the same way for both.
+They run in turns on one machine. CPU time and memory are read from /proc for both.
 """
 
 import contextlib
@@ -28,17 +27,17 @@ KAFKA_OPTIONS: Final = (
     "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:+ExplicitGCInvokesConcurrent",
 )
-"""What Kafka's start script gives, beside the heap."""
+"""Options of Kafka's start script, except for the heap."""
 LIST_OFFSETS, DELETE_TOPICS = 2, 20
 CREATE_PARTITIONS: Final = 37
 _CREATED_AT_ONCE: Final = 5000
-"""Kafka's controller takes no more than 10,000 changes in one request."""
+"""Kafka's controller accepts at most 10,000 changes in one request."""
 _ASK_AGAIN_S: Final = 0.01
 _TOPIC_WITHIN_S: Final = 120.0
 
 
 class Broker(Protocol):
-    """What both have."""
+    """Interface of both brokers."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -54,7 +53,7 @@ class Broker(Protocol):
 
 
 class Contestant(NamedTuple):
-    """A broker under measurement, and what its durability is called in the table."""
+    """A measured broker, with the name of its durability in the table."""
 
     name: str
     durability: str
@@ -89,7 +88,7 @@ def flushing(contestant: Contestant) -> Contestant:
 
 @contextlib.contextmanager
 def running(*contestants: Contestant) -> Iterator[None]:
-    """Run the brokers of `contestants`, each once even if it stands there twice."""
+    """Run the brokers of `contestants`, each only once even if it is listed twice."""
     with contextlib.ExitStack() as stack:
         for broker in {id(one.broker): one.broker for one in contestants}.values():
             broker.start()
@@ -98,7 +97,7 @@ def running(*contestants: Contestant) -> Iterator[None]:
 
 
 def create_topic(contestant: Contestant, name: str, partitions: int = 1, **configs: str) -> None:
-    """Make a topic and wait until its last partition takes requests."""
+    """Create a topic and wait until its last partition accepts requests."""
     configs = {**contestant.topic_configs, **configs}
     with WireClient(contestant.address) as client:
         wanted = new_topic(name, min(partitions, _CREATED_AT_ONCE), **dict(configs))
@@ -114,7 +113,7 @@ def create_topic(contestant: Contestant, name: str, partitions: int = 1, **confi
 
 
 def await_leaders(contestant: Contestant, name: str, partitions: int) -> None:
-    """Return when every partition answers."""
+    """Wait until every partition answers."""
     deadline = time.monotonic() + _TOPIC_WITHIN_S
     while time.monotonic() < deadline:
         if min(end_offsets(contestant, name, partitions)) >= 0:
@@ -124,7 +123,7 @@ def await_leaders(contestant: Contestant, name: str, partitions: int) -> None:
 
 
 def end_offsets(contestant: Contestant, name: str, partitions: int) -> list[int]:
-    """Return the end offset of every partition; -1 where one does not answer yet."""
+    """Return the end offset of every partition; -1 if it does not answer yet."""
     asked = [
         {"partition_index": index, "current_leader_epoch": -1, "timestamp": -1}
         for index in range(partitions)

@@ -1,7 +1,7 @@
-"""Runs `bench/broker/load/Load.java` against a broker: requests that are bytes, and no client library.
+"""Run `bench/broker/load/Load.java`, which sends prepared requests without a client library.
 
-The frame of a produce request is made here, once, by Duolog's own encoder; the program sends it
-again and again, and gives it sequence numbers where the producer is idempotent.
+Duolog's encoder creates the frame of a produce request once. The program sends it repeatedly, and
+sets sequence numbers if the producer is idempotent.
 """
 
 import functools
@@ -31,7 +31,7 @@ SECONDS: Final = 2.0
 
 
 class Frame(NamedTuple):
-    """A produce request, and where its parts stand."""
+    """A produce request and the positions of its parts."""
 
     content: bytes
     partition_at: int
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
     batch_bytes: int
     batch_records: int
     error_at: int
-    """Of the partition, in the body of the answer."""
+    """Position of the partition's error code in the body of the response."""
 
 
 def produce_frame(
@@ -79,7 +79,7 @@ def produce_frame(
 
 @functools.cache
 def classes() -> str:
-    """Compile the program, once in a run; return the folder of its classes."""
+    """Compile the program once per run; return the folder of its classes."""
     folder = tempfile.mkdtemp(prefix="duolog-load-")
     sources = [str(path) for path in sorted(SOURCES.glob("*.java"))]
     subprocess.run(["javac", "-proc:none", "-d", folder, *sources], check=True)
@@ -87,10 +87,10 @@ def classes() -> str:
 
 
 def run_load(mode: str, address: str, topic: str, frame: Frame, **options: object) -> Any:
-    """Run the program; `options` are its own, with `_` for `-`. Returns what it printed.
+    """Run the program with its `options` (`_` stands for `-`); return its output.
 
     Raises:
-        SystemExit: it failed, or the broker answered with an error.
+        SystemExit: the program failed, or the broker returned an error.
     """
     with tempfile.NamedTemporaryFile(prefix="duolog-frame-") as file:
         file.write(frame.content)

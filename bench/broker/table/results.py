@@ -1,7 +1,6 @@
-"""Figures of several rounds as median, minimum and maximum, kept row by row.
+"""Summarize figures of several rounds as median, minimum and maximum, and store them row by row.
 
-A row that is measured again replaces itself alone: each row has the commit, the time and the
-command of its own.
+Measuring a row again replaces only that row. Each row has its own commit, time and command.
 """
 
 import json
@@ -49,7 +48,7 @@ def _rounded(value: float) -> float:
 
 
 def keep_rows(name: str, rows: Mapping[str, Any]) -> None:
-    """Put rows into `bench/results/<name>.json`; rows that stand there and are not in `rows` stay."""
+    """Store rows in `bench/results/<name>.json`, keeping other rows in that file."""
     path = RESULTS_DIR / f"{name}.json"
     kept = json.loads(path.read_text()) if path.exists() else {"rows": {}}
     measured = {
@@ -65,7 +64,7 @@ def keep_rows(name: str, rows: Mapping[str, Any]) -> None:
 
 
 def _arguments() -> list[str]:
-    """Return the command's arguments without the place of its data, which is another elsewhere."""
+    """Return the command's arguments without the data directory, which depends on the machine."""
     arguments = sys.argv[1:]
     if "--directory" in arguments:
         place = arguments.index("--directory")

@@ -1,7 +1,7 @@
-"""The rows of the table: what is done to both brokers, and which ratio is the goal.
+"""The rows of the table: the load on both brokers, and the goals for the ratios.
 
-A row says with words what it states in the table: records, batches, linger, count, durability of
-both sides. `run` does it to one broker and returns figures by name; the goals name some of them.
+A row has a description for the table: records, batches, linger, count, durability of both sides.
+`run` applies the load to one broker and returns figures by name, to which the goals refer.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ _FETCHED_SINGLES: Final = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A ratio Duolog / Kafka of one figure: at least, or at most where less is better."""
+    """A goal for the ratio Duolog / Kafka of a figure: at least, or at most if less is better."""
 
     figure: str
     ratio: float
@@ -42,7 +42,7 @@ class Row:
     pair: tuple[str, str] = ("duolog", "kafka")
     partitions: int = 1
     prepare: Callable[[Contestant, str], None] | None = None
-    """Fills the topic once, before all rounds; without it each run has a topic of its own."""
+    """Fills the topic once before all rounds; without it, each run uses a new topic."""
 
 
 def raw(
@@ -73,7 +73,7 @@ def raw(
 
 
 def flat(found: Any) -> Figures:
-    """Return what the generator printed as figures by name."""
+    """Return the generator's output as figures by name."""
     times = {
         f"{prefix}{name}_ms": value
         for key, prefix in (("answer_ms", ""), ("delivery_ms", "delivery_"))
@@ -84,7 +84,7 @@ def flat(found: Any) -> Figures:
 
 
 def fill(records: int) -> Callable[[Contestant, str], None]:
-    """Return what writes batches of `records` until each of four partitions has enough."""
+    """Return a function that writes batches of `records` until each of four partitions is full enough."""
 
     def prepare(contestant: Contestant, topic: str) -> None:
         wanted = _FETCHED_RECORDS if records > 1 else _FETCHED_SINGLES
@@ -98,7 +98,7 @@ def fill(records: int) -> Callable[[Contestant, str], None]:
 
 
 def fetched(records: int, fetch_bytes: int = 1 << 20) -> Callable[[Contestant, str], Figures]:
-    """Return a run that reads what `fill` wrote."""
+    """Return a run that reads the records written by `fill`."""
     wanted = _FETCHED_RECORDS if records > 1 else _FETCHED_SINGLES
     return raw(
         "fetch",

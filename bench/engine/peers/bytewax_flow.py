@@ -1,6 +1,7 @@
-"""The work of bench/engine/peers_python.py in Bytewax, one worker.
+"""The workloads of bench/engine/peers_python.py in Bytewax, one worker.
 
-Usage: bytewax_flow.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR. Windows give a result when they close.
+Usage: bytewax_flow.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR. Windows give a result when they
+close.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The work of bench/engine/peers_python.py in Duolog.
+"""The workloads of bench/engine/peers_python.py in Duolog.
 
 Usage: duolog_topology.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR [--mode MODE] [--set NAME=VALUE]
 """

@@ -1,7 +1,7 @@
-"""The work of bench/engine/peers_python.py in Pathway; its threads come by PATHWAY_THREADS.
+"""The workloads of bench/engine/peers_python.py in Pathway, with PATHWAY_THREADS threads.
 
-Usage: pathway_tables.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR. It writes what changed with each commit, every
-100 ms: a row that changed is written twice, the old one with `diff` -1.
+Usage: pathway_tables.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR. It writes what changed with each
+commit, every 100 ms: a row that changed is written twice, the old one with `diff` -1.
 """
 
 import sys

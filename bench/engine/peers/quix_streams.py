@@ -1,4 +1,4 @@
-"""The work of bench/engine/peers_python.py in Quix Streams.
+"""The workloads of bench/engine/peers_python.py in Quix Streams.
 
 Usage: quix_streams.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR
 """
