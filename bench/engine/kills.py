@@ -88,7 +88,7 @@ def keep(found: dict[str, Any]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20, help="at least so many")
+    parser.add_argument("--kills", type=int, default=20, help="minimum number of kills")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=("embedded", "kafka"), default="embedded")
     parser.add_argument(

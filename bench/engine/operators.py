@@ -330,7 +330,7 @@ def main() -> None:
     parser.add_argument(
         "--exactly-once",
         action="store_true",
-        help="results exactly once on both sides, and Duolog's at least once beside it",
+        help="exactly-once on both sides, and also Duolog's at-least-once",
     )
     options = parser.parse_args()
     suffix = "_exactly-once" if options.exactly_once else ""

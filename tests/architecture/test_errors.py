@@ -21,7 +21,7 @@ MODULES = [
 
 
 def test_errors_of_a_package_stand_in_its_errors_module() -> None:
-    """Of the others nobody knows here, unless somebody has imported them: two had no exit status."""
+    """Errors of other modules are only known once these are imported: two had no exit status."""
     root = Path(duolog.__path__[0])
 
     strays = [

@@ -1,6 +1,6 @@
-"""What starts quickly stays quick: nobody pays for a JVM, or for a library, that is not used.
+"""Imports stay fast: unused libraries and JVMs are not loaded.
 
-import-linter (scripts/check) holds the layers; here stands what only running can show.
+import-linter (scripts/check) checks the layers; these tests check what only a running process shows.
 """
 
 import subprocess

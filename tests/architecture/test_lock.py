@@ -1,4 +1,4 @@
-"""What is installed is what was pinned: every dependency, by hash, from no named place."""
+"""The lock file pins every dependency by hash, without URLs."""
 
 import re
 import tomllib

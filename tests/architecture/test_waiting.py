@@ -4,7 +4,7 @@
     poll        a call of `sleep` in a `while` loop of a test's own: a condition is polled, but not with the helper
     deadline    a deadline or time limit below 30 s that a test waits for: `time.monotonic() + 5`, `timeout=5`,
                 `event.wait(5)`, `thread.join(5)`, `future.result(5)`; below 60 s of `pytest.mark.timeout`. A second
-                or less in a loop is no deadline, but the pace at which the loop asks again
+                or less in a loop is not a deadline, but the rate at which the loop asks again
     elapsed     an assertion on measured time
 
 A test waits for an event, or with `waiting.wait_until` for a condition. What is left is in ALLOWED with the reason

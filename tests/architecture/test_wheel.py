@@ -1,4 +1,4 @@
-"""The wheel carries the compiled kernel, so that whoever installs it needs no JDK."""
+"""The wheel contains the compiled kernel, so that installing it needs no JDK."""
 
 import os
 import re
@@ -17,7 +17,7 @@ PARTS: Final = ("src", "jvm", "hatch_build.py", "pyproject.toml", "README.md", "
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """What a wheel is built from, copied, and without a kernel."""
+    """A copy of the sources of a wheel, without a kernel."""
     folder = tmp_path / "sources"
     folder.mkdir()
     for part in PARTS:

@@ -1,10 +1,10 @@
-"""What may race, file by file, and why it does not (`test_waiting.py`)."""
+"""Exceptions of `test_waiting.py` by file, with the reason why they do not race."""
 
 from typing import Final, NamedTuple
 
 
 class Counts(NamedTuple):
-    """How often each kind occurs in a file."""
+    """Number of occurrences of each kind in a file."""
 
     sleep: int = 0
     poll: int = 0
@@ -87,10 +87,11 @@ ALLOWED: Final[dict[str, Allowed]] = {
     ),
     "conformance/test_before_the_jvm.py": Allowed(
         Counts(elapsed=1),
-        "one refused connection is told from the start of a JVM and a client's retry, 37 s",
+        "one refused connection is distinguished from the start of a JVM and a client's retry, 37 s",
     ),
     "conformance/test_cli_clients.py": Allowed(
-        Counts(elapsed=1), "one refused connection is told from a client's own retry of 15 s"
+        Counts(elapsed=1),
+        "one refused connection is distinguished from a client's own retry of 15 s",
     ),
     "conformance/test_cli_state.py": Allowed(Counts(poll=1), POLLS),
     "conformance/test_demo.py": Allowed(Counts(poll=1), POLLS),
@@ -99,7 +100,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     ),
     "conformance/test_present_rows.py": Allowed(
         Counts(sleep=1, poll=1, elapsed=2),
-        "shows that nothing is shown after a stop; a client's own retry of 15 s is told from one answer; polls",
+        "shows that nothing is shown after a stop; a client's own retry of 15 s is distinguished from one answer; polls",
     ),
     "fault/campaign.py": Allowed(
         Counts(sleep=3, poll=4), "random moments of kills, by a printed seed; polls"
@@ -156,10 +157,11 @@ ALLOWED: Final[dict[str, Allowed]] = {
         Counts(sleep=1), "a handler that takes long; a slow machine only makes it longer"
     ),
     "unit/cli/kafka/test_connection.py": Allowed(
-        Counts(elapsed=1), "one refused connection is told from a client's own retry of 15 s"
+        Counts(elapsed=1),
+        "one refused connection is distinguished from a client's own retry of 15 s",
     ),
     "unit/cli/test_signals.py": Allowed(
-        Counts(sleep=1), "a prompt that would go on; the signal ends it at once"
+        Counts(sleep=1), "a prompt that would continue; the signal ends it at once"
     ),
     "unit/dsl/expressions/test_python_functions.py": Allowed(
         Counts(sleep=1), "sleep(0) lets the event loop go round once"
@@ -210,7 +212,8 @@ ALLOWED: Final[dict[str, Allowed]] = {
     ),
     "unit/protocol/test_large_requests.py": Allowed(Counts(poll=1), POLLS),
     "unit/runtime/metrics/test_collector.py": Allowed(
-        Counts(elapsed=1), "starting a thread is told from waiting for an endpoint's timeout"
+        Counts(elapsed=1),
+        "starting a thread is distinguished from waiting for an endpoint's timeout",
     ),
     "unit/runtime/sql/test_engine.py": Allowed(
         Counts(sleep=1), "a broker is away for longer than a session lasts"
@@ -220,7 +223,8 @@ ALLOWED: Final[dict[str, Allowed]] = {
         "shows that a query has not settled; pauses last at least so long",
     ),
     "unit/runtime/test_broker_probe.py": Allowed(
-        Counts(elapsed=1), "one refused connection is told from a client's own retry of 15 s"
+        Counts(elapsed=1),
+        "one refused connection is distinguished from a client's own retry of 15 s",
     ),
     "unit/runtime/test_supervisor.py": Allowed(
         Counts(sleep=2, deadline=2),

@@ -1,4 +1,4 @@
-"""Somebody who follows a page of the guide to the letter, in a clean home.
+"""A reader who follows a page of the guide verbatim, in a clean home.
 
     ```bash      commands, each of which must end well; what goes on (a broker, `duolog run`) does so
                  in a terminal of its own until its like is typed again, `# Ctrl-C` is typed, or the page ends
@@ -105,7 +105,7 @@ class Reader:
 
     @property
     def servers(self) -> str:
-        """Where the page's `127.0.0.1:9092` is."""
+        """The address that replaces the page's `127.0.0.1:9092`."""
         return f"127.0.0.1:{self._port('9092')}"
 
     def follow(self, page: Path) -> None:
@@ -222,7 +222,7 @@ _KEPT: Final = ("JAVA_HOME", "SPARK_LAUNCHER_OPTS", "LANG")
 
 @dataclass(slots=True)
 class _Busy:
-    """A terminal in which something goes on."""
+    """A terminal in which a command keeps running."""
 
     process: subprocess.Popen[bytes]
     output: Path

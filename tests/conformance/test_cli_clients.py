@@ -294,7 +294,7 @@ def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
 
 @pytest.mark.parametrize("outcome", ["commit", "abort", "open"])
 def test_a_transaction_is_an_end_over_or_not(duolog: Duolog, outcome: str) -> None:
-    """A marker takes an offset and is no record; what is open is not read, and keeps nobody."""
+    """A marker takes an offset and is not a record; open transactions are not read and block no reader."""
     topic = f"settled-by-{outcome}"
     duolog("topics", "create", topic)
     producer = Producer({"bootstrap.servers": duolog.bootstrap_servers, "transactional.id": topic})

@@ -90,7 +90,7 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
 def test_reset_works_from_the_topics_alone_where_the_checkpoint_is_gone(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    """A changed program was refused beside the changelogs of a lost checkpoint, and so was the reset that the refusal named."""
+    """A changed program was refused with the changelogs of a lost checkpoint, and so was the reset that the refusal named."""
     servers = broker.bootstrap_servers
     client, duolog = Client(servers), Duolog(servers)
     data = tmp_path / "data"
@@ -149,7 +149,7 @@ def test_reset_finds_the_changelogs_of_a_checkpoint_whose_file_is_damaged(
 
 
 def keep_in_kafka(servers: str, data: Path, name: str, upgraded: str = "") -> None:
-    """Let an application have a checkpoint, and tell of it in its topic of commits as a start does."""
+    """Create a checkpoint of an application, and record it in its commit topic as a start does."""
     checkpoint = Checkpoint(data / "checkpoints" / name)
     checkpoint.pin(name, SHAPE, {"duolog": "1"}, {"orders": "id"}, changelog=True)
     LoggedCheckpoint(checkpoint).name_topics(["totals-store"])

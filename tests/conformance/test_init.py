@@ -1,6 +1,6 @@
-"""The project of `duolog init`: each command of its README runs as it stands there, in a clean home.
+"""The project of `duolog init`: each command of its README runs verbatim, in a clean home.
 
-Those that need the engine share one run, and so one JVM; it is also the one that is told of changes of the file.
+Those that need the engine share one run, and so one JVM; it is also the one that watches the file.
 """
 
 import time
@@ -19,7 +19,7 @@ CONSUME: Final = "duolog consume revenue-by-city --from-beginning"
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Reader]:
-    """Somebody with an empty home, in a project that has just been made."""
+    """A user with an empty home, in a project that has just been made."""
     someone = Reader(tmp_path / "home")
     someone.type("duolog init shop")
     someone.home /= "shop"
@@ -33,7 +33,7 @@ def commands(newcomer: Reader) -> list[str]:
 
 
 def consume_until(newcomer: Reader, command: str, text: str) -> None:
-    """Type a command that goes on until Ctrl-C, and see that it prints `text`."""
+    """Type a command that runs until Ctrl-C, and check that it prints `text`."""
     deadline = time.monotonic() + TIMEOUT_S
     while text not in (printed := newcomer.type(f"timeout 3 {command} || true")):
         assert time.monotonic() < deadline, printed
@@ -71,4 +71,4 @@ def test_the_project_runs_and_runs_anew_when_it_is_changed(newcomer: Reader) -> 
     newcomer.wait_for("waiting for app.py to change\n")
 
     newcomer.stop()
-    assert newcomer.jvms_started() == 1, "a start behind a change is warm"
+    assert newcomer.jvms_started() == 1, "a start after a change is warm"

@@ -1,4 +1,4 @@
-"""`scripts/test --deep --part 1/2` runs that part, goes on where it was cut, and notes that it passed."""
+"""`scripts/test --deep --part 1/2` runs that part, resumes where it was interrupted, and records that it passed."""
 
 import json
 import re

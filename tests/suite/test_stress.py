@@ -1,4 +1,4 @@
-"""`scripts/test --stress` keeps every core busy by others, and leaves none of them behind."""
+"""`scripts/test --stress` keeps every core busy with other processes, and stops all of them."""
 
 import os
 import signal

@@ -26,7 +26,7 @@ abstract class Connection {
   /** Send what is sent before any answer. */
   abstract void begin() throws IOException;
 
-  /** Look at the answer that stands in {@code buffer} at {@code start}, behind its size. */
+  /** Check the response in {@code buffer} at {@code start}, after its size. */
   abstract void answered(ByteBuffer buffer, int start, int size);
 
   /** All answers that had come are looked at: send what follows them. */

@@ -4,7 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
 
-/** A produce request of one batch, and where its parts stand. */
+/** A produce request of one batch, and the positions of its parts. */
 final class Frame {
   private static final int CRC_AT = 17;
   private static final int CRC_FROM = 21;

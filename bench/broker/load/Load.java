@@ -8,7 +8,7 @@ import java.util.Map;
 
 /**
  * A load generator that costs little: requests are bytes that were made before, one thread sends
- * them over many connections and counts the answers. No client library stands between it and the
+ * them over many connections and counts the answers. No client library is between it and the
  * broker, so a figure is the broker's.
  *
  * <p>Usage: {@code Load MODE name=value ...}, MODE one of produce, fetch, mixed, paced. Prints one

@@ -2,7 +2,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Keeps a number of produce requests in flight. The requests stand in a ring of frames, partition
+ * Keeps a number of produce requests in flight. The requests are in a ring of frames, partition
  * after partition; one write sends as many as may go. A producer with an id numbers its batches.
  */
 final class Producer extends Connection {

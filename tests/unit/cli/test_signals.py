@@ -1,4 +1,4 @@
-"""How signals end a command."""
+"""Signals end a command."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""`duolog state` over checkpoints as they stand on disk: no broker, no JVM."""
+"""`duolog state` over checkpoints on disk, without a broker or a JVM."""
 
 import json
 import math
@@ -143,7 +143,7 @@ def test_what_was_looked_through_by_default_is_named(
 
 
 def test_whether_one_that_just_starts_has_changelogs_is_not_known(data: Path) -> None:
-    """It said false, whatever the start was told."""
+    """It was false, whatever the settings of the start."""
     (data / "checkpoints/starting").mkdir()
 
     rows = json.loads(run("list", "--data", str(data), "-o", "json").stdout)
@@ -173,7 +173,7 @@ def committed(epoch: int, at_ms: int | None) -> Committed:
 def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
     data: Path, monkeypatch: pytest.MonkeyPatch, found: Committed, told: str
 ) -> None:
-    """Right behind a start it was told to be "last commit -1 of generation 11, before a restore"."""
+    """Directly after a start it was reported as "last commit -1 of generation 11, before a restore"."""
     with restorable(data, monkeypatch, found) as restore:
         done = restore("--dry-run")
 

@@ -1,4 +1,4 @@
-"""`duolog top`: what two looks tell, and what is shown of it."""
+"""`duolog top`: rates from two snapshots, and the tables shown."""
 
 import io
 import json
@@ -172,7 +172,7 @@ def test_who_watches_an_application_that_ends_is_told_so_and_sees_it_again() -> 
     ended = text.index('Application "sums" is not running')
     assert "sums" in text[:ended]
     assert "restarting" in text[ended:]
-    # A JVM that begins anew has counted less: no rate is told, and none below zero.
+    # A restarted JVM has counted less: no rate is shown, and no negative one.
     assert not re.search(r"-\d", text)
 
 
@@ -194,7 +194,7 @@ def ends_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def older() -> dict[str, object]:
-    """What an older Duolog tells: it knew no rows of stores."""
+    """Metrics of an older Duolog, which did not count the rows of stores."""
     told = whole().to_json()
     for task in told["tasks"]:
         del task["stores"]
@@ -208,7 +208,7 @@ def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
     told = [older, {**whole().to_json(), "pid": 14}, newer]
     monkeypatch.setattr(snapshots, "list_applications", lambda: told)
 
-    # What a newer one tells beside what is known here is not missed.
+    # Unknown fields of a newer version are ignored.
     assert [where for where, _ in snapshots.look()] == ["14", "13"]
 
 

@@ -39,7 +39,7 @@ def test_tagged_fields_and_nulls_are_read() -> None:
 
 
 def test_another_thread_has_its_turns_meanwhile() -> None:
-    """kio reads it in one call, which held everybody for as long as it took."""
+    """kio reads it in one call, which blocked all threads for its duration."""
     type_ = entity_type(8, 8, "request")
     data = encoder(type_)(value_of(type_, 0, [1, 100_000]))
     before = sys.getswitchinterval()

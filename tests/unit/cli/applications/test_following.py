@@ -86,7 +86,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Desk:
-    """Somebody who writes the next text whenever what runs waits for it."""
+    """Writes the next text whenever the runner waits for it."""
 
     def __init__(self, path: Path, *texts: str) -> None:
         self.path = path

@@ -62,7 +62,7 @@ def test_what_the_file_imports_from_beside_it_is_loaded_anew(directory: Path) ->
 
 
 def test_what_is_installed_in_the_same_directory_stays_as_it_is(directory: Path) -> None:
-    """A virtual environment beside the file: to import a package twice may end the process."""
+    """A virtual environment next to the file: to import a package twice may end the process."""
     packages = directory / ".venv" / "lib" / "site-packages"
     installed = written(packages / "installed_of_the_test.py", 'TARGET = "one"')
     sys.path.insert(0, str(packages))

@@ -99,7 +99,7 @@ def wait_for(load: FlightLoad, what: str) -> None:
 
 
 def test_the_last_flights_wait_until_they_are_to_be_live(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was shown as latency was the age of a backlog: all flights were written at once."""
+    """The latency shown was the age of a backlog, because all flights were written at once."""
     load, senders = started_load(monkeypatch, 0, 0, rate=None)
 
     for what, there in (("row", 10), ("first", 36), ("rest", 37)):

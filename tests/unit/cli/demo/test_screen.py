@@ -43,7 +43,7 @@ def drawn(table: object) -> str:
 
 
 def test_the_status_tells_how_far_behind_it_is_and_of_live_flights_how_long_they_take() -> None:
-    """Of a backlog it told the median latency: 10.8 s, which is what a newcomer took home."""
+    """It showed the median latency of a backlog: 10.8 s, which is what a newcomer took home."""
     behind = STATE._replace(live=False, mode="micro-batch", lag=210_000, p50_ms=None, p99_ms=None)
 
     assert status_line(behind).plain == (

@@ -1,4 +1,4 @@
-"""An engine that answers what it is told to."""
+"""An engine with given answers."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -82,7 +82,7 @@ def test_the_picture_has_a_box_for_each_and_a_line_for_each_origin() -> None:
     width = float(picture.get("width", "0"))
     rights = [float(one.get("x", "")) + float(one.get("width", "")) for one in boxes]
     assert max(rights) <= width
-    # What reads stands to the right of what it reads.
+    # A box is to the right of the boxes it reads.
     x = {one.name: float(box.get("x", "")) for one, box in zip(relations, boxes, strict=True)}
     assert x["FLIGHTS"] < x["LATE"] < x["N"]
 

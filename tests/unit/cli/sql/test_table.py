@@ -40,7 +40,7 @@ def test_narrow_columns_keep_their_width() -> None:
 
 
 def test_a_row_that_is_wider_than_those_of_the_sample_takes_what_room_is_left() -> None:
-    """Keys and numbers of ten thousand rows were broken in two, beside an empty half of the terminal."""
+    """Keys and numbers of ten thousand rows were broken in two, next to an empty half of the terminal."""
     table = Table(COLUMNS, [(1, "k1")], 24)
 
     assert [*table.row((9988, "k9988")), *table.row((2, "k2"))] == [" 9988 | k9988", "    2 | k2"]

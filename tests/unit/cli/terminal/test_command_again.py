@@ -1,4 +1,4 @@
-"""The command that runs, as text: what was typed of it, with other options behind."""
+"""The command that is running, as text: the typed words, followed by other options."""
 
 from pathlib import Path
 

@@ -79,7 +79,7 @@ def test_the_engine_is_told_which_form_its_log_has(tmp_path: Path) -> None:
 def test_what_goes_on_after_the_command_is_one_line_for_people(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A JVM stayed to keep its archive of classes, and no one was told."""
+    """A JVM kept running to write its class archive, without a message."""
     logger = logging.getLogger("duolog.engine.jvm.shutdown")
 
     @click.command()
