@@ -14,7 +14,7 @@ from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_
 from duolog.dsl.grouping.cogroup_nodes import Side
 from duolog.dsl.grouping.cogroups import CoGrouped
 from duolog.dsl.grouping.folds import fold_of, results_of
-from duolog.dsl.grouping.kept import UNSAID, Kept
+from duolog.dsl.grouping.materialization import UNSPECIFIED, Materialization
 from duolog.dsl.grouping.reducing import reducing_fold
 from duolog.dsl.grouping.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.handles.handles import Groups
@@ -345,10 +345,12 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
 class Grouped(Groups):
     """Grouped records: `count` or `aggregate` turns them into a table keyed by the group."""
 
-    def __init__(self, builder: Builder, group: GroupBy, kept: Kept = UNSAID) -> None:
+    def __init__(
+        self, builder: Builder, group: GroupBy, materialization: Materialization = UNSPECIFIED
+    ) -> None:
         self._builder = builder
         self._group = group
-        self._kept = kept
+        self._materialization = materialization
 
     @property
     def schema(self) -> Schema:
@@ -371,8 +373,8 @@ class Grouped(Groups):
             retention: for how long a window's row can be found in joins, by stream time, counted from the window's
                 start, or the session's end. At least the size and grace period, which is the default.
         """
-        kept = self._kept.materialized(store, ttl, retention)
-        return Grouped(self._builder, self._group, kept)
+        materialization = self._materialization.materialized(store, ttl, retention)
+        return Grouped(self._builder, self._group, materialization)
 
     def windowed_by(
         self, windows: Windows, *, emit: Emit = "on update", idle: Duration | None = None
@@ -399,8 +401,8 @@ class Grouped(Groups):
             >>> print(visits.group_by("place").windowed_by(tumbling("1 hour")).count().schema)
             key (place STRING, window_start BIGINT, window_end BIGINT) value (count BIGINT)
         """
-        kept = self._kept.windowed(windows, emit, idle)
-        return Grouped(self._builder, self._group, kept)
+        materialization = self._materialization.windowed(windows, emit, idle)
+        return Grouped(self._builder, self._group, materialization)
 
     def count(self, name: str = "count") -> Table:
         """Count the records of each group. The count of a group that has become empty is 0."""
@@ -473,7 +475,7 @@ class Grouped(Groups):
         return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
 
     def _in(self, group: GroupBy) -> "Grouped":
-        return Grouped(self._builder, group, self._kept)
+        return Grouped(self._builder, group, self._materialization)
 
     def _table(self, folded: Fold) -> Table:
         node = self._builder.add(
@@ -481,14 +483,14 @@ class Grouped(Groups):
             lambda name: AggregateNode(
                 name,
                 self._group,
-                self._kept.store or f"{name}-store",
+                self._materialization.store or f"{name}-store",
                 folded.accumulators,
                 folded.results,
-                self._kept.windows,
-                self._kept.emit,
-                self._kept.ttl_ms,
-                self._kept.retention_ms,
-                idle_ms=self._kept.idle_ms,
+                self._materialization.windows,
+                self._materialization.emit,
+                self._materialization.ttl_ms,
+                self._materialization.retention_ms,
+                idle_ms=self._materialization.idle_ms,
             ),
         )
         return Table(self._builder, node)

@@ -25,7 +25,7 @@ from duolog.engine.lowering.store_queries import Bounds, lower_store_query, show
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
 from duolog.engine.topics.topic_reader import EndOffsets
-from duolog.functions.processors.stored import Kept, rows_of
+from duolog.functions.processors.stored import StoreEntry, rows_of
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows
 from duolog.serde.row import Row
@@ -56,7 +56,7 @@ class RowReader:
         """Parse entries to rows; an entry of a processor's store may contain several, or none."""
         if self._of_processor is None:
             return [self._row(key, value, ts) for _, key, value, ts in shown]
-        kept = (Kept(task, key or b"", value or b"", ts) for task, key, value, ts in shown)
+        kept = (StoreEntry(task, key or b"", value or b"", ts) for task, key, value, ts in shown)
         return list(rows_of(self._of_processor, kept))
 
     def _row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:

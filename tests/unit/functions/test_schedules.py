@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from duolog import Processor, Record, Topology
-from duolog.functions.processors.hosted import Hosted, Place
+from duolog.functions.processors.processor_runtime import ProcessorId, ProcessorRuntime
 from duolog.functions.processors.schedules import PunctuationType, Schedules
 from duolog.plan.nodes import Process
 
@@ -29,17 +29,19 @@ class Ticking(Processor):
         """Take it."""
 
 
-def hosted(clock_ms: int) -> Hosted:
+def runtime(clock_ms: int) -> ProcessorRuntime:
     topology = Topology("ticking")
     stream = topology.stream("in", key="id STRING", value="said STRING")
     stream.process(Ticking, value="n BIGINT").to("out")
     (node,) = (node for node in topology.build().nodes if isinstance(node, Process))
-    return Hosted(node.definition, Place("ticking", "0_0", node.name), {}, lambda: clock_ms)
+    return ProcessorRuntime(
+        node.definition, ProcessorId("ticking", "0_0", node.name), {}, lambda: clock_ms
+    )
 
 
 def test_a_processor_that_is_made_anew_is_called_when_it_was_due() -> None:
     """Schedules that began anew would be an interval late, for as long as an application is started again and again."""
-    first = hosted(1_000)
+    first = runtime(1_000)
     first.begin(-1, None)
     assert first.schedules.next(WALL_CLOCK) == 1_100
     assert len(first.punctuate(STREAM_TIME, 130, 130).forwarded) == 1
@@ -47,7 +49,7 @@ def test_a_processor_that_is_made_anew_is_called_when_it_was_due() -> None:
     due = [(first.schedules.next(kind)) for kind in (STREAM_TIME, WALL_CLOCK)]
     assert due == [200, 1_200]
 
-    again = hosted(1_190)
+    again = runtime(1_190)
     again.begin(130, first.schedules.keep())
 
     assert [again.schedules.next(kind) for kind in (STREAM_TIME, WALL_CLOCK)] == due

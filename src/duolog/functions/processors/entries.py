@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from duolog.core.errors import StatementError
 
-Place = tuple[int, bytes]
+StoreKey = tuple[int, bytes]
 """Bucket and key."""
 
 _KNOWN_MAX: Final = 50_000
@@ -22,14 +22,14 @@ class Held(NamedTuple):
     data: bytes
 
 
-Writes = dict[Place, Held | None]
+Writes = dict[StoreKey, Held | None]
 """Rows by bucket and key; None: deleted."""
 
 
 class Backend(Protocol):
     """The storage of a task's stores."""
 
-    def get(self, store: str, place: Place) -> Held | None: ...
+    def get(self, store: str, place: StoreKey) -> Held | None: ...
 
     def scan(self, store: str, bucket: int) -> dict[bytes, Held]: ...
 

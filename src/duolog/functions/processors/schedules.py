@@ -45,7 +45,7 @@ class Schedule:
         self.at = following
 
 
-Kept = list[Any]
+StoredSchedules = list[Any]
 """Stored schedules: kind, interval and time of each; None if cancelled."""
 
 
@@ -85,7 +85,7 @@ class Schedules:
                 if not schedule.cancelled:
                     heapq.heappush(self._due[kind], schedule)
 
-    def keep(self) -> Kept:
+    def keep(self) -> StoredSchedules:
         """Return the current state of the schedules of `init`."""
         self._all = [one for one in self._all if one.kept or not one.cancelled]
         return [
@@ -94,7 +94,7 @@ class Schedules:
             if one.kept
         ]
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: StoredSchedules) -> None:
         """Restore the stored state: schedules are matched by position, if kind and interval are equal."""
         for schedule, known in zip((one for one in self._all if one.kept), kept, strict=False):
             if known is None:

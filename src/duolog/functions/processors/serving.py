@@ -18,7 +18,14 @@ from duolog.functions import values
 from duolog.functions.processors import wire
 from duolog.functions.processors.codecs import Codec
 from duolog.functions.processors.entries import Entries
-from duolog.functions.processors.hosted import Forwarded, Given, Hosted, InitFailed, Place, Told
+from duolog.functions.processors.processor_runtime import (
+    Forwarded,
+    Given,
+    InitFailed,
+    ProcessorId,
+    ProcessorOutput,
+    ProcessorRuntime,
+)
 from duolog.functions.processors.records import RecordMetadata
 from duolog.functions.processors.schedules import PunctuationType
 from duolog.functions.processors.stores import KINDS, Store
@@ -26,7 +33,7 @@ from duolog.plan.processors import Definition, struct_of
 
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
-_TOLD: Final = struct.Struct(">iq")
+_FORWARDED: Final = struct.Struct(">iq")
 _KINDS: Final = {
     wire.STREAM_TIME: PunctuationType.STREAM_TIME,
     wire.WALL_CLOCK: PunctuationType.WALL_CLOCK_TIME,
@@ -38,7 +45,7 @@ class _Task:
     """The stores and processors of one task."""
 
     stores: dict[str, Store] = field(default_factory=dict)
-    hosted: dict[int, Hosted] = field(default_factory=dict)
+    runtimes: dict[int, ProcessorRuntime] = field(default_factory=dict)
     turns: dict[int, str] = field(default_factory=dict)
     """The micro-batch or epoch in which each processor was last called here, by the kernel's name for it."""
 
@@ -80,65 +87,67 @@ class Processors:
                 task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
             # Also before a processor is closed: its cached rows would date from when the task was here.
             task.stores[spec.name].forget()
-        hosted = task.hosted.get(number)
-        if hosted is not None and task.turns[number] not in (given["last_turn"], given["turn"]):
+        runtime = task.runtimes.get(number)
+        if runtime is not None and task.turns[number] not in (given["last_turn"], given["turn"]):
             # The task ran elsewhere in the meantime, or the latest call here was not committed.
-            _close(task.hosted.pop(number))
-            hosted = None
-        if hosted is None:
-            place = Place(given["application"], given["task"], given["node"])
+            _close(task.runtimes.pop(number))
+            runtime = None
+        if runtime is None:
+            processor_id = ProcessorId(given["application"], given["task"], given["node"])
             stores = {spec.name: task.stores[spec.name] for spec in defined.definition.stores}
-            hosted = Hosted(defined.definition, place, stores, self._clock)
+            runtime = ProcessorRuntime(defined.definition, processor_id, stores, self._clock)
         try:
-            told = hosted.begin(given["stream_time"], given["schedules"])
+            output = runtime.begin(given["stream_time"], given["schedules"])
         except InitFailed as error:
             return b"!" + str(error).encode(errors="replace")
-        task.hosted[number] = hosted
+        task.runtimes[number] = runtime
         task.turns[number] = given["turn"]
         for kind in PunctuationType:
             if kind.value in given["lost"]:
-                hosted.skip(kind, given["lost"][kind.value])
-        return b"+" + self._told(number, hosted, [told])
+                runtime.skip(kind, given["lost"][kind.value])
+        return b"+" + self._result(number, runtime, [output])
 
     def run(self, number: int, payload: bytes, done: Callable[[int], None]) -> bytes:
         """Call a processor of the task of the last `begin`; return its output."""
-        defined, hosted = self._definitions[number], self._now.hosted[number]
-        told = []
+        defined, runtime = self._definitions[number], self._now.runtimes[number]
+        outputs = []
         for count, item in enumerate(wire.read_items(payload), start=1):
             if item.kind == wire.RECORD:
-                told.append(hosted.process(defined.given(item), item.stream_time))
+                outputs.append(runtime.process(defined.given(item), item.stream_time))
             else:
-                told.append(hosted.punctuate(_KINDS[item.kind], item.time, item.stream_time))
+                outputs.append(runtime.punctuate(_KINDS[item.kind], item.time, item.stream_time))
             done(count)
-        return b"+" + self._told(number, hosted, told)
+        return b"+" + self._result(number, runtime, outputs)
 
     def close(self) -> None:
         """Close all processors; a failure of one does not prevent closing the others."""
         for task in self._tasks.values():
-            for hosted in task.hosted.values():
-                _close(hosted)
+            for runtime in task.runtimes.values():
+                _close(runtime)
         self._tasks.clear()
 
-    def _told(self, number: int, hosted: Hosted, told: list[Told]) -> bytes:
+    def _result(
+        self, number: int, runtime: ProcessorRuntime, outputs: list[ProcessorOutput]
+    ) -> bytes:
         defined = self._definitions[number]
         for spec in defined.definition.stores:
             self._now.stores[spec.name].flush()
-        parts = [_INT.pack(len(told))]
-        for one in told:
+        parts = [_INT.pack(len(outputs))]
+        for one in outputs:
             parts.append(_INT.pack(len(one.forwarded)))
             parts += [defined.record(forwarded) for forwarded in one.forwarded]
             parts.append(_INT.pack(len(one.errors)))
             parts += [wire.put(error.encode(errors="replace")) for error in one.errors]
         parts.append(self._remote.take())
-        schedules = hosted.schedules
+        schedules = runtime.schedules
         parts.append(wire.put(json.dumps(schedules.keep()).encode()))
         parts += [_LONG.pack(schedules.next(kind)) for kind in PunctuationType]
         return b"".join(parts)
 
 
-def _close(hosted: Hosted) -> None:
+def _close(runtime: ProcessorRuntime) -> None:
     try:
-        hosted.close()
+        runtime.close()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's processor may raise anything
         print(f"{type(error).__name__} in close: {error}")  # noqa: T201 - it is the user's
 
@@ -183,7 +192,7 @@ class _Defined:
         key, value = self._writers[one.output]
         return b"".join(
             (
-                _TOLD.pack(one.output, one.timestamp_ms),
+                _FORWARDED.pack(one.output, one.timestamp_ms),
                 wire.put(wire.write_headers(one.headers)),
                 wire.put(None if one.key is None else key(one.key).encode(errors="replace")),
                 wire.put(None if one.value is None else value(one.value).encode(errors="replace")),

@@ -15,7 +15,7 @@ Shown = tuple[tuple[Any, ...], tuple[Any, ...], int]
 """Key and value columns, and the timestamp."""
 
 
-class Kept(NamedTuple):
+class StoreEntry(NamedTuple):
     """An entry of a store, with its task and timestamp."""
 
     task: int
@@ -24,7 +24,7 @@ class Kept(NamedTuple):
     timestamp_ms: int
 
 
-def rows_of(store: KeptStore, kept: Iterable[Kept]) -> Iterator[Shown]:
+def rows_of(store: KeptStore, kept: Iterable[StoreEntry]) -> Iterator[Shown]:
     """Yield the rows of a store: for a window store one for each window, for a versioned store the latest version.
 
     Expired windows and sessions are left out, by the time of their task, as they are for the processor.
@@ -39,7 +39,7 @@ def rows_of(store: KeptStore, kept: Iterable[Kept]) -> Iterator[Shown]:
                 yield (*columns, *bounds), values.row(values.parse(text)), at
 
 
-def _gone_by(store: KeptStore, entries: list[Kept]) -> dict[int, int]:
+def _gone_by(store: KeptStore, entries: list[StoreEntry]) -> dict[int, int]:
     """Return, for each task, the latest time whose rows have expired."""
     if store.kind not in _GOING:
         return {}
@@ -48,7 +48,7 @@ def _gone_by(store: KeptStore, entries: list[Kept]) -> dict[int, int]:
 
 
 def _texts(
-    store: KeptStore, one: Kept, gone_by: int | None
+    store: KeptStore, one: StoreEntry, gone_by: int | None
 ) -> Iterator[tuple[tuple[int, ...], str, int]]:
     """Yield the rows of an entry: the bounds of a window or a session, the value as text, the time."""
     if store.kind == "key-value":

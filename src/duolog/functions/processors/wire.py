@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from duolog.functions.processors.entries import Held, Place, Writes
+from duolog.functions.processors.entries import Held, StoreKey, Writes
 from duolog.functions.processors.records import Headers
 
 RECORD: Final = 0
@@ -139,7 +139,7 @@ class RemoteStores:
         self._ask = ask
         self._pending: list[bytes] = []
 
-    def get(self, store: str, place: Place) -> Held | None:
+    def get(self, store: str, place: StoreKey) -> Held | None:
         self._send()
         bucket, key = place
         reader = Reader(self._ask(_GET + put(store.encode()) + _LONG.pack(bucket) + put(key)))

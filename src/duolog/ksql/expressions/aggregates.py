@@ -20,7 +20,7 @@ from duolog.ksql.expressions.user_calls import user_function
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.formatting import formatted
 from duolog.ksql.syntax.nodes import place_of
-from duolog.plan.aggregates.user_folds import OF_USER, Kept
+from duolog.plan.aggregates.user_folds import OF_USER, UserAggregate
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Aggregate, Call, Literal
 from duolog.plan.sql.aggregates import SQL_AGGREGATES, OverTables, SqlAggregate
@@ -124,7 +124,7 @@ def _of_user(
         constants.append(literal.value)
     assert overload.state is not None, of
     state = overload.signature.filled(overload.state, tuple(arg.type for arg in args))
-    kept = Kept(
+    kept = UserAggregate(
         replace(
             routine,
             step="aggregate",

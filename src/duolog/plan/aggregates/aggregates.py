@@ -25,9 +25,9 @@ from typing import Final
 
 from duolog.plan.aggregates.accumulators import Accumulator, Accumulators, added, call, null_of
 from duolog.plan.aggregates.collecting import COLLECTING, extreme
-from duolog.plan.aggregates.moments import MOMENTS
 from duolog.plan.aggregates.sql_folds import SQL_FOLDS
-from duolog.plan.aggregates.user_folds import OF_USER, Kept, user_fold
+from duolog.plan.aggregates.statistics import STATISTICS
+from duolog.plan.aggregates.user_folds import OF_USER, UserAggregate, user_fold
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -55,7 +55,7 @@ from duolog.plan.types import (
     numeric,
 )
 
-_OTHERS: Final = COLLECTING | MOMENTS
+_OTHERS: Final = COLLECTING | STATISTICS
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg", *_OTHERS)
 _SUM_DIGITS: Final = 10  # room for 10**10 DECIMALs in a sum, as in Spark
 
@@ -147,7 +147,7 @@ class _FoldBuilder:
 
     def replace(self, part: Expression) -> Expression | None:
         match part:
-            case Aggregate(_, _, _, ((name, Kept() as of_user),)) if name == OF_USER:
+            case Aggregate(_, _, _, ((name, UserAggregate() as of_user),)) if name == OF_USER:
                 return user_fold(self.kept, part, of_user)
             case Aggregate(function) if function in SQL_FOLDS:
                 return SQL_FOLDS[function](self.kept, part)

@@ -22,7 +22,7 @@ OF_USER: Final = "constants"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UserAggregate:
     """A user's aggregate function, and the type of its accumulator."""
 
     routine: Routine
@@ -34,7 +34,7 @@ class Kept:
         return str(self.routine.constants)
 
 
-def user_fold(kept: Accumulators, aggregate: Aggregate, of: Kept) -> Expression:
+def user_fold(kept: Accumulators, aggregate: Aggregate, of: UserAggregate) -> Expression:
     """Add the accumulator of a user's aggregate function; return its result.
 
     Raises:
@@ -67,7 +67,7 @@ def user_fold(kept: Accumulators, aggregate: Aggregate, of: Kept) -> Expression:
 
 
 def _step_of(
-    of: Kept,
+    of: UserAggregate,
 ) -> Callable[[Step, tuple[Type, ...], tuple[Expression, ...], Type], Expression]:
     def step(
         name: Step, types: tuple[Type, ...], args: tuple[Expression, ...], gives: Type

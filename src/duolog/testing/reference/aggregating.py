@@ -14,7 +14,16 @@ from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import FixedWindows, SessionWindows, SlidingWindows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.reference.entries import Entry, Kept, Run, Stores, after, is_null, made, named
+from duolog.testing.reference.entries import (
+    Entry,
+    Run,
+    Stores,
+    TimestampedRow,
+    after,
+    is_null,
+    made,
+    named,
+)
 from duolog.testing.reference.evaluation import Evaluate, Values, compile_expression
 from duolog.testing.reference.expiry import find, see
 from duolog.testing.reference.idle import saw_record, tick
@@ -60,7 +69,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     results = results_of(node)
     merge = _merge(node)
 
-    def joined(entry: Entry, touched: Sequence[Row], stores: Stores) -> tuple[Row, Kept]:
+    def joined(entry: Entry, touched: Sequence[Row], stores: Stores) -> tuple[Row, TimestampedRow]:
         assert entry.value is not None
         store, at = stores[node.store], entry.timestamp_ms
         row: Row = tuple(evaluate(Values()) for evaluate in initial)
@@ -70,7 +79,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         start = min([at, *(session[-2] for session in touched)])  # type: ignore[type-var]
         end = max([at, *(session[-1] for session in touched)])  # type: ignore[type-var]
         assert isinstance(end, int)
-        return (*entry.key, start, end), Kept(row, end)
+        return (*entry.key, start, end), TimestampedRow(row, end)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
@@ -94,9 +103,9 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
                 row = results(session, before)
                 end = before.timestamp_ms
                 gone = made(entry, None, end, session)
-                found.append(after(gone, Kept(row, end)))
+                found.append(after(gone, TimestampedRow(row, end)))
         kept = store.get(key)
-        found.append(after(result, kept and Kept(results(key, kept), kept.timestamp_ms)))
+        found.append(after(result, kept and TimestampedRow(results(key, kept), kept.timestamp_ms)))
         store[key] = now
         return found
 
@@ -124,11 +133,11 @@ def _told_on_close(node: AggregateNode, update: Run) -> Run:
         return tell(entry, stores)
 
     def tell(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        told = stores.setdefault(_told(node), {}).get((), Kept((), -1)).timestamp_ms
+        told = stores.setdefault(_told(node), {}).get((), TimestampedRow((), -1)).timestamp_ms
         store = stores[node.store]
         assert node.windows is not None
         closed = _stream_time(node, entry, stores) - node.windows.closes_after_ms
-        stores[_told(node)] = {(): Kept((told,), max(told, closed))}
+        stores[_told(node)] = {(): TimestampedRow((told,), max(told, closed))}
         leaving = sorted((key for key in store if told < key[-1] <= closed), key=place)  # type: ignore[operator]
         since = _told_since(node, entry, stores)
         return [
@@ -199,7 +208,7 @@ def _stream_time(node: AggregateNode, entry: Entry, stores: Stores) -> int:
     times = stores.setdefault(f"{node.store}, stream time", {})
     seen = times.get(())
     now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
-    times[()] = Kept((), now)
+    times[()] = TimestampedRow((), now)
     return now
 
 
@@ -239,8 +248,8 @@ def _add_to_row(node: AggregateNode) -> Run:
         if row is None:
             return []
         time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
-        now = Kept(row, time)
-        before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
+        now = TimestampedRow(row, time)
+        before = TimestampedRow(results(entry.key, kept), kept.timestamp_ms) if kept else None
         updated = after(made(entry, results(entry.key, now), time), before)
         # Update the store last: a record that fails must not change it.
         store[entry.key] = now
@@ -284,12 +293,12 @@ def _step(node: AggregateNode, expressions: Sequence[Expression]) -> Callable[..
     return compute
 
 
-def results_of(node: AggregateNode) -> Callable[[Row, Kept], Row]:
+def results_of(node: AggregateNode) -> Callable[[Row, TimestampedRow], Row]:
     """Return the function from key and accumulators to the row of results."""
     scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
     results = [compile_expression(expression, scope) for _, expression in node.results]
 
-    def compute(key: Row, kept: Kept) -> Row:
+    def compute(key: Row, kept: TimestampedRow) -> Row:
         at_hand = Values(
             {column.name: value for column, value in zip(scope.columns, key, strict=True)},
             accumulators={

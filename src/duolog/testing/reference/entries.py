@@ -10,10 +10,10 @@ from typing import Final
 from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
-from duolog.testing.reference.evaluation import Headers, Place
+from duolog.testing.reference.evaluation import Headers, RecordPosition
 from duolog.testing.reference.scalars import RecordError
 
-NOWHERE: Final = Place("", 0, 0)
+NOWHERE: Final = RecordPosition("", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class Entry:
     """For a table: True if the key has no later row."""
     branch: int = 0
     """After a split: the number of its branch."""
-    place: Place = NOWHERE
+    place: RecordPosition = NOWHERE
     """The position of the source record that caused this record."""
     headers: Headers = ()
 
 
 @dataclass(slots=True)
-class Kept:
+class TimestampedRow:
     """The content of a store for a key: a table's row, or an aggregation's accumulators."""
 
     row: Row
     timestamp_ms: int
 
 
-Store = dict[Row, Kept]
+Store = dict[Row, TimestampedRow]
 Stores = dict[str, Store]
 """The stores of one task, by name."""
 
@@ -68,11 +68,11 @@ class NewRowFailed(RecordError):
 LookedUp = Callable[[Node, Node], Node]
 """Maps a node and a table to the node with the table's rows: `Levels.looked_up`."""
 
-LookUp = Callable[[Row, Stores, int | None], "Kept | None"]
+LookUp = Callable[[Row, Stores, int | None], "TimestampedRow | None"]
 """Returns the row of a key, now or at a time, with its timestamp, from the stores of a task."""
 
 
-def after(entry: Entry, kept: Kept | None) -> Entry:
+def after(entry: Entry, kept: TimestampedRow | None) -> Entry:
     """Return `entry` with the previous row and its timestamp."""
     if kept is None:
         return entry

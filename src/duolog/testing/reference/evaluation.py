@@ -40,7 +40,7 @@ class Values:
     table_columns: Mapping[str, object] = field(default_factory=dict)
     accumulators: Mapping[str, object] = field(default_factory=dict)
     timestamp_ms: int = 0
-    record: "Beside | None" = None
+    record: "HasMetadata | None" = None
     """The current record of a stream, for its metadata."""
     wall_clock_ms: int = 0
 
@@ -51,17 +51,17 @@ Headers = tuple[tuple[str, bytes | None], ...]
 """Headers by name, in order; names may be repeated."""
 
 
-class Beside(Protocol):
+class HasMetadata(Protocol):
     """The metadata of a record."""
 
     @property
-    def place(self) -> "Place": ...
+    def place(self) -> "RecordPosition": ...
 
     @property
     def headers(self) -> Headers: ...
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """The position of a record in a topic."""
 
     topic: str

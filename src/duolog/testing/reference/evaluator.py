@@ -47,7 +47,7 @@ from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.reference.aggregating import tick_of
 from duolog.testing.reference.chosen_topics import topic_chooser
 from duolog.testing.reference.entries import Entry, NewRowFailed, Run, Stores, is_null
-from duolog.testing.reference.evaluation import Headers, Place
+from duolog.testing.reference.evaluation import Headers, RecordPosition
 from duolog.testing.reference.joining import PairsFailed
 from duolog.testing.reference.metadata import SourceClock, partition_of_record
 from duolog.testing.reference.operators import compile_node, kept_by, without_failed_old
@@ -248,7 +248,7 @@ class ReferenceEvaluator:
             value = values.deserialize(record.value)
         except SerdeError:
             return None
-        place = Place(record.topic, record.partition, record.offset)
+        place = RecordPosition(record.topic, record.partition, record.offset)
         entry = Entry(key, value, record.timestamp_ms, place=place, headers=record.headers)
         return self._times.stamped(source, entry, self.wall_clock_ms)
 

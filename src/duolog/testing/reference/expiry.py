@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from duolog.serde.row import Row
-from duolog.testing.reference.entries import Entry, Kept, Stores
+from duolog.testing.reference.entries import Entry, Stores, TimestampedRow
 
 
 class Keeping(Protocol):
@@ -20,10 +20,12 @@ def see(node: Keeping, entry: Entry, stores: Stores) -> None:
     """Advance the stream time of a store."""
     times = stores.setdefault(_times(node), {})
     seen = times.get(())
-    times[()] = Kept((), max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms))
+    times[()] = TimestampedRow(
+        (), max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
+    )
 
 
-def find(node: Keeping, key: Row, stores: Stores) -> Kept | None:
+def find(node: Keeping, key: Row, stores: Stores) -> TimestampedRow | None:
     """Return the row of a key, unless it has expired."""
     kept = stores[node.store].get(key)
     if kept is None or node.ttl_ms is None:

@@ -25,11 +25,11 @@ from duolog.plan.nodes import (
 from duolog.serde.row import Row
 from duolog.testing.reference.entries import (
     Entry,
-    Kept,
     LookUp,
     NewRowFailed,
     Run,
     Stores,
+    TimestampedRow,
     after,
     is_null,
     made,
@@ -74,7 +74,7 @@ def numbered(node: Numbered) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if not entry.latest:
             return []
-        last = stores[node.store].setdefault(_LAST, Kept((0,), 0))
+        last = stores[node.store].setdefault(_LAST, TimestampedRow((0,), 0))
         number = int(str(last.row[0])) + 1
         last.row = (number,)
         try:
@@ -113,12 +113,12 @@ def newest(node: Newest) -> Run:
         assert entry.value is not None
         number, there = entry.value
         store = stores[node.store]
-        store[_LAST] = Kept((number,), 0)
+        store[_LAST] = TimestampedRow((number,), 0)
         known = store.get(entry.key)
         if known is None or known.row <= (number,):
             store.pop(entry.key, None)
             if there:
-                store[entry.key] = Kept((number,), 0)
+                store[entry.key] = TimestampedRow((number,), 0)
         return []
 
     return run
@@ -170,7 +170,7 @@ def subscriptions(node: Subscriptions, look_up: LookUp) -> Run:
             subscription = (*entry.key, *primary)
             store.pop(subscription, None)
             if keeps:
-                store[subscription] = Kept((number, row), entry.timestamp_ms)
+                store[subscription] = TimestampedRow((number, row), entry.timestamp_ms)
             right = look_up(entry.key, stores, None)
         if instruction == Instruction.DELETE:
             return []
@@ -227,7 +227,7 @@ def foreign_join(node: ForeignJoin) -> Run:
     def upsert(entry: Entry, stores: Stores, value: Row | None) -> Entry:
         kept = stores[node.store].pop(entry.key, None)
         if value is not None:
-            stores[node.store][entry.key] = Kept(value, entry.timestamp_ms)
+            stores[node.store][entry.key] = TimestampedRow(value, entry.timestamp_ms)
         return after(replace(entry, value=value), kept)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
@@ -248,12 +248,12 @@ def foreign_join(node: ForeignJoin) -> Run:
     return run
 
 
-def _accepts(store: dict[Row, Kept], key: Row, number: int, *, gone: bool) -> bool:
+def _accepts(store: dict[Row, TimestampedRow], key: Row, number: int, *, gone: bool) -> bool:
     """Return True if an answer to the row of this number is not stale, and store the number if it is new."""
-    known, last = store.get(key), store.get(_LAST, Kept((0,), 0))
+    known, last = store.get(key), store.get(_LAST, TimestampedRow((0,), 0))
     is_new = (number,) > last.row
     if (number,) < known.row if known else not gone and not is_new:
         return False
     if is_new:
-        store[key] = Kept((number,), 0)
+        store[key] = TimestampedRow((number,), 0)
     return True

@@ -7,7 +7,7 @@ stream time follows the wall clock, up to the close of the last window.
 from collections.abc import Callable, Sequence
 
 from duolog.plan.nodes import AggregateNode
-from duolog.testing.reference.entries import Entry, Kept, Stores
+from duolog.testing.reference.entries import Entry, Stores, TimestampedRow
 
 Tell = Callable[[Entry, Stores], Sequence[Entry]]
 """Emits the windows that have closed by the current stream time."""
@@ -18,7 +18,7 @@ _BUSY = -1
 def saw_record(node: AggregateNode, stores: Stores) -> None:
     """Record that a task is not idle."""
     if node.idle_ms is not None:
-        stores[_idle(node)] = {(): Kept((), _BUSY)}
+        stores[_idle(node)] = {(): TimestampedRow((), _BUSY)}
 
 
 def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequence[Entry]:
@@ -31,11 +31,11 @@ def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequen
     since = stores[_idle(node)][()].timestamp_ms
     if since == _BUSY:
         since = now_ms
-        stores[_idle(node)] = {(): Kept((), since)}
+        stores[_idle(node)] = {(): TimestampedRow((), since)}
     if now_ms - since >= node.idle_ms:
         ends = [key[-1] for key in stores[node.store] if isinstance(key[-1], int)]
         last = max(ends, default=0) + node.windows.closes_after_ms
-        times[()] = Kept((), max(times[()].timestamp_ms, min(now_ms, last)))
+        times[()] = TimestampedRow((), max(times[()].timestamp_ms, min(now_ms, last)))
     return tell(Entry((), None, times[()].timestamp_ms), stores)
 
 

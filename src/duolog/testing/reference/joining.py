@@ -14,7 +14,16 @@ from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamJoinSide
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, is_null, made, named
+from duolog.testing.reference.entries import (
+    Entry,
+    Run,
+    Store,
+    Stores,
+    TimestampedRow,
+    is_null,
+    made,
+    named,
+)
 from duolog.testing.reference.evaluation import Values, compile_expression
 from duolog.testing.reference.scalars import RecordError
 
@@ -80,7 +89,7 @@ class _Side:
         if self._node.fills:
             self._keep(entry, stores)
 
-    def _partners(self, entry: Entry, stream_time: int, stores: Stores) -> list[Kept]:
+    def _partners(self, entry: Entry, stream_time: int, stores: Stores) -> list[TimestampedRow]:
         node = self._node
         first, last = self._window.bounds(entry.timestamp_ms)
         if node.other_unmatched and not node.window.again:
@@ -109,11 +118,13 @@ class _Side:
         else:
             waiting = stores[self._node.unmatched]
             data = self._keys.serialize(key)
-            waiting[(at, self._node.of_left, data, _next(waiting, 3), *key)] = Kept(value, at)
+            waiting[(at, self._node.of_left, data, _next(waiting, 3), *key)] = TimestampedRow(
+                value, at
+            )
 
     def _closed(self, entry: Entry, stores: Stores) -> Iterator[Result]:
         """Yield the results of unmatched records whose windows have closed, and remove them."""
-        told: list[tuple[Row, Kept, bool]] = []
+        told: list[tuple[Row, TimestampedRow, bool]] = []
         for store, window, is_own in (
             (self._node.unmatched, self._window, True),
             (self._node.other_unmatched, self._window.reversed, False),
@@ -135,7 +146,7 @@ class _Side:
         for place in [at for at in store if store[at].timestamp_ms <= kept_since]:
             del store[place]
         if entry.value is not None and entry.timestamp_ms > kept_since:
-            store[(_next(store, 0), *entry.key)] = Kept(entry.value, entry.timestamp_ms)
+            store[(_next(store, 0), *entry.key)] = TimestampedRow(entry.value, entry.timestamp_ms)
 
     def _joined(
         self, cause: Entry, key: Row, own: Row | None, other: Row | None, timestamp_ms: int
@@ -164,7 +175,7 @@ def _next(store: Store, place: int) -> int:
 def _observe(store: str, entry: Entry, stores: Stores) -> int:
     """Advance a stream time, and return it."""
     now = max(entry.timestamp_ms, _time(store, stores))
-    stores.setdefault(f"{store}, stream time", {})[()] = Kept((), now)
+    stores.setdefault(f"{store}, stream time", {})[()] = TimestampedRow((), now)
     return now
 
 

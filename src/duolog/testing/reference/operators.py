@@ -61,12 +61,12 @@ from duolog.testing.reference.aggregating import fold_of, is_over, results_of
 from duolog.testing.reference.calling import called
 from duolog.testing.reference.entries import (
     Entry,
-    Kept,
     LookedUp,
     LookUp,
     NewRowFailed,
     Run,
     Stores,
+    TimestampedRow,
     after,
     is_null,
     made,
@@ -137,7 +137,7 @@ def _table(node: TableSource | TableCopy | ToTable) -> Run:
         store, kept = stores[node.store], find(node, entry.key, stores)
         store.pop(entry.key, None)
         if entry.value is not None:
-            store[entry.key] = Kept(entry.value, entry.timestamp_ms)
+            store[entry.key] = TimestampedRow(entry.value, entry.timestamp_ms)
         return [after(entry, kept)]
 
     return run
@@ -323,17 +323,21 @@ def _join_side(node: JoinSide, look_up: LookUp) -> Run:
     return run
 
 
-def _kept(row: Row | None, timestamp_ms: int) -> Kept | None:
-    return None if row is None else Kept(row, timestamp_ms)
+def _kept(row: Row | None, timestamp_ms: int) -> TimestampedRow | None:
+    return None if row is None else TimestampedRow(row, timestamp_ms)
 
 
-def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kept | None]:
+def _joined_row(
+    node: JoinSide,
+) -> Callable[[Row, TimestampedRow | None, TimestampedRow | None], TimestampedRow | None]:
     """Return the function from a key, the row of its own table and that of the other to the row of the join."""
     left, right = node.left.schema, node.right.schema.value
     scope = Scope(left.columns, table_columns=right)
     values = [compile_expression(expression, scope) for _, expression in node.values]
 
-    def compute(key: Row, own: Kept | None, other: Kept | None) -> Kept | None:
+    def compute(
+        key: Row, own: TimestampedRow | None, other: TimestampedRow | None
+    ) -> TimestampedRow | None:
         there = [kept for kept in (own, other) if kept]
         lacks = (own is None and node.needs_own) or (other is None and node.needs_other)
         if lacks or not there:
@@ -346,7 +350,7 @@ def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kep
             {column.name: value for column, value in zip(right, row, strict=True)},
             timestamp_ms=time,
         )
-        return Kept(tuple(value(at_hand) for value in values), time)
+        return TimestampedRow(tuple(value(at_hand) for value in values), time)
 
     return compute
 
@@ -359,25 +363,27 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
         case AggregateNode():
             results = results_of(table)
 
-            def of_aggregate(key: Row, stores: Stores, _time: int | None) -> Kept | None:
+            def of_aggregate(key: Row, stores: Stores, _time: int | None) -> TimestampedRow | None:
                 kept = find(table, key, stores)
                 if kept is None or is_over(table, key, stores):
                     return None
-                return Kept(results(key, kept), kept.timestamp_ms)
+                return TimestampedRow(results(key, kept), kept.timestamp_ms)
 
             return of_aggregate
         case Filter() | Project() | Rename():
             parent = kept_by(table.parent, looked_up)
             run = _OPERATORS[type(table)](table)
 
-            def derived(key: Row, stores: Stores, time: int | None) -> Kept | None:
+            def derived(key: Row, stores: Stores, time: int | None) -> TimestampedRow | None:
                 kept = parent(key, stores, time)
                 try:
                     found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
                 except RecordError:  # reported when the row was new; counts as deleted since
                     return None
                 row = found[0].value if found else None
-                return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
+                return (
+                    None if kept is None or row is None else TimestampedRow(row, kept.timestamp_ms)
+                )
 
             return derived
         case Suppress():
@@ -389,7 +395,7 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
             right = kept_by(looked_up(of_left, table.right), looked_up)
             joined = _joined_row(of_left)
 
-            def of_join(key: Row, stores: Stores, _time: int | None) -> Kept | None:
+            def of_join(key: Row, stores: Stores, _time: int | None) -> TimestampedRow | None:
                 try:
                     return joined(key, left(key, stores, None), right(key, stores, None))
                 except RecordError:  # reported when the row was new; counts as deleted since
@@ -403,7 +409,7 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
 def _kept_rows(table: TableSource | TableCopy | ToTable | ForeignJoin) -> LookUp:
     store, history_ms = table.store, table.history_ms
 
-    def look_up(key: Row, stores: Stores, time: int | None) -> Kept | None:
+    def look_up(key: Row, stores: Stores, time: int | None) -> TimestampedRow | None:
         if history_ms is None or time is None:
             return find(table, key, stores)
         return version_at(store, history_ms, key, time, stores)

@@ -9,12 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duolog.core.errors import QueryError
-from duolog.functions.processors.entries import Entries, Held, Place, Writes
-from duolog.functions.processors.hosted import Given, Hosted, InitFailed, Told
-from duolog.functions.processors.hosted import Place as Task
+from duolog.functions.processors.entries import Entries, Held, StoreKey, Writes
+from duolog.functions.processors.processor_runtime import (
+    Given,
+    InitFailed,
+    ProcessorId,
+    ProcessorOutput,
+    ProcessorRuntime,
+)
 from duolog.functions.processors.records import RecordMetadata
 from duolog.functions.processors.schedules import PunctuationType
-from duolog.functions.processors.stored import Kept, rows_of
+from duolog.functions.processors.stored import StoreEntry, rows_of
 from duolog.functions.processors.stores import KINDS, Store
 from duolog.plan.nodes import Process, ProcessorRows
 from duolog.runtime.store_rows import StoredRow
@@ -30,7 +35,7 @@ class DictStores:
     def __init__(self) -> None:
         self.rows: dict[str, dict[int, dict[bytes, Held]]] = defaultdict(lambda: defaultdict(dict))
 
-    def get(self, store: str, place: Place) -> Held | None:
+    def get(self, store: str, place: StoreKey) -> Held | None:
         bucket, key = place
         return self.rows[store][bucket].get(key)
 
@@ -58,7 +63,7 @@ class TaskProcessors:
         self._backend = DictStores()
         self._stores: dict[str, Store] = {}
         self._stream_time = -1
-        self._hosted: dict[Process, Hosted] = {}
+        self._runtimes: dict[Process, ProcessorRuntime] = {}
         self._begun = False
         for node in nodes:
             for kept in node.kept:
@@ -66,8 +71,8 @@ class TaskProcessors:
                     entries = Entries(kept.name, self._backend)
                     self._stores[kept.name] = KINDS[kept.kind](kept, entries)
             stores = {kept.name: self._stores[kept.name] for kept in node.kept}
-            place = Task(application_id, task_id, node.name)
-            self._hosted[node] = Hosted(node.definition, place, stores, clock)
+            processor_id = ProcessorId(application_id, task_id, node.name)
+            self._runtimes[node] = ProcessorRuntime(node.definition, processor_id, stores, clock)
 
     def begin(self) -> list[tuple[Process, list[Entry]]]:
         """Start the processors, unless done; return the records that they forward."""
@@ -75,12 +80,12 @@ class TaskProcessors:
             return []
         self._begun = True
         found = []
-        for node, hosted in self._hosted.items():
+        for node, runtime in self._runtimes.items():
             try:
-                told = hosted.begin(self._stream_time, None)
+                output = runtime.begin(self._stream_time, None)
             except InitFailed as error:
                 raise QueryError(f"processor {node} cannot begin", detail=str(error)) from error
-            found.append((node, self._entries(node, told, None)))
+            found.append((node, self._entries(node, output, None)))
         return found
 
     def observe(self, timestamp_ms: int) -> None:
@@ -97,23 +102,25 @@ class TaskProcessors:
             entry.headers,
             RecordMetadata(*entry.place),
         )
-        return self._done(node, self._hosted[node].process(given, self._stream_time), entry, failed)
+        return self._done(
+            node, self._runtimes[node].process(given, self._stream_time), entry, failed
+        )
 
     def due(self) -> Process | None:
         """Return the processor that is due by stream time, the earliest of several."""
         kind = PunctuationType.STREAM_TIME
-        by_time = sorted(self._hosted, key=lambda node: self._hosted[node].schedules.next(kind))
+        by_time = sorted(self._runtimes, key=lambda node: self._runtimes[node].schedules.next(kind))
         if not by_time or self._stream_time < 0:
             return None
-        is_due = self._hosted[by_time[0]].schedules.next(kind) <= self._stream_time
+        is_due = self._runtimes[by_time[0]].schedules.next(kind) <= self._stream_time
         return by_time[0] if is_due else None
 
     def punctuate(
         self, node: Process, kind: PunctuationType, now: int, failed: Failed
     ) -> list[Entry]:
         """Make the scheduled calls of a processor that are due."""
-        told = self._hosted[node].punctuate(kind, now, self._stream_time)
-        return self._done(node, told, None, failed)
+        output = self._runtimes[node].punctuate(kind, now, self._stream_time)
+        return self._done(node, output, None, failed)
 
     @property
     def stream_time(self) -> int:
@@ -124,27 +131,29 @@ class TaskProcessors:
         if of.kept.name not in self._stores:
             return []
         kept = (
-            Kept(0, key, one.data, one.timestamp_ms)
+            StoreEntry(0, key, one.data, one.timestamp_ms)
             for bucket in self._backend.rows[of.kept.name].values()
             for key, one in bucket.items()
         )
         return [StoredRow(*row) for row in rows_of(of.kept, kept)]
 
     def close(self) -> None:
-        for hosted in self._hosted.values():
-            hosted.close()
+        for runtime in self._runtimes.values():
+            runtime.close()
 
-    def _done(self, node: Process, told: Told, cause: Entry | None, failed: Failed) -> list[Entry]:
+    def _done(
+        self, node: Process, output: ProcessorOutput, cause: Entry | None, failed: Failed
+    ) -> list[Entry]:
         for store in self._stores.values():
             store.flush()
-        entries = self._entries(node, told, cause)
-        for error in told.errors:
+        entries = self._entries(node, output, cause)
+        for error in output.errors:
             failed(RecordError(error))
         return entries
 
-    def _entries(self, node: Process, told: Told, cause: Entry | None) -> list[Entry]:
+    def _entries(self, node: Process, output: ProcessorOutput, cause: Entry | None) -> list[Entry]:
         found = []
-        for one in told.forwarded:
+        for one in output.forwarded:
             columns = node.definition.outputs[one.output].schema.key
             key = (None,) * len(columns) if one.key is None else tuple(one.key.values())
             value = None if one.value is None else tuple(one.value.values())

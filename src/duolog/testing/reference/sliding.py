@@ -9,12 +9,21 @@ from dataclasses import dataclass
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import SlidingWindows
 from duolog.serde.row import Row
-from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, after, is_null, made
+from duolog.testing.reference.entries import (
+    Entry,
+    Run,
+    Store,
+    Stores,
+    TimestampedRow,
+    after,
+    is_null,
+    made,
+)
 
 Add = Callable[[Entry, Row | None], Row]
 """Computes new accumulators from a record and the previous ones, if any."""
 
-Results = Callable[[Row, Kept], Row]
+Results = Callable[[Row, TimestampedRow], Row]
 
 
 def in_sliding_windows(
@@ -39,7 +48,7 @@ def in_sliding_windows(
         # A window may change twice: it starts directly after the previous record, and ends with this one.
         for key, now, row in [(key, now, results(key, now)) for key, now in changed]:
             kept = store.get(key)
-            before = kept and Kept(results(key, kept), kept.timestamp_ms)
+            before = kept and TimestampedRow(results(key, kept), kept.timestamp_ms)
             told.append(after(made(entry, row, now.timestamp_ms, key), before))
             store[key] = now
         return told
@@ -57,7 +66,7 @@ class _Found:
     add: Add
     closed: int
 
-    def all(self) -> Iterator[tuple[Row, Kept]]:
+    def all(self) -> Iterator[tuple[Row, TimestampedRow]]:
         """Yield the changes in order, if no window would start before 1970."""
         at, difference = self.entry.timestamp_ms, self.windows.difference_ms
         starts = self._starts(at - 2 * difference)
@@ -83,7 +92,7 @@ class _Found:
             yield from self._added(at - difference, left if holds_others else None)
         yield from self._copied_behind(right, starts)
 
-    def early(self) -> Iterator[tuple[Row, Kept]]:
+    def early(self) -> Iterator[tuple[Row, TimestampedRow]]:
         """Yield the changes if the record's own window would start before 1970."""
         at = self.entry.timestamp_ms
         starts = self._starts(0)
@@ -105,17 +114,24 @@ class _Found:
     def _key(self, start: int) -> Row:
         return (*self.entry.key, start, start + self.windows.difference_ms)
 
-    def _added(self, start: int, window: Kept | None) -> Iterator[tuple[Row, Kept]]:
+    def _added(
+        self, start: int, window: TimestampedRow | None
+    ) -> Iterator[tuple[Row, TimestampedRow]]:
         if start + self.windows.difference_ms >= self.closed:
             at = self.entry.timestamp_ms
             time = max(at, window.timestamp_ms) if window else at
-            yield self._key(start), Kept(self.add(self.entry, window.row if window else None), time)
+            yield (
+                self._key(start),
+                TimestampedRow(self.add(self.entry, window.row if window else None), time),
+            )
 
-    def _behind(self, previous: int, starts: set[int]) -> Iterator[tuple[Row, Kept]]:
+    def _behind(self, previous: int, starts: set[int]) -> Iterator[tuple[Row, TimestampedRow]]:
         if previous + 1 not in starts:
             yield from self._added(previous + 1, None)
 
-    def _copied_behind(self, right: Kept | None, starts: set[int]) -> Iterator[tuple[Row, Kept]]:
+    def _copied_behind(
+        self, right: TimestampedRow | None, starts: set[int]
+    ) -> Iterator[tuple[Row, TimestampedRow]]:
         start = self.entry.timestamp_ms + 1
         if right is not None and right.timestamp_ms >= start and start not in starts:
             yield self._key(start), right

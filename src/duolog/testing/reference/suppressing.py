@@ -11,7 +11,7 @@ from duolog.plan.nodes import Suppress
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.reference.entries import Entry, Kept, Run, Store, Stores, after, made
+from duolog.testing.reference.entries import Entry, Run, Store, Stores, TimestampedRow, after, made
 
 
 class Full(Exception):
@@ -19,15 +19,15 @@ class Full(Exception):
 
 
 @dataclass(slots=True)
-class Waiting(Kept):
+class Waiting(TimestampedRow):
     """The last change of a key, the time since which it is buffered, and the row emitted before."""
 
     last: Entry
     since_ms: int
-    prior: Kept | None
+    prior: TimestampedRow | None
 
 
-LookUp = Callable[[Row, Stores], Kept | None]
+LookUp = Callable[[Row, Stores], TimestampedRow | None]
 
 
 def suppress(node: Suppress) -> Run:
@@ -62,7 +62,7 @@ def _keep(node: Suppress, entry: Entry, waiting: dict[Row, Waiting]) -> None:
     else:
         end = entry.key[-1]
         since = entry.timestamp_ms if node.time_limit_ms is not None else end  # type: ignore[assignment]
-        prior = None if entry.old is None else Kept(entry.old, entry.old_timestamp_ms)
+        prior = None if entry.old is None else TimestampedRow(entry.old, entry.old_timestamp_ms)
     waiting[entry.key] = Waiting(entry.value or (), entry.timestamp_ms, entry, since, prior)
 
 
@@ -76,7 +76,7 @@ def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
     times = stores.setdefault(f"{node.store}, stream time", {})
     seen = times.get(())
     now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
-    times[()] = Kept((), now)
+    times[()] = TimestampedRow((), now)
     return now
 
 
@@ -93,7 +93,7 @@ def waiting_rows(stores: Iterable[Store]) -> list[StoredRow]:
 def told_by(node: Suppress, table: LookUp) -> LookUp:
     """Return the function that returns a row as it was last emitted downstream."""
 
-    def look_up(key: Row, stores: Stores) -> Kept | None:
+    def look_up(key: Row, stores: Stores) -> TimestampedRow | None:
         change = stores[node.store].get(key)
         return change.prior if isinstance(change, Waiting) else table(key, stores)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from duolog.serde.row import Row
-from duolog.testing.reference.entries import Entry, Kept, Run, Stores, after, is_null
+from duolog.testing.reference.entries import Entry, Run, Stores, TimestampedRow, after, is_null
 
 Version = tuple[int, Row | None]
 """The time since which a row is valid; a row of None: since which there is none."""
@@ -22,21 +22,23 @@ def versioned_table(store: str, history_ms: int) -> Run:
         at = entry.timestamp_ms
         if is_null(entry.key) or at < _stream_time(store, stores) - history_ms:
             return []
-        _times(store, stores)[()] = Kept((), max(at, _stream_time(store, stores)))
+        _times(store, stores)[()] = TimestampedRow((), max(at, _stream_time(store, stores)))
         others = [known for known in _versions(store, entry.key, stores) if known[0] != at]
         versions = sorted([*others, (at, entry.value)], key=lambda version: version[0])
-        stores[_beside(store)][entry.key] = Kept(tuple(versions), at)
+        stores[_beside(store)][entry.key] = TimestampedRow(tuple(versions), at)
         changed = replace(after(entry, stores[store].get(entry.key)), latest=versions[-1][0] == at)
         if changed.latest:
             stores[store].pop(entry.key, None)
             if entry.value is not None:
-                stores[store][entry.key] = Kept(entry.value, at)
+                stores[store][entry.key] = TimestampedRow(entry.value, at)
         return [changed]
 
     return run
 
 
-def version_at(store: str, history_ms: int, key: Row, time: int, stores: Stores) -> Kept | None:
+def version_at(
+    store: str, history_ms: int, key: Row, time: int, stores: Stores
+) -> TimestampedRow | None:
     """Return the row of a key at a time; for times before the history, only the latest version is available."""
     latest = stores[store].get(key)
     if latest and latest.timestamp_ms <= time:
@@ -45,7 +47,7 @@ def version_at(store: str, history_ms: int, key: Row, time: int, stores: Stores)
         return None
     before = [version for version in _versions(store, key, stores) if version[0] <= time]
     since, row = before[-1] if before else (0, None)
-    return None if row is None else Kept(row, since)
+    return None if row is None else TimestampedRow(row, since)
 
 
 def _beside(store: str) -> str:
@@ -57,7 +59,7 @@ def _versions(store: str, key: Row, stores: Stores) -> tuple[Version, ...]:
     return kept.row if kept else ()  # type: ignore[return-value]
 
 
-def _times(store: str, stores: Stores) -> dict[Row, Kept]:
+def _times(store: str, stores: Stores) -> dict[Row, TimestampedRow]:
     return stores.setdefault(f"{store}, stream time", {})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamTableJoin
 from duolog.serde.serde import key_serde
-from duolog.testing.reference.entries import Entry, Kept, Run, Stores, is_null
+from duolog.testing.reference.entries import Entry, Run, Stores, TimestampedRow, is_null
 
 
 def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
@@ -25,13 +25,13 @@ def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if entry.value is None:
             return []
-        kept = stores[buffer].get((), Kept((), -1))
+        kept = stores[buffer].get((), TimestampedRow((), -1))
         if is_null(entry.key) or entry.timestamp_ms < kept.timestamp_ms - grace_ms:
             return join(entry, stores)
         now = max(entry.timestamp_ms, kept.timestamp_ms)
         held: list[Entry] = sorted([*kept.row, entry], key=in_order)  # type: ignore[list-item]
         due = [entry for entry in held if entry.timestamp_ms <= now - grace_ms]
-        stores[buffer][()] = Kept(tuple(held[len(due) :]), now)
+        stores[buffer][()] = TimestampedRow(tuple(held[len(due) :]), now)
         return [result for waited in due for result in join(waited, stores)]
 
     return run

@@ -21,7 +21,7 @@ from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.ksql.syntax.types import sql_name
-from duolog.plan.aggregates.user_folds import OF_USER, Kept
+from duolog.plan.aggregates.user_folds import OF_USER, UserAggregate
 from duolog.plan.expressions import Call, Expression
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
@@ -394,7 +394,7 @@ def _call(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behi
 def _of_user(call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
     aggregate = bind_aggregate(call, binder, Settings())
     kept = dict(aggregate.options)[OF_USER]
-    assert isinstance(kept, Kept), kept
+    assert isinstance(kept, UserAggregate), kept
     columns = () if aggregate.arg is None else (aggregate.arg, *aggregate.others)
     args = [lowered(one).sql for one in columns]
     return _bound(fold_of(kept, args, behind), kept.routine.result)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
-from duolog.plan.aggregates.user_folds import Kept
+from duolog.plan.aggregates.user_folds import UserAggregate
 from duolog.plan.sql.user_functions import Body, Routine
 from duolog.plan.types import DOUBLE, TIMESTAMP, Array, Column, Map, Struct, Type, parts_of
 from duolog.runtime.sql.duck.types import Convert, duck_type, reader
@@ -34,7 +34,7 @@ def call_of(routine: Routine, args: Sequence[str]) -> str:
     return _called(routine, args, routine.arguments, routine, fold=False)
 
 
-def fold_of(kept: Kept, args: Sequence[str], behind: str) -> str:
+def fold_of(kept: UserAggregate, args: Sequence[str], behind: str) -> str:
     """Return the call of an aggregate in DuckDB's SQL.
 
     `behind` has FILTER (…) and OVER (…), or is empty.

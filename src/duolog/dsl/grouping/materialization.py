@@ -10,7 +10,7 @@ from duolog.plan.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Materialization:
     """The settings of a grouping, without the computation itself."""
 
     store: str | None = None
@@ -57,5 +57,5 @@ class Kept:
         return replace(self, windows=windows, emit=emit, idle_ms=idle_ms)
 
 
-UNSAID: Final = Kept()
+UNSPECIFIED: Final = Materialization()
 """The defaults: the store is named after its position, and rows do not expire."""

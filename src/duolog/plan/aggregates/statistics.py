@@ -135,7 +135,7 @@ def _number(kept: Accumulators, aggregate: Aggregate, arg: Expression | None) ->
     return arg
 
 
-MOMENTS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
+STATISTICS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
     "variance": _variance,
     "stddev": _variance,
     "corr": _corr,

@@ -1,9 +1,9 @@
 """Runs a processor: in one task, with its stores, its schedules and its output.
 
-    hosted = Hosted(definition, place, stores, clock)
-    hosted.begin(stream_time, kept)                         init, unless done; schedules continue
-    hosted.process(Given(key, value, 1000, …))              Told: forwarded records, and errors
-    hosted.punctuate(PunctuationType.STREAM_TIME, 2000)
+    runtime = ProcessorRuntime(definition, processor_id, stores, clock)
+    runtime.begin(stream_time, stored)                    init, unless done; schedules continue
+    runtime.process(Given(key, value, 1000, …), 1000)     ProcessorOutput: forwarded records, and errors
+    runtime.punctuate(PunctuationType.STREAM_TIME, 2000, 2000)
 
 Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
 """
@@ -25,14 +25,19 @@ from duolog.functions.processors.records import (
     checked_headers,
     fixed,
 )
-from duolog.functions.processors.schedules import Kept, PunctuationType, Schedule, Schedules
+from duolog.functions.processors.schedules import (
+    PunctuationType,
+    Schedule,
+    Schedules,
+    StoredSchedules,
+)
 from duolog.functions.processors.stores import Store
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.processors import Definition
 
 
-class Place(NamedTuple):
+class ProcessorId(NamedTuple):
     """The task and step of a processor."""
 
     application_id: str
@@ -61,7 +66,7 @@ class Forwarded(NamedTuple):
 
 
 @dataclass(slots=True)
-class Told:
+class ProcessorOutput:
     """The forwarded records and the errors of a call."""
 
     forwarded: list[Forwarded] = field(default_factory=list)
@@ -72,18 +77,18 @@ class InitFailed(Exception):
     """A processor could not start; no record is the cause."""
 
 
-class Hosted:
+class ProcessorRuntime:
     """One processor in one task; also its context."""
 
     def __init__(
         self,
         definition: Definition,
-        place: Place,
+        processor_id: ProcessorId,
         stores: Mapping[str, Store],
         clock: Callable[[], int],
     ) -> None:
         self._definition = definition
-        self._place = place
+        self._id = processor_id
         self._stores = stores
         self._clock = clock
         self._schedules = Schedules()
@@ -91,7 +96,7 @@ class Hosted:
         self._begins = False
         self._stream_time = -1
         self._metadata: RecordMetadata | None = None
-        self._told: Told | None = None
+        self._output: ProcessorOutput | None = None
         self._key = _Columns(definition.input.key)
         self._names = [column.name for column in definition.input.value]
         self._outputs = {of.name: n for n, of in enumerate(definition.outputs)}
@@ -105,16 +110,16 @@ class Hosted:
     def schedules(self) -> Schedules:
         return self._schedules
 
-    def begin(self, stream_time: int, kept: Kept | None) -> Told:
-        """Create the processor, unless it exists; its schedules continue as `kept`.
+    def begin(self, stream_time: int, stored: StoredSchedules | None) -> ProcessorOutput:
+        """Create the processor, unless it exists; its schedules continue as `stored`.
 
         Raises:
             InitFailed: it cannot be created.
         """
         self._stream_time = stream_time
-        told = Told()
+        output = ProcessorOutput()
         if self._instance is None:
-            self._told, self._begins = told, True
+            self._output, self._begins = output, True
             try:
                 self._instance = self._made()
                 self._instance.init(self)
@@ -123,10 +128,10 @@ class Hosted:
                 self._instance = None
                 raise InitFailed(why) from error
             finally:
-                self._told, self._begins = None, False
-        if kept is not None:
-            self._schedules.restore(kept)
-        return told
+                self._output, self._begins = None, False
+        if stored is not None:
+            self._schedules.restore(stored)
+        return output
 
     def _made(self) -> Any:
         made = self._definition.make()
@@ -137,7 +142,7 @@ class Hosted:
             )
         return made
 
-    def process(self, given: Given, stream_time: int) -> Told:
+    def process(self, given: Given, stream_time: int) -> ProcessorOutput:
         """Call it with a record."""
         self._stream_time = stream_time
         self._metadata = given.metadata
@@ -149,21 +154,21 @@ class Hosted:
         record = make(key, columns, given.timestamp_ms, given.headers)
         for store in self._stores.values():
             store.at(given.timestamp_ms)
-        with_told = self._called("process", lambda: self._instance.process(record))
+        output = self._called("process", lambda: self._instance.process(record))
         self._metadata = None
-        return with_told
+        return output
 
-    def punctuate(self, kind: PunctuationType, now: int, stream_time: int) -> Told:
+    def punctuate(self, kind: PunctuationType, now: int, stream_time: int) -> ProcessorOutput:
         """Make the scheduled calls that are due, earliest first."""
         self._stream_time = stream_time
-        told = Told()
+        output = ProcessorOutput()
         for schedule in self._schedules.pass_due(kind, now):
             for store in self._stores.values():
                 store.at(max(now, 0))
             one = self._called("punctuation", lambda of=schedule: of.callback(now))  # type: ignore[misc]
-            told.forwarded += one.forwarded
-            told.errors += one.errors
-        return told
+            output.forwarded += one.forwarded
+            output.errors += one.errors
+        return output
 
     def skip(self, kind: PunctuationType, now: int) -> None:
         """Skip the calls that are due: one of them was lost with its process."""
@@ -179,17 +184,17 @@ class Hosted:
                 self._instance.close()
             self._instance = None
 
-    def _called(self, what: str, call: Callable[[], object]) -> Told:
-        told = self._told = Told()
+    def _called(self, what: str, call: Callable[[], object]) -> ProcessorOutput:
+        output = self._output = ProcessorOutput()
         try:
             call()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a user's processor may raise anything
-            told.errors.append(self._failed(what, error))
+            output.errors.append(self._failed(what, error))
         finally:
-            self._told = None
-        return told
+            self._output = None
+        return output
 
     def _failed(self, what: str, error: BaseException) -> str:
         """Return the processor, the line in the user's code, and the error."""
@@ -205,11 +210,11 @@ class Hosted:
 
     @property
     def application_id(self) -> str:
-        return self._place.application_id
+        return self._id.application_id
 
     @property
     def task_id(self) -> str:
-        return self._place.task_id
+        return self._id.task_id
 
     @property
     def record_metadata(self) -> RecordMetadata | None:
@@ -253,8 +258,8 @@ class Hosted:
         return _Cancel(made)
 
     def forward(self, record: Record, to: str | None = None) -> None:
-        told = self._told
-        if told is None:
+        output = self._output
+        if output is None:
             raise StatementError(
                 "a record is forwarded outside of a call",
                 hint="Forward in init, process or a callback, not in another thread.",
@@ -271,7 +276,7 @@ class Hosted:
         headers = checked_headers(record.headers) if record.headers else ()
         for number in self._children(to):
             key, value = self._shapes[number]
-            told.forwarded.append(
+            output.forwarded.append(
                 Forwarded(
                     number, key.checked(record.key), value.checked(record.value),
                     record.timestamp_ms, headers,
