@@ -44,7 +44,9 @@ class Called:
         self._function = function
         self._takes = function.takes
         parameters = [of for of in function.parameters if of is not None]
-        assert len(parameters) == len(function.parameters), f"{function} over types nobody knows"
+        assert len(parameters) == len(function.parameters), (
+            f"{function} has parameters of unknown types"
+        )
         self._names = [f"a{number}" for number in range(len(parameters))]
         self._readers = [
             (number, read)
@@ -70,9 +72,9 @@ class Called:
         A line is `+` and `{"r":…}`, `-` and the error, or `~` and the reason for a null. `done` receives the number of
         finished rows from time to time.
         """
-        if self._takes != "values" and (told := self._columns(rows)) is not None:
-            return told
-        return self.told(self.outcomes(self.given(rows), done))
+        if self._takes != "values" and (lines := self._columns(rows)) is not None:
+            return lines
+        return self.encoded(self.outcomes(self.given(rows), done))
 
     def _columns(self, rows: bytes) -> bytes | None:
         """Return the lines of many rows, column by column; None if parameters gather several columns."""
@@ -84,19 +86,19 @@ class Called:
             columns[number] = [None if one is None else read(one) for one in columns[number]]
         try:
             found = vectors.called(self._function, columns)
-            told = vectors.lines(self._function, found, len(decoded))
-            if told is None:
+            lines = vectors.lines(self._function, found, len(decoded))
+            if lines is None:
                 results = vectors.results(found, len(decoded))
-                told = self.told([self._checked(result) for result in results])
+                lines = self.encoded([self._checked(result) for result in results])
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
-            return self.told(self._by_halves(self.given(rows), error))
-        return told
+            return self.encoded(self._by_halves(self.given(rows), error))
+        return lines
 
     def given(self, rows: bytes) -> list[list[Any]]:
         """Return the arguments of each of `rows`, a JSON array of objects."""
         return [self._arguments(row) for row in self._decoder.decode(rows.decode())]
 
-    def told(self, outcomes: list[Outcome]) -> bytes:
+    def encoded(self, outcomes: list[Outcome]) -> bytes:
         """Return a line for each outcome."""
         lines: list[str] = []
         text = self._text
@@ -229,8 +231,8 @@ class Called:
                 failed = self._failed(error)
                 if limit.expired():
                     # The cancelled call knows the line at which it waited.
-                    told = self._told(error.__cause__ or error, elsewhere=False)
-                    failed = CallError(f"{told}: no answer within {how.timeout_ms} ms")
+                    place = self._described(error.__cause__ or error, elsewhere=False)
+                    failed = CallError(f"{place}: no answer within {how.timeout_ms} ms")
             except values.WrongType as error:
                 return self._failed(error)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
@@ -255,9 +257,9 @@ class Called:
             what = error.one_line()
         if isinstance(error, values.WrongType):
             what = f"returned a value of another type: {error}"
-        return CallError(f"{self._told(error)}: {what}")
+        return CallError(f"{self._described(error)}: {what}")
 
-    def _told(self, error: BaseException, *, elsewhere: bool = True) -> str:
+    def _described(self, error: BaseException, *, elsewhere: bool = True) -> str:
         """Return the function, and the line in the user's code where it failed."""
         own = code_of(self._function.function)
         place = place_in(error, own and own.co_filename, elsewhere=elsewhere)

@@ -56,7 +56,7 @@ class Threads:
                 found = None, error
             if os.getpid() != self._process:
                 os._exit(0)  # Forked by the function: the loop is that of another process.
-            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            with contextlib.suppress(RuntimeError):  # The loop is closed: no caller waits any more.
                 self._loop.call_soon_threadsafe(self._returned, work, done, found)
 
     def _returned(

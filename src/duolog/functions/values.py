@@ -47,10 +47,10 @@ class WrongType(TypeError):
     """A value that is not of its type."""
 
     def __init__(self, value: object, of: Type) -> None:
-        told = f"{shown(value)} is not a valid {of}"
+        message = f"{shown(value)} is not a valid {of}"
         if inspect.isawaitable(value):
-            told += ", and is not awaited here; use map_async"
-        super().__init__(told)
+            message += ", and is not awaited here; use map_async"
+        super().__init__(message)
         self.of = of
 
 

@@ -33,8 +33,8 @@ from typing import BinaryIO, Final
 from duolog.core.errors import StatementError
 from duolog.core.exception_text import describe_exception
 from duolog.functions.called import Called
+from duolog.functions.concurrent_lookups import ConcurrentLookups
 from duolog.functions.processors.serving import Processors
-from duolog.functions.side_by_side import SideBySide
 from duolog.plan.processors import Definition
 
 _DEFINE: Final = 1
@@ -45,7 +45,7 @@ _LENGTH: Final = struct.Struct(">i")
 _PROGRESS: Final = _LENGTH.pack(-1)
 _QUESTION: Final = _LENGTH.pack(-2)
 _WORN: Final = _LENGTH.pack(-3)
-_TOLD_AFTER_S: Final = 0.5
+_REPORT_AFTER_S: Final = 0.5
 _LAST_MOMENT_S: Final = 1.0
 _PARENT_DEATH_SIGNAL: Final = 1
 
@@ -61,7 +61,7 @@ class _Progress:
         self._begun = 0
         self._is_forked = False
         os.register_at_fork(after_in_child=self._note_fork)
-        threading.Thread(target=self._tell, daemon=True).start()
+        threading.Thread(target=self._report, daemon=True).start()
 
     def _note_fork(self) -> None:
         self._is_forked = True
@@ -96,19 +96,19 @@ class _Progress:
             self._replies.write(_QUESTION + _LENGTH.pack(len(question)) + question)
             self._replies.flush()
 
-    def wear_out(self) -> None:
+    def mark_worn(self) -> None:
         with self._lock:
             self._replies.write(_WORN)
 
-    def _tell(self) -> None:
-        told = 0
+    def _report(self) -> None:
+        reported = 0
         pause = threading.Event()
         while True:
             self._calling.wait()
-            pause.wait(_TOLD_AFTER_S)
+            pause.wait(_REPORT_AFTER_S)
             with self._lock:
-                if self._calling.is_set() and self.done != told:
-                    told = self.done
+                if self._calling.is_set() and self.done != reported:
+                    reported = self.done
                     self._replies.write(_PROGRESS)
                     self._replies.flush()
 
@@ -160,7 +160,7 @@ def _end_with(requests: int) -> None:
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until the input ends, then close the processors."""
     functions: dict[int, Called] = {}
-    lookups: dict[int, SideBySide] = {}
+    lookups: dict[int, ConcurrentLookups] = {}
     progress = _Progress(replies)
 
     serving = threading.get_ident()
@@ -185,8 +185,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             progress.end(_defined(functions, processors, number, payload))
         elif kind == _CALL and functions[number].looks_up:
             if number not in lookups:
-                lookups[number] = SideBySide(
-                    functions[number], progress.note, progress.end, progress.wear_out
+                lookups[number] = ConcurrentLookups(
+                    functions[number], progress.note, progress.end, progress.mark_worn
                 )
             lookups[number].begin(payload)
         elif kind == _CALL:

@@ -74,8 +74,8 @@ class Format:
             )
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name}={value}" for name, value in self.options)
-        return f"{self.name}({told})" if told else self.name
+        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.name}({options})" if options else self.name
 
     def option(self, name: str) -> str | None:
         """Return the value of an option; None for its default."""

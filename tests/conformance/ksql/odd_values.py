@@ -200,7 +200,7 @@ def _drawn(random: Random, function: SqlFunction, of_each: int) -> Iterator[str]
             times = random.choice([1, 2, 3]) if signature.variadic else 1
             listed = list(signature.parameters)
             if signature.variadic:
-                at = len(listed) - 1 - signature.behind
+                at = len(listed) - 1 - signature.trailing
                 listed[at : at + 1] = [listed[at]] * times
             generic: dict[str, Type] = {}
             args = [_argument(random, parameter, generic) for parameter in listed]

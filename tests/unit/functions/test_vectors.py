@@ -47,7 +47,7 @@ def test_results_are_told_as_if_each_were_looked_at(
 
     found = called.lines(rows, lambda _count: None)
 
-    one_by_one = called.told(called.outcomes(called.given(rows), lambda _count: None))
+    one_by_one = called.encoded(called.outcomes(called.given(rows), lambda _count: None))
     assert found.decode().splitlines() == one_by_one.decode().splitlines()
     assert len(found.splitlines()) == 3
     assert (vectors.lines(function, given, 3) is not None) is by_column

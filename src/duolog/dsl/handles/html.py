@@ -22,14 +22,14 @@ def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: 
     return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
 
 
-def plan_html(node: Node, told: str) -> str:
+def plan_html(node: Node, notes: str) -> str:
     """Return the columns of a node, and the nodes upstream of it, as HTML."""
     key = [(column.name, column.type, "key") for column in node.schema.key]
     value = [(column.name, column.type, "") for column in node.schema.value]
     kind = "table" if node.is_table else "stream"
     columns = table_html(["column", "type", ""], [*key, *value], f"{kind} {node.name}")
     steps = "\n".join(describe_node(each) for each in reversed(list(ancestors(node))))
-    return f"{columns}<pre>{escape(steps)}</pre><p>{escape(told)}</p>"
+    return f"{columns}<pre>{escape(steps)}</pre><p>{escape(notes)}</p>"
 
 
 def _cell(value: object) -> str:

@@ -77,7 +77,7 @@ def written(name: str, signature: Signature) -> str:
     """
     parameters = [f"{one.name} {type_written(one.type)}" for one in signature.parameters]
     if signature.variadic:
-        parameters[-1 - signature.behind] += "..."
+        parameters[-1 - signature.trailing] += "..."
     return f"{name}({', '.join(parameters)})"
 
 

@@ -130,7 +130,7 @@ def _text(of: Signature) -> str:
     """Format a signature for `signature`."""
     parts = [f"{one.name} {one.type}" for one in of.parameters]
     if of.variadic:
-        parts[-1 - of.behind] += "..."
+        parts[-1 - of.trailing] += "..."
     return f"{of.result} ({', '.join(parts)})"
 
 

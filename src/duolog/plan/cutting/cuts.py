@@ -376,10 +376,10 @@ def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
         leaving = next(above for above in first if all(above in ways[node] for node in together))
         for node in together:
             way = (node, *ways[node])
-            behind = way[: way.index(leaving)]
+            downstream = way[: way.index(leaving)]
             # A node after an edge cannot feed a merge in the ingress.
-            parted = any(_parts_streams(one, merges) for one in behind[1:])
-            crossing.add(node if parted else behind[-1])
+            parted = any(_parts_streams(one, merges) for one in downstream[1:])
+            crossing.add(node if parted else downstream[-1])
     return crossing
 
 

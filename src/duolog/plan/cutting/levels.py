@@ -269,7 +269,7 @@ def _source_of(node: Node) -> Source:
 
 
 def _ingresses(cut: Cut) -> tuple[Ingress, ...]:
-    def behind(source: Source) -> tuple[Node, ...]:
+    def downstream(source: Source) -> tuple[Node, ...]:
         part = cut.parts[source]
         if part in cut.depths:
             return ()  # a table: everything downstream is in its sub-topology
@@ -279,4 +279,4 @@ def _ingresses(cut: Cut) -> tuple[Ingress, ...]:
                 found[node] = None
         return tuple(found)[1:]
 
-    return tuple(Ingress(source, behind(source)) for source in cut.plan.sources)
+    return tuple(Ingress(source, downstream(source)) for source in cut.plan.sources)

@@ -95,7 +95,9 @@ def function_calls(levels: Levels) -> tuple[FunctionCall, ...]:
         functions = dict.fromkeys(
             one.function if isinstance(one, PythonCall) else one for one in _within(node)
         )
-        found += [_told(one, node, many=one in many, in_ingress=node in read) for one in functions]
+        found += [
+            _described(one, node, many=one in many, in_ingress=node in read) for one in functions
+        ]
         if isinstance(node, ForEach):
             how = "each record, once it has come here"
             found.append(FunctionCall(node.called, node, "for each", _APPLICATION, how, node.modes))
@@ -114,7 +116,7 @@ def lookups_of(plan: Plan) -> Iterator[tuple[Node, PythonFunction, Lookups]]:
                 yield node, call.function, call.function.lookups
 
 
-def _told(
+def _described(
     function: PythonFunction | KeyFunction, node: Node, *, many: bool, in_ingress: bool
 ) -> FunctionCall:
     if isinstance(function, KeyFunction):
@@ -142,7 +144,7 @@ def calls_of_many(
     expressions: Sequence[Expression], node: Node, levels: Levels
 ) -> tuple[PythonCall, ...]:
     """Return the calls in a node's expressions for which its records may wait, inner calls first."""
-    calls = dict.fromkeys(call for one in expressions for call in _asked(one))
+    calls = dict.fromkeys(call for one in expressions for call in _calls(one))
     stream = bool(node.parents) and not node.parents[0].is_table
     return tuple(calls) if calls and stream and may_wait(node, levels) else ()
 
@@ -161,7 +163,7 @@ def _expressions(node: Node) -> tuple[Expression, ...]:
             return ()
 
 
-def _asked(expression: Expression) -> Iterator[PythonCall]:
+def _calls(expression: Expression) -> Iterator[PythonCall]:
     """Yield the calls that are evaluated for every record, inner calls first."""
     parts: Sequence[Expression] = ()
     match expression:
@@ -176,7 +178,7 @@ def _asked(expression: Expression) -> Iterator[PythonCall]:
         case _:
             pass
     for part in parts:
-        yield from _asked(part)
+        yield from _calls(part)
     if isinstance(expression, PythonCall):
         yield expression
 
@@ -192,7 +194,7 @@ def may_wait(node: Node, levels: Levels) -> bool:
             return False
         if one.name not in seen:
             seen.add(one.name)
-            ahead += [behind for behind in levels.successors(one) if not isinstance(behind, Edge)]
+            ahead += [after for after in levels.successors(one) if not isinstance(after, Edge)]
     return True
 
 

@@ -213,7 +213,7 @@ class AggregateNode(Node):
         kept = render_ttl(self.ttl_ms if self.windows is None else self.retention_ms)
         return f"{by}{render_named(self.results)}{within}, kept in {self.store}{kept}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         steps: list[Expression] = []
         for accumulator in self.accumulators:
             steps.append(accumulator.add)

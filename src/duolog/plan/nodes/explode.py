@@ -53,8 +53,8 @@ class Explode(Node):
         arrays = " and ".join(map(str, self.arrays))
         return f"{', '.join(map(quote, self.into))} of each in {arrays}{outer}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return (behind - set(self.into)) | names_in(self.arrays)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return (needed - set(self.into)) | names_in(self.arrays)
 
     @property
     def arrays(self) -> tuple[Expression, ...]:

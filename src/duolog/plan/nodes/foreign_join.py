@@ -103,7 +103,7 @@ class Numbered(Node):
     def action(self) -> str:
         return f"numbered in {self.store}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         return frozenset(parent.schema.names)
 
 
@@ -136,7 +136,7 @@ class Subscribe(Node):
         by = ", ".join(str(of) for _, of in numbered.keys)
         return f"subscriptions to {numbered.right.name} by {by}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         return frozenset(parent.schema.names)
 
 
@@ -161,12 +161,12 @@ class _Answering(Node):
         columns = (*map(left_column, left.value), *map(right_column, right.value))
         return Schema(left.key, (NUMBER, OUTCOME, *columns), left.window)
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         if parent is not self.right:
             left = {left_column(column).name for column in self.numbered.left.schema.value}
-            return frozenset(parent.schema.names) - (left - behind)
+            return frozenset(parent.schema.names) - (left - needed)
         columns = parent.schema.value
-        return frozenset(of.name for of in columns if right_column(of).name in behind)
+        return frozenset(of.name for of in columns if right_column(of).name in needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +234,8 @@ class Answers(_Answering):
     def action(self) -> str:
         return f"back to the key of {self.numbered.left.name}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +263,7 @@ class Announce(Node):
     def action(self) -> str:
         return f"rows of {self.numbered.left.name} that are new"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         return frozenset(parent.schema.names)
 
 
@@ -362,10 +362,10 @@ class ForeignJoin(Node):
     def action(self) -> str:
         return f"{self.kind} join of {self.left.name} and {self.right.name}, kept in {self.store}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         if parent is self.newest:
             return frozenset({NUMBER.name})
-        read = needed_of(self.values, behind)
+        read = needed_of(self.values, needed)
         from_left, from_right = names_in(read), table_names_in(read)
         left = {left_column(of).name for of in self.left.schema.value if of.name in from_left}
         right = {right_column(of).name for of in self.right.schema.value if of.name in from_right}

@@ -24,8 +24,8 @@ from duolog.plan.nodes.node import (
     Node,
     driving,
     ensure_stream,
-    key_behind,
     names_in,
+    needed_key,
     needed_of,
     typed_columns,
 )
@@ -105,10 +105,10 @@ class GlobalTableJoin(Node):
         by = ", ".join(map(str, self.keys))
         return f"{self.kind} join with global {self.table.name} by {by}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        read = needed_of(self.values, behind)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        read = needed_of(self.values, needed)
         if parent is self.stream:
-            return names_in([*read, *self.keys]) | key_behind(self, behind)
+            return names_in([*read, *self.keys]) | needed_key(self, needed)
         return table_names_in(read)
 
 

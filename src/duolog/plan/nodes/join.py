@@ -13,8 +13,8 @@ from duolog.plan.nodes.node import (
     Names,
     Node,
     ensure_stream,
-    key_behind,
     names_in,
+    needed_key,
     needed_of,
     typed_columns,
 )
@@ -90,10 +90,10 @@ class StreamTableJoin(Node):
         waits = "" if self.grace_ms is None else f", each record after {self.grace_ms} ms"
         return f"{self.kind} join with {self.table.name}{waits}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        read = needed_of(self.values, behind)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        read = needed_of(self.values, needed)
         if parent is self.stream:
-            return names_in(read) | key_behind(self, behind)
+            return names_in(read) | needed_key(self, needed)
         return table_names_in(read)
 
 

@@ -58,9 +58,9 @@ class _Keyed(Node):
     def action(self) -> str:
         return f"by {render_named(self.keys)}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         keys = names_in(expression for _, expression in self.keys)
-        return keys | names_in(needed_of(self.values, behind))
+        return keys | names_in(needed_of(self.values, needed))
 
 
 @dataclass(frozen=True, eq=False)

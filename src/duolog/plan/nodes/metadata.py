@@ -66,8 +66,8 @@ class SetHeaders(_Beside):
         parts = [taken] * (self.clears or bool(self.removed)) + [given] * bool(self.headers)
         return ", ".join(parts)
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind | names_in(of for _, of in self.headers)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed | names_in(of for _, of in self.headers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class SetTime(_Beside):
     def action(self) -> str:
         return f"timestamp {self.time}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind | column_names(self.time)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed | column_names(self.time)
 
 
 def ensure_header_names(names: tuple[str, ...]) -> None:

@@ -122,9 +122,9 @@ class Node:
         """A description of the node, in the words of `describe`."""
         raise NotImplementedError(type(self).__name__)
 
-    def reads(self, parent: "Node", behind: Names) -> Names:
-        """Return the columns of `parent` that this node reads if its own columns `behind` are needed."""
-        return behind
+    def reads(self, parent: "Node", needed: Names) -> Names:
+        """Return the columns of `parent` that this node reads if only its own columns `needed` are read."""
+        return needed
 
     def __str__(self) -> str:
         return self.name
@@ -178,18 +178,18 @@ def typed_columns(named: tuple[Named, ...], scope: Scope) -> tuple[Column, ...]:
     return columns
 
 
-def needed_of(values: tuple[Named, ...], behind: Names) -> list[Expression]:
+def needed_of(values: tuple[Named, ...], needed: Names) -> list[Expression]:
     """Return the expressions of the columns that are needed downstream."""
-    return [expression for name, expression in values if name in behind]
+    return [expression for name, expression in values if name in needed]
 
 
 def names_in(expressions: Iterable[Expression]) -> Names:
     return frozenset(name for expression in expressions for name in column_names(expression))
 
 
-def key_behind(node: Node, behind: Names) -> Names:
-    """Return the key columns among `behind`; most nodes keep the key as it is."""
-    return behind & {column.name for column in node.schema.key}
+def needed_key(node: Node, needed: Names) -> Names:
+    """Return the key columns among `needed`; most nodes keep the key as it is."""
+    return needed & {column.name for column in node.schema.key}
 
 
 def render_named(columns: tuple[Named, ...]) -> str:

@@ -65,7 +65,7 @@ class Process(Node):
         kept = ", ".join(f"{store.name} {store}" for store in self.kept)
         return f"by {self.definition.called}{f', kept in {kept}' if kept else ''}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         return frozenset(parent.schema.names)
 
 
@@ -93,7 +93,7 @@ class ProcessOutput(Node):
         called = self.process.definition.outputs[self.number].name
         return f'what is forwarded to "{called}"' if called else "what is forwarded"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         return frozenset(parent.schema.names)
 
 

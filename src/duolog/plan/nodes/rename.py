@@ -65,8 +65,8 @@ class Rename(Node):
         )
         return f"names {render_named(named)}" if named else "the same names"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return frozenset(self.before[name] for name in behind)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return frozenset(self.before[name] for name in needed)
 
 
 def _renamed(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:

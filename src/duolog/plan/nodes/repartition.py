@@ -70,8 +70,8 @@ class Repartition(Node):
             return f"to the task of each key{among}"
         return f"to the task of partition {self.partitioner}{among}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind if self.partitioner is None else behind | column_names(self.partitioner)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed if self.partitioner is None else needed | column_names(self.partitioner)
 
 
 def ensure_keys_meet(nodes: Iterable[Node], places: Mapping[str, str]) -> None:

@@ -38,8 +38,8 @@ class Split(Node):
     def action(self) -> str:
         return f"by {', '.join(map(str, self.predicates))}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind | names_in(self.predicates)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed | names_in(self.predicates)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from duolog.plan.expressions import Expression, Named, column_names, type_of
 from duolog.plan.nodes.node import (
     Names,
     Node,
-    key_behind,
     names_in,
+    needed_key,
     needed_of,
     render_named,
     scope_of,
@@ -55,8 +55,8 @@ class Filter(Node):
     def action(self) -> str:
         return f"where {self.predicate}"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        return behind | column_names(self.predicate)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        return needed | column_names(self.predicate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +91,9 @@ class Project(Node):
     def action(self) -> str:
         return render_named(self.values) or "no columns"
 
-    def reads(self, parent: Node, behind: Names) -> Names:
+    def reads(self, parent: Node, needed: Names) -> Names:
         # A project never reads a key itself, but nodes downstream may.
-        return names_in(needed_of(self.values, behind)) | key_behind(self, behind)
+        return names_in(needed_of(self.values, needed)) | needed_key(self, needed)
 
 
 @dataclass(frozen=True, eq=False)

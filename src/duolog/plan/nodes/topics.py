@@ -138,8 +138,8 @@ class TableSource(Source):
     @property
     def action(self) -> str:
         versions = "" if self.history_ms is None else f", versions of {self.history_ms} ms"
-        told = f"{self.topic_columns}{versions}{self.times}{self.start}"
-        return f"table of topic {self.topic}, {told}"
+        details = f"{self.topic_columns}{versions}{self.times}{self.start}"
+        return f"table of topic {self.topic}, {details}"
 
 
 @dataclass(frozen=True, eq=False)

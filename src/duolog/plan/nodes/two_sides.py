@@ -11,7 +11,7 @@ from typing import Literal as OneOf
 
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes.join import table_names_in
-from duolog.plan.nodes.node import Names, Node, key_behind, names_in, needed_of, typed_columns
+from duolog.plan.nodes.node import Names, Node, names_in, needed_key, needed_of, typed_columns
 from duolog.plan.schema import Schema
 
 JoinKind = OneOf["inner", "left", "outer"]
@@ -50,11 +50,11 @@ class SideOfJoin(Node):
         scope = Scope(of.columns, table_columns=self.right.schema.value)
         return of.with_value(typed_columns(self.values, scope))
 
-    def reads(self, parent: Node, behind: Names) -> Names:
-        read = needed_of(self.values, behind)
+    def reads(self, parent: Node, needed: Names) -> Names:
+        read = needed_of(self.values, needed)
         names: Names = frozenset()
         if parent is self.left:
-            names |= names_in(read) | key_behind(self, behind)
+            names |= names_in(read) | needed_key(self, needed)
         if parent is self.right:
             names |= table_names_in(read)
         return names

@@ -90,7 +90,7 @@ class Signature:
     result: Type
     variadic: bool = False
     """True if one parameter may occur any number of times, including zero."""
-    behind: int = 0
+    trailing: int = 0
     """The number of parameters after that one."""
 
     def types_for(self, count: int) -> Types | None:
@@ -112,8 +112,8 @@ class Signature:
         given = self.parameters
         if not self.variadic:
             return given if count == len(given) else None
-        at = len(given) - 1 - self.behind
-        times = count - at - self.behind
+        at = len(given) - 1 - self.trailing
+        times = count - at - self.trailing
         return given[:at] + given[at : at + 1] * times + given[at + 1 :] if times >= 0 else None
 
 
@@ -346,8 +346,8 @@ def signature(text: str) -> Signature:
         name, _, kind = part.strip().partition(" ")
         variadic = len(parameters) if kind.endswith("...") else variadic
         parameters.append(Parameter(name, _type(kind.removesuffix("..."))))
-    behind = 0 if variadic is None else len(parameters) - 1 - variadic
-    return Signature(tuple(parameters), _type(result), variadic is not None, behind)
+    trailing = 0 if variadic is None else len(parameters) - 1 - variadic
+    return Signature(tuple(parameters), _type(result), variadic is not None, trailing)
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -255,7 +255,7 @@ class Bound:
                 found = list(found)
             return None if found is None else self._given(found)
         except Exception as error:
-            raise FunctionFailed(self._told(error)) from error
+            raise FunctionFailed(self._described(error)) from error
 
     def _converted(self, values: Sequence[Any]) -> list[Any]:
         return [
@@ -290,7 +290,7 @@ class Bound:
             case _:
                 return (True,) * len(routine.arguments)
 
-    def _told(self, error: Exception) -> str:
+    def _described(self, error: Exception) -> str:
         line = _line_in(error, self._body.called) or self._body.place
         at = f" ({line})" if line else ""
         return f"{self._routine.name}{at}: {describe_exception(error)}"
@@ -309,8 +309,8 @@ def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any,
     """Return one item of `of` for each of `count` arguments; a variadic parameter can have several."""
     if not signature.variadic:
         return of[:count]
-    at = len(signature.parameters) - 1 - signature.behind
-    times = count - at - signature.behind
+    at = len(signature.parameters) - 1 - signature.trailing
+    times = count - at - signature.trailing
     return of[:at] + of[at : at + 1] * times + of[at + 1 :]
 
 

@@ -25,42 +25,42 @@ def describe_node(node: Node) -> str:
     return f"{node.name}: {node.action}"
 
 
-def _lines(levels: Levels, told: set[Node]) -> Iterator[str]:
+def _lines(levels: Levels, shown: set[Node]) -> Iterator[str]:
     yield "Ingress"
     for ingress in levels.ingresses:
         source = ingress.source
         yield f"{_STEP}{describe_node(source)}"
         feeds = levels.feeds(source)
         if not feeds:
-            yield from _below(levels, source, 2, told)
+            yield from _below(levels, source, 2, shown)
         for edge in feeds:
             yield f"{_STEP * 2}→ edge {edge.id}"
     for number, level in enumerate(levels.levels):
         yield f"Level {number}"
         for part in level.subtopologies:
-            yield from _subtopology(levels, part, told)
+            yield from _subtopology(levels, part, shown)
 
 
-def _subtopology(levels: Levels, part: SubTopology, told: set[Node]) -> Iterator[str]:
+def _subtopology(levels: Levels, part: SubTopology, shown: set[Node]) -> Iterator[str]:
     stores = f", stores {', '.join(part.stores)}" if part.stores else ""
     yield f"{_STEP}Sub-topology {part.id}{stores}"
     for edge in part.inputs:
         yield f"{_STEP * 2}edge {edge.id} from {edge.parent.name}"
         for consumer in edge.consumers:
             yield f"{_STEP * 3}{_consumer(consumer)}"
-            yield from _below(levels, consumer, 4, told)
+            yield from _below(levels, consumer, 4, shown)
 
 
-def _below(levels: Levels, node: Node, depth: int, told: set[Node]) -> Iterator[str]:
+def _below(levels: Levels, node: Node, depth: int, shown: set[Node]) -> Iterator[str]:
     for successor in levels.successors(node):
         if isinstance(successor, Edge):
             yield f"{_STEP * depth}→ edge {successor.id}"
-        elif successor in told and levels.successors(successor):
+        elif successor in shown and levels.successors(successor):
             yield f"{_STEP * depth}{successor.name}, as above"
         else:
-            told.add(successor)
+            shown.add(successor)
             yield f"{_STEP * depth}{describe_node(successor)}"
-            yield from _below(levels, successor, depth + 1, told)
+            yield from _below(levels, successor, depth + 1, shown)
 
 
 def _consumer(node: Node) -> str:

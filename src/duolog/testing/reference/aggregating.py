@@ -130,23 +130,23 @@ def _told_on_close(node: AggregateNode, update: Run) -> Run:
             return []
         update(entry, stores)
         saw_record(node, stores)
-        return tell(entry, stores)
+        return emit(entry, stores)
 
-    def tell(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        told = stores.setdefault(_told(node), {}).get((), TimestampedRow((), -1)).timestamp_ms
+    def emit(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        emitted = stores.setdefault(_emitted(node), {}).get((), TimestampedRow((), -1)).timestamp_ms
         store = stores[node.store]
         assert node.windows is not None
         closed = _stream_time(node, entry, stores) - node.windows.closes_after_ms
-        stores[_told(node)] = {(): TimestampedRow((told,), max(told, closed))}
-        leaving = sorted((key for key in store if told < key[-1] <= closed), key=place)  # type: ignore[operator]
-        since = _told_since(node, entry, stores)
+        stores[_emitted(node)] = {(): TimestampedRow((emitted,), max(emitted, closed))}
+        leaving = sorted((key for key in store if emitted < key[-1] <= closed), key=place)  # type: ignore[operator]
+        since = _emitted_since(node, entry, stores)
         return [
             made(entry, results(key, store[key]), store[key].timestamp_ms, key)
             for key in leaving
             if since is None or key[-2] >= since  # type: ignore[operator]
         ]
 
-    return _OnClose(node, run, tell)
+    return _OnClose(node, run, emit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +155,13 @@ class _OnClose:
 
     node: AggregateNode
     run: Run
-    tell: Run
+    emit: Run
 
     def __call__(self, entry: Entry, stores: Stores) -> Sequence[Entry]:
         return self.run(entry, stores)
 
     def tick(self, now_ms: int, stores: Stores) -> Sequence[Entry]:
-        return tick(self.node, now_ms, self.tell, stores)
+        return tick(self.node, now_ms, self.emit, stores)
 
 
 def tick_of(node: AggregateNode) -> Callable[[int, Stores], Sequence[Entry]]:
@@ -171,7 +171,7 @@ def tick_of(node: AggregateNode) -> Callable[[int, Stores], Sequence[Entry]]:
     return run.tick
 
 
-def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None:
+def _emitted_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None:
     """Return the first window start whose results are emitted, if earlier ones are lost."""
     if node.lost_ms is None:
         return None
@@ -179,9 +179,9 @@ def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None
     return max(node.windows.starts(_stream_time(node, entry, stores))) - node.lost_ms
 
 
-def _told(node: AggregateNode) -> str:
+def _emitted(node: AggregateNode) -> str:
     """Return the name of the store with the window end up to which rows were emitted, now and before the last record."""
-    return f"{node.store}, told"
+    return f"{node.store}, emitted"
 
 
 def _merge(node: AggregateNode) -> Callable[[Row, Row], Row]:
@@ -221,9 +221,9 @@ def is_over(node: AggregateNode, key: Row, stores: Stores) -> bool:
     assert isinstance(end, int)
     over = node.let_go_until(times[()].timestamp_ms)
     if node.emits_on_close:
-        (told,) = stores[_told(node)][()].row
-        assert isinstance(told, int)
-        over = min(over, told)
+        (emitted,) = stores[_emitted(node)][()].row
+        assert isinstance(emitted, int)
+        over = min(over, emitted)
     return end <= over
 
 

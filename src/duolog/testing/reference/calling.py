@@ -29,8 +29,8 @@ def called(node: ForEach) -> Run:
         try:
             node.function(record)
         except (Exception, SystemExit) as error:  # a user's function may raise anything
-            told = describe_exception(error)
-            raise RecordError(f"at {node}: {told}") from error
+            message = describe_exception(error)
+            raise RecordError(f"at {node}: {message}") from error
         return []
 
     return run

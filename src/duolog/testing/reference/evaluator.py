@@ -346,15 +346,15 @@ class _Pass:
         """Call the processors that are due by stream time, after a record has been processed."""
         while (node := self.processors.due()) is not None:
             now, kind = self.processors.stream_time, PunctuationType.STREAM_TIME
-            told = self.processors.punctuate(node, kind, now, self._record_failed)
-            self.forward(node, told, stores)
+            forwarded = self.processors.punctuate(node, kind, now, self._record_failed)
+            self.forward(node, forwarded, stores)
             self.release()
 
     def tick(self, node: Process, now: int, stores: Stores) -> None:
         """Pass the wall-clock time to a processor."""
         kind = PunctuationType.WALL_CLOCK_TIME
-        told = self.processors.punctuate(node, kind, now, self._record_failed)
-        self.forward(node, told, stores)
+        forwarded = self.processors.punctuate(node, kind, now, self._record_failed)
+        self.forward(node, forwarded, stores)
         self.release()
 
     def _run(self, node: Node, entry: Entry, stores: Stores) -> Sequence[Entry]:
@@ -391,8 +391,8 @@ class _Pass:
         """Forward the cached updates."""
         held = self.cached.pop(node).values()
         # A row that was both created and deleted is not forwarded.
-        told = [entry for entry in held if (entry.value, entry.old) != (None, None)]
-        self.forward(node, told, stores)
+        forwarded = [entry for entry in held if (entry.value, entry.old) != (None, None)]
+        self.forward(node, forwarded, stores)
 
     def release(self) -> None:
         """Send records with a new key: the record that caused them has been processed."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from duolog.plan.nodes import AggregateNode
 from duolog.testing.reference.entries import Entry, Stores, TimestampedRow
 
-Tell = Callable[[Entry, Stores], Sequence[Entry]]
+Emit = Callable[[Entry, Stores], Sequence[Entry]]
 """Emits the windows that have closed by the current stream time."""
 
 _BUSY = -1
@@ -21,7 +21,7 @@ def saw_record(node: AggregateNode, stores: Stores) -> None:
         stores[_idle(node)] = {(): TimestampedRow((), _BUSY)}
 
 
-def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequence[Entry]:
+def tick(node: AggregateNode, now_ms: int, emit: Emit, stores: Stores) -> Sequence[Entry]:
     """Process a tick: return the windows that close because no record has arrived for long enough."""
     times = stores.get(f"{node.store}, stream time")
     if not times:
@@ -36,7 +36,7 @@ def tick(node: AggregateNode, now_ms: int, tell: Tell, stores: Stores) -> Sequen
         ends = [key[-1] for key in stores[node.store] if isinstance(key[-1], int)]
         last = max(ends, default=0) + node.windows.closes_after_ms
         times[()] = TimestampedRow((), max(times[()].timestamp_ms, min(now_ms, last)))
-    return tell(Entry((), None, times[()].timestamp_ms), stores)
+    return emit(Entry((), None, times[()].timestamp_ms), stores)
 
 
 def _idle(node: AggregateNode) -> str:

@@ -124,7 +124,7 @@ class _Side:
 
     def _closed(self, entry: Entry, stores: Stores) -> Iterator[Result]:
         """Yield the results of unmatched records whose windows have closed, and remove them."""
-        told: list[tuple[Row, TimestampedRow, bool]] = []
+        unmatched: list[tuple[Row, TimestampedRow, bool]] = []
         for store, window, is_own in (
             (self._node.unmatched, self._window, True),
             (self._node.other_unmatched, self._window.reversed, False),
@@ -134,8 +134,8 @@ class _Side:
             closed = [
                 at for at in waiting if waiting[at].timestamp_ms + open_ms < entry.timestamp_ms
             ]
-            told += [(at, waiting.pop(at), is_own) for at in closed]
-        for place, kept, is_own in sorted(told, key=lambda one: one[0][:_WAITING_KEY]):
+            unmatched += [(at, waiting.pop(at), is_own) for at in closed]
+        for place, kept, is_own in sorted(unmatched, key=lambda one: one[0][:_WAITING_KEY]):
             own, other = (kept.row, None) if is_own else (None, kept.row)
             yield self._joined(entry, place[_WAITING_KEY:], own, other, kept.timestamp_ms)
 

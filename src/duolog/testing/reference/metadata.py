@@ -114,8 +114,8 @@ def _of_key(function: KeyFunction, entry: Entry) -> int | None:
     try:
         return function.partition(entry.key)
     except (Exception, SystemExit) as error:  # a user's function may raise anything
-        told = describe_exception(error)
-        raise RecordError(f"{function.called}: {told}") from error
+        message = describe_exception(error)
+        raise RecordError(f"{function.called}: {message}") from error
 
 
 def values_of(entry: Entry, schema: Schema) -> Values:

@@ -86,7 +86,7 @@ from duolog.testing.reference.foreign_joins import (
 from duolog.testing.reference.joining import stream_join_of
 from duolog.testing.reference.metadata import set_headers, set_time
 from duolog.testing.reference.scalars import RecordError
-from duolog.testing.reference.suppressing import suppress, told_by
+from duolog.testing.reference.suppressing import emitted_by, suppress
 from duolog.testing.reference.versions import version_at, versioned_table
 from duolog.testing.reference.waiting import waiting
 
@@ -388,8 +388,8 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
             return derived
         case Suppress():
             above = kept_by(table.parent, looked_up)
-            told = told_by(table, lambda key, stores: above(key, stores, None))
-            return lambda key, stores, _time: told(key, stores)
+            emitted = emitted_by(table, lambda key, stores: above(key, stores, None))
+            return lambda key, stores, _time: emitted(key, stores)
         case TableJoin(sides=(of_left, of_right)):
             left = kept_by(looked_up(of_right, table.left), looked_up)
             right = kept_by(looked_up(of_left, table.right), looked_up)

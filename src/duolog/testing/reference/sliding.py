@@ -44,14 +44,14 @@ def in_sliding_windows(
             return []
         found = _Found(windows, store, entry, add, closed)
         changed = list(found.early() if entry.timestamp_ms < windows.difference_ms else found.all())
-        told = []
+        emitted = []
         # A window may change twice: it starts directly after the previous record, and ends with this one.
         for key, now, row in [(key, now, results(key, now)) for key, now in changed]:
             kept = store.get(key)
             before = kept and TimestampedRow(results(key, kept), kept.timestamp_ms)
-            told.append(after(made(entry, row, now.timestamp_ms, key), before))
+            emitted.append(after(made(entry, row, now.timestamp_ms, key), before))
             store[key] = now
-        return told
+        return emitted
 
     return run
 

@@ -90,7 +90,7 @@ def waiting_rows(stores: Iterable[Store]) -> list[StoredRow]:
     ]
 
 
-def told_by(node: Suppress, table: LookUp) -> LookUp:
+def emitted_by(node: Suppress, table: LookUp) -> LookUp:
     """Return the function that returns a row as it was last emitted downstream."""
 
     def look_up(key: Row, stores: Stores) -> TimestampedRow | None:

@@ -44,7 +44,7 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
             f'no test in "{file}"', hint="Start each test with a line `--@test: NAME`."
         )
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
-        told: dict[str, str] = {}
+        directives: dict[str, str] = {}
         for number in range(begin, end):
             name, value = _directive(lines[number])
             if name and name not in _KNOWN:
@@ -53,14 +53,14 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
                     hint=f"Use {', '.join(f'--@{one}' for one in _KNOWN)}.",
                 )
             if name:
-                told[name] = value
+                directives[name] = value
         yield SqlTest(
             file,
             begin + 1,
-            told[_TEST],
+            directives[_TEST],
             "\n" * begin + "\n".join(_statements(lines[begin:end])) + "\n",
-            told.get("expected.error"),
-            told.get("expected.message"),
+            directives.get("expected.error"),
+            directives.get("expected.message"),
         )
 
 

@@ -72,8 +72,8 @@ def run_test(test: SqlTest, catalog: Catalog | None = None) -> TestOutcome:
             reason = f"expected an error with: {wanted}\nthe error is: {error.message}"
     else:
         if test.fails:
-            told = test.expected_message or test.expected_error
-            reason = f"expected an error, and there was none: {told}"
+            expected = test.expected_message or test.expected_error
+            reason = f"expected an error, and there was none: {expected}"
     finally:
         run.close()
     return TestOutcome(test, reason, run.line, time.monotonic() - started, run.records)
@@ -135,21 +135,23 @@ class _Run:
         source = row.source
         found = self._mesh.take(source.topic)
         (wanted,) = computed(row)
-        told = _Told(source)
-        expected = told.of(wanted.key, None if row.tombstone else wanted.value)
+        decoder = _Decoder(source)
+        expected = decoder.of(wanted.key, None if row.tombstone else wanted.value)
         if found is None:
             raise AssertionFailed(
                 f"{source.name} has no more rows", detail=f"Expected: {expected}."
             )
         key, window = unwindowed(found.key, source.window)
         if row.tombstone:
-            equal = told.same_key(key, wanted.key) and found.value is None
+            equal = decoder.same_key(key, wanted.key) and found.value is None
         else:
-            equal = told.same_key(key, wanted.key) and told.same_value(found.value, wanted.value)
+            equal = decoder.same_key(key, wanted.key) and decoder.same_value(
+                found.value, wanted.value
+            )
         if not equal:
             raise AssertionFailed(
                 f"the next row of {source.name} differs",
-                detail=f"Expected: {expected}\nfound:    {told.of(key, found.value)}",
+                detail=f"Expected: {expected}\nfound:    {decoder.of(key, found.value)}",
             )
         self._ensure_headers(row, wanted, found)
         self._ensure_times(row, wanted.timestamp_ms, found, window, bounds)
@@ -183,7 +185,7 @@ class _Run:
                 )
 
 
-class _Told:
+class _Decoder:
     """Decodes records of a source for comparison and for messages."""
 
     def __init__(self, source: SourceInfo) -> None:

@@ -1,7 +1,7 @@
 """Concurrent look-ups of a worker, over several requests.
 
     begin(rows 1)   begin(rows 2)   …      the loop's thread: concurrently, up to the limit
-    tell(lines 1)   tell(lines 2)   …      another thread: in the order of the requests
+    send(lines 1)   send(lines 2)   …      another thread: in the order of the requests
 
 Source: `duolog.functions.worker`, the kernel's `PythonLookups`.
 """
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 
-class SideBySide:
+class ConcurrentLookups:
     """A function with concurrent look-ups, over several requests. Threads: `begin` one at a time."""
 
     def __init__(
         self,
         called: Called,
         note: Callable[[int], None],
-        tell: Callable[[bytes], None],
-        wear_out: Callable[[], None],
+        send: Callable[[bytes], None],
+        mark_worn: Callable[[], None],
     ) -> None:
         self._called = called
         self._loop = called.loop
         self._note = note
-        self._tell = tell
-        self._wear_out = wear_out
+        self._send = send
+        self._mark_worn = mark_worn
         self._begun: queue.SimpleQueue[Future[list[Any]]] = queue.SimpleQueue()
         for work in (self._loop.run_forever, self._answer):
             threading.Thread(target=_to_the_end, args=(work,), daemon=True).start()
@@ -45,11 +45,11 @@ class SideBySide:
 
     def _answer(self) -> None:
         while True:
-            told = self._called.told(self._begun.get().result())
+            lines = self._called.encoded(self._begun.get().result())
             if self._called.is_worn:
                 # Before the answer: its receiver must know that the process has to be replaced.
-                self._wear_out()
-            self._tell(told)
+                self._mark_worn()
+            self._send(lines)
 
 
 def _to_the_end(work: Callable[[], None]) -> None:
