@@ -32,7 +32,7 @@ LIFTED: Final = {
         "CREATE STREAM k (id INT KEY, a INT) WITH (kafka_topic='k', value_format='KAFKA', partitions=3); "
         "CREATE TABLE x AS SELECT id, COUNT(*) AS n FROM k GROUP BY id;"
     ),
-    "queries that go on over a windowed table": (
+    "persistent queries over a windowed table": (
         f"{HOURS}) GROUP BY id; CREATE TABLE y AS SELECT id, SUM(n) AS n FROM x GROUP BY id;"  # noqa: S608 - a test
     ),
     "MIN, MAX, TOPK, TOPKDISTINCT, COLLECT_SET": "CREATE TABLE x AS SELECT b, MAX(a) AS m, TOPK(a, 2) AS k FROM t GROUP BY b;",
