@@ -4,7 +4,7 @@
 
 javac needs the jars of the installed pyspark and of Spark's Kafka connector, so that this hook
 runs without build isolation (`pip install --no-build-isolation`), and fetches the connector jars
-first. Whoever installs the finished wheel needs a Java runtime and no JDK.
+first. Installing the finished wheel requires a Java runtime, but no JDK.
 """
 
 import os
@@ -19,10 +19,10 @@ KERNEL = "src/duolog/engine/kernel.jar"
 
 
 class KernelHook(BuildHookInterface[Any]):
-    """Compiles `jvm/` before the files of the wheel are gathered."""
+    """Compiles `jvm/` before the files of the wheel are collected."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Leave a kernel of the current sources at its place, or raise and leave none."""
+        """Compile the kernel from the current sources, or raise and leave no kernel."""
         root = Path(self.root)
         _run(root, "-m", "duolog.engine.jvm.jars")
         _run(root, str(root / "jvm/build.py"), "--out", str(root / KERNEL))

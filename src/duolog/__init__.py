@@ -1,4 +1,4 @@
-"""Streams and tables over one log, for Python people.
+"""Kafka-compatible stream processing for Python, on Spark.
 
     from duolog import Topology, avg, col, count
 
@@ -6,7 +6,7 @@
     flights = topology.stream("flights", key="carrier STRING", value="dep_delay BIGINT")
     flights.group_by_key().aggregate(flights=count(), mean=avg("dep_delay")).to("by-carrier")
 
-Names are loaded on first use: importing this package costs nothing and needs no JVM.
+Names are loaded on first use, so that importing this package is fast and needs no JVM.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m duolog` is the command `duolog`."""
+"""Run the command `duolog` with `python -m duolog`."""
 
 import sys
 
