@@ -5,6 +5,7 @@ meta.properties   format, cluster id, node id
 leader-epoch      how often a broker has started here; each start raises it by one
 clean-shutdown    there only between a clean stop and the next start; the leader epoch that stopped, then a
                   line for each log that has records: topic id, partition, log end offset
+last-start        the boot of the machine and the ends of all logs, from the last start; see `last_start`
 journal/          see `journal`
 topics/           see `topics`
 
@@ -14,12 +15,13 @@ no checksum, is brought to the second one by its first start.
 
 import base64
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from duolog.log.checked_file import decode_checked, read_checked, write_checked
 from duolog.log.disk import DirLock, Disk, make_durable_dir, read_file
 from duolog.log.errors import DamagedFile, DataDirInUse, DataDirRefused
+from duolog.log.last_start import LastStart, PlaceOfLog, read_last_start, write_last_start
 from duolog.log.upgrade import upgrade
 
 FORMAT_VERSION: Final = 2
@@ -32,10 +34,6 @@ _LEADER_EPOCH: Final = "leader-epoch"
 _CLEAN_SHUTDOWN: Final = "clean-shutdown"
 
 
-PlaceOfLog = tuple[str, int]
-"""The topic's id and the number of a partition."""
-
-
 class MetaProperties(NamedTuple):
     """The content of `meta.properties`."""
 
@@ -45,6 +43,12 @@ class MetaProperties(NamedTuple):
 
 class DataDir:
     """An opened data directory: locked, of a format that we know, its leader epoch raised.
+
+    Attributes:
+        clean: the last broker here was stopped in order.
+        killed: it was not, but the machine has not restarted since: all that it wrote is there.
+        ends: where each log ended when the broker stopped (`clean`) or last started (`killed`).
+        damaged: logs that were refused for their damage, and were not restored by then.
 
     Raises:
         DataDirRefused: another broker uses it, it is newer, or it holds something else.
@@ -60,7 +64,12 @@ class DataDir:
             self.meta = self._open_meta(node_id)
             last = self._last_leader_epoch()
             self.clean, self.ends = self._take_clean_mark(last)
+            self.killed = False
+            self.damaged: Set[PlaceOfLog] = frozenset()
             self.leader_epoch = last + 1
+            self._read_last_start(last)
+            if self.killed:  # This start may be killed, too, before it has recovered all logs.
+                self.note_start(self.ends, self.damaged)
             # Durable before anything is served: two starts never share an epoch.
             write_checked(disk, path, _LEADER_EPOCH, b"%d\n" % self.leader_epoch)
         except BaseException:
@@ -155,6 +164,41 @@ class DataDir:
             return False, {}
         lines = [line.split() for line in ends.decode().splitlines()]
         return True, {(topic, int(partition)): int(end) for topic, partition, end in lines}
+
+    def _read_last_start(self, leader_epoch: int) -> None:
+        start = read_last_start(self._disk, self.path)
+        if start is None:
+            return
+        self.damaged = start.damaged
+        boot = self._disk.boot_id()
+        if not self.clean and start.leader_epoch >= leader_epoch and boot is not None:
+            self.killed = start.boot_id == boot
+        if not self.clean:
+            kept = start.ends if self.killed else self.damaged
+            self.ends = {place: start.ends[place] for place in kept}
+
+    @property
+    def has_all_writes(self) -> bool:
+        """Whether no power failure can have taken what was written before."""
+        return self.clean or self.killed
+
+    def note_start(
+        self,
+        ends: Mapping[PlaceOfLog, int],
+        damaged: Set[PlaceOfLog],
+        *,
+        recovered: bool = True,
+    ) -> None:
+        """Write `last-start`: all logs are recovered, but those that are `damaged`.
+
+        If others are not `recovered`, what a power failure has torn in them is still to be truncated.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        boot = self._disk.boot_id() if recovered else None
+        start = LastStart(self.leader_epoch, boot, ends, damaged)
+        write_last_start(self._disk, self.path, start)
 
     def mark_clean(self, ends: Mapping[PlaceOfLog, int]) -> None:
         """Say that all logs were closed, and where: the next start need not look for torn tails."""

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from duolog.core.boot import boot_id
 from duolog.log.open_files import OPEN_FILES_MAX, OpenFiles
 
 Buffer = bytes | bytearray | memoryview
@@ -114,6 +115,10 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None:
         """Return when the names in this directory would survive a loss of power."""
+        ...
+
+    def boot_id(self) -> str | None:
+        """Return what changes when written bytes may be lost that were not synced; None if nothing tells."""
         ...
 
     def lock(self, path: str) -> DirLock:
@@ -256,6 +261,9 @@ class RealDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def boot_id(self) -> str | None:
+        return boot_id()
 
     def lock(self, path: str) -> RealLock:
         return RealLock(path)

@@ -20,12 +20,13 @@ from duolog.core.ids import TopicPartition
 from duolog.core.settings import Value
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.config import LogConfig
-from duolog.log.data_dir import DataDir, PlaceOfLog
+from duolog.log.data_dir import DataDir
 from duolog.log.disk import Disk
 from duolog.log.errors import CorruptLog, DataDirRefused, PartitionRefused, UnknownTopic
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
+from duolog.log.last_start import PlaceOfLog, ensure_reaches
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery import recover
 from duolog.log.spare_descriptors import SpareDescriptors
@@ -76,6 +77,7 @@ class LogManager:
             for entry in self._catalog.entries():
                 with _told_where(self._catalog.directory(entry)):
                     self._open_logs(entry)
+            self._note_start()
         except BaseException:
             self._release()
             raise
@@ -286,6 +288,15 @@ class LogManager:
         """Return the logs that were written or asked for."""
         return list(self._logs.values())
 
+    def _note_start(self) -> None:
+        found = ((self._catalog.entry(topic), partition) for topic, partition in self.refused)
+        refused = {self._place(entry, number) for entry, number in found if entry.damage is None}
+        # After a power failure a log that is refused may have torn writes, too.
+        certain = self._data_dir.has_all_writes
+        damaged = refused if certain else refused & self._data_dir.damaged
+        recovered = certain or len(self.refused) == len(damaged)
+        self._data_dir.note_start(self._ends(), damaged, recovered=recovered)
+
     def _open_logs(self, entry: TopicEntry) -> None:
         directory = self._catalog.directory(entry)
         if entry.damage is not None:
@@ -325,12 +336,14 @@ class LogManager:
 
     def _open_log(self, entry: TopicEntry, partition: int) -> PartitionLog:
         directory = f"{self._catalog.directory(entry)}/{partition}"
+        place = self._place(entry, partition)
         config = LogConfig.of_topic(entry.configs, self._settings)
         recovered = recover(
             self._disk,
             directory,
             index_interval_bytes=config.index_interval_bytes,
             clean=self.started_clean,
+            killed=self._data_dir.killed or place in self._data_dir.damaged,
             synced=self._settings.get("durability", "fsync") == "fsync",
         )
         if recovered.epochs.latest >= self.leader_epoch:
@@ -339,14 +352,8 @@ class LogManager:
                 detail=f"The data directory is at {self.leader_epoch} only.",
                 hint="The directory was copied from another one, or its file leader-epoch was.",
             )
-        end = self._data_dir.ends.get(self._place(entry, partition), 0)
-        if recovered.next_offset < end:
-            raise CorruptLog(
-                f'log in "{directory}" has lost acknowledged records',
-                detail=f"It ended at {end} when the broker stopped, and ends at {recovered.next_offset}.",
-                hint="Restore the directory from a copy, or delete the topic. To go on with what is "
-                "left, stop the broker and remove the file clean-shutdown.",
-            )
+        end = self._data_dir.ends.get(place, 0)
+        ensure_reaches(directory, recovered.next_offset, end, clean=self.started_clean)
         log = PartitionLog(
             self._disk,
             directory,
@@ -385,7 +392,7 @@ class LogManager:
         try:
             with self.health.guard("closing the logs"):
                 self._sync_all([log.closing() for log in self._logs.values()])
-            # What was refused was not read: what a crash has torn there is still to be cut.
+            # What was refused was not read: what a power failure has torn there is still to be cut.
             if clean and (self.started_clean or not self.refused):
                 with self.health.guard("closing the data directory"):
                     self._data_dir.mark_clean(self._ends())

@@ -16,15 +16,15 @@ import logging
 from dataclasses import dataclass, field
 from typing import Final
 
-from crc32c import crc32c
-
 from duolog.log.aborted_index import AbortedIndex
 from duolog.log.aborted_rebuild import rebuild_aborted
+from duolog.log.batch_scan import BatchScan
 from duolog.log.checked_file import read_checked
 from duolog.log.cleaner_checkpoint import CHECKPOINT_FILE_NAME, CleanerCheckpoint, read_checkpoint
 from duolog.log.disk import Disk
 from duolog.log.epochs_rebuild import epochs_of
 from duolog.log.errors import CorruptLog, DamagedFile
+from duolog.log.last_start import TO_GO_ON
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
 from duolog.log.look_ahead import damaged
@@ -46,13 +46,12 @@ from duolog.log.segment import (
     Segment,
 )
 from duolog.log.segment_swap import is_left_over, recover_swap
-from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
+from duolog.record.batch import BatchHeader
 from duolog.record.control import decode_marker
 
 logger = logging.getLogger(__name__)
 
 _INDEX_NAMES: Final = {suffix[1:] for suffix in SUFFIXES if suffix != LOG_SUFFIX}
-_CHUNK_BYTES: Final = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -77,18 +76,23 @@ def recover(
     *,
     index_interval_bytes: int = 4096,
     clean: bool = False,
+    killed: bool = False,
     synced: bool = True,
 ) -> Recovered:
     """Read the state of the log in `directory`; a directory that does not exist is an empty log.
 
-    After a `clean` stop everything is synced already. Where durability is left to the system
-    (`synced` is False) what a killed process left in the page cache is not synced either: ten gigabytes would take minutes, and no client was promised it.
+    After a `clean` stop everything is synced already. If the broker was `killed` and the machine was not, all that was
+    written is there: only the last write may be cut off. If durability is left to the system (`synced` is False), what
+    a killed process left in the page cache is not synced either: ten gigabytes would take minutes, and no client was
+    promised it.
 
     Raises:
         CorruptLog: bytes that were acknowledged are gone.
         OSError: the disk refused.
     """
-    return _Recovery(disk, directory, index_interval_bytes, clean=clean, synced=synced).run()
+    return _Recovery(
+        disk, directory, index_interval_bytes, clean=clean, killed=killed, synced=synced
+    ).run()
 
 
 class _Recovery:
@@ -99,9 +103,11 @@ class _Recovery:
         index_interval_bytes: int,
         *,
         clean: bool,
+        killed: bool,
         synced: bool,
     ) -> None:
         self._clean = clean
+        self._killed = killed
         self._synced = synced
         self._disk = disk
         self._directory = directory
@@ -138,7 +144,7 @@ class _Recovery:
             return self._empty(point)
         next_offset = self._scan(segments, point)
         if next_offset < self._log_start:
-            if self._synced:
+            if self._synced or self._is_written:
                 raise self._lost(f"offsets {next_offset} to {self._log_start}, its log start")
             self._drop(segments, 0)
             return self._empty(RecoveryPoint())
@@ -162,11 +168,19 @@ class _Recovery:
             self._checkpoint,
         )
 
+    @property
+    def _is_written(self) -> bool:
+        """Whether all that was written before must be here, because no power failure has come since."""
+        return self._clean or self._killed
+
     def _ensure_never_acknowledged(self, first: Segment) -> None:
         # A crash may take the name of the very first segment, before its first commit. Later,
         # the segments before this one were durable.
-        if self._clean or self._disk.exists(f"{self._directory}/{POINT_FILE_NAME}"):
-            raise self._lost(f"the segments before {first.base_offset}")
+        lost = f"the segments before {first.base_offset}"
+        if self._disk.exists(f"{self._directory}/{POINT_FILE_NAME}"):
+            raise self._lost(lost)
+        if self._is_written:
+            raise self._lost_writes(lost)
 
     def _empty(self, point: RecoveryPoint) -> Recovered:
         if point.next_offset > self._log_start:
@@ -237,8 +251,8 @@ class _Recovery:
         for index in range(first, len(segments)):
             segment = segments[index]
             if index > first and not self._joins(next_offset, segment.base_offset):
-                if self._clean:  # The stop synced all of them.
-                    raise self._lost(f"offsets {next_offset} to {segment.base_offset}")
+                if self._is_written:
+                    raise self._lost_writes(f"offsets {next_offset} to {segment.base_offset}")
                 self._drop(segments, index)
                 break
             whole, next_offset = self._scan_segment(segments, segment, point)
@@ -270,12 +284,19 @@ class _Recovery:
         if segment.base_offset > max(point.segment, self._log_start):
             raise self._lost(f"segment {point.segment}")
 
-    def _lost(self, what: str) -> CorruptLog:
+    def _lost(self, what: str, hint: str = "") -> CorruptLog:
         return CorruptLog(
             f'log in "{self._directory}" has lost acknowledged records',
             detail=f"What was synced is missing or changed: {what}.",
-            hint="Restore the directory from a copy, or delete the topic.",
+            hint=f"Restore the directory from a copy, or delete the topic.{hint}",
         )
+
+    def _lost_writes(self, what: str) -> CorruptLog:
+        """Return the refusal of what only a power failure could have taken."""
+        since = (
+            "" if self._clean else ", and the machine has not restarted since the broker was killed"
+        )
+        return self._lost(f"{what}{since}", TO_GO_ON)
 
     def _scan_segment(
         self, segments: list[Segment], segment: Segment, point: RecoveryPoint
@@ -295,9 +316,13 @@ class _Recovery:
         self._scanned_bytes += scan.position - position
         whole = scan.position == segment.size_bytes
         if not whole:
-            if self._clean:  # The stop synced it: this is not a torn write.
-                raise self._lost(f"segment {segment.base_offset} after position {scan.position}")
-            self._ensure_torn(segments, segment, scan)
+            if not self._clean:
+                self._ensure_torn(segments, segment, scan)
+            # A kill cuts off the last write at most, and a clean stop none.
+            may_be_cut = not self._clean and segment is segments[-1] and scan.ends_within_batch
+            if self._is_written and not may_be_cut:
+                where = f"segment {segment.base_offset} after position {scan.position}"
+                raise self._lost_writes(where)
             self._truncate(segment, scan.position)
         self._scanned.append(segment)
         builder.seal()
@@ -372,7 +397,7 @@ class _Recovery:
         if ended is not None and not marker.commit:
             self._aborted.append(header.producer_id, ended)
 
-    def _ensure_torn(self, segments: list[Segment], segment: Segment, scan: "BatchScan") -> None:
+    def _ensure_torn(self, segments: list[Segment], segment: Segment, scan: BatchScan) -> None:
         following = damaged(segments[segments.index(segment) :], scan.position, scan.next_offset)
         if following is None:
             return
@@ -380,8 +405,9 @@ class _Recovery:
             f'log in "{self._directory}" is damaged at offset {scan.next_offset}',
             detail=f"Segment {segment.base_offset} has no whole record batch at position "
             f"{scan.position}, and whole ones follow from offset {following.base_offset} on.",
-            hint="Restore the directory from a copy, or delete the topic. To keep what lies before: "
-            f"cut the file at position {scan.position} and remove the segments behind it.",
+            hint="Restore the directory from a copy, or delete the topic. To keep the records before the damage: "
+            f"stop the broker, cut the file at position {scan.position}, and remove the segments after it "
+            "and the files clean-shutdown and last-start.",
         )
 
     def _truncate(self, segment: Segment, size_bytes: int) -> None:
@@ -412,69 +438,3 @@ class _Recovery:
         for segment in self._scanned:
             segment.file.sync()
         self._disk.sync_dir(self._directory)
-
-
-class BatchScan:
-    """Iterates over the whole batches of a segment; then `position` is where they end."""
-
-    def __init__(
-        self, segment: Segment, position: int, next_offset: int, holes_below: int = 0
-    ) -> None:
-        self._segment = segment
-        self._holes_below = holes_below
-        self.position = position
-        self.next_offset = next_offset
-        self.batch = memoryview(b"")
-        """The bytes of the batch that was found last."""
-        self._chunk = memoryview(b"")
-        self._chunk_start = position
-
-    def __iter__(self) -> "BatchScan":
-        return self
-
-    def __next__(self) -> tuple[BatchHeader, Place]:
-        header = self._header()
-        if header is None:
-            raise StopIteration
-        batch = self._bytes(header.size_bytes)
-        if len(batch) < header.size_bytes or crc32c(batch[CRC_START:]) != header.crc:
-            raise StopIteration
-        place = Place(
-            self.position,
-            header.size_bytes,
-            header.base_offset,
-            header.last_offset,
-            header.max_timestamp,
-        )
-        self.batch = batch
-        self.position += header.size_bytes
-        self.next_offset = header.next_offset
-        return header, place
-
-    def _header(self) -> BatchHeader | None:
-        data = self._bytes(HEADER_BYTES)
-        if len(data) < HEADER_BYTES:
-            return None
-        header = BatchHeader._make(HEADER.unpack_from(data))
-        plausible = (
-            header.magic == MAGIC
-            and header.size_bytes >= HEADER_BYTES
-            and (
-                header.base_offset == self.next_offset
-                or self.next_offset < header.base_offset < self._holes_below
-            )
-            and header.last_offset_delta >= 0
-        )
-        return header if plausible else None
-
-    def _bytes(self, size_bytes: int) -> memoryview:
-        """Return up to `size_bytes` at the position, through a chunk that is read ahead."""
-        start = self.position - self._chunk_start
-        if start + size_bytes > len(self._chunk):
-            left = self._segment.size_bytes - self.position
-            wanted = min(max(size_bytes, _CHUNK_BYTES), left)
-            self._chunk = memoryview(b"")  # The allocator gives the same memory again.
-            self._chunk = memoryview(self._segment.file.pread(self.position, max(wanted, 0)))
-            self._chunk_start = self.position
-            start = 0
-        return self._chunk[start : start + size_bytes]

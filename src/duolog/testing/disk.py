@@ -154,12 +154,14 @@ class CrashDisk:
     Attributes:
         operations: the number of attempted changes.
         open_files: keeps two segment files open, so that tests cover reopening.
+        boots: the number of power failures; part of the boot id.
         on_change: called before each change with its name, to inspect or clone the disk.
     """
 
     def __init__(self, *, lies: Collection[str] = ()) -> None:
         self.lies = lies
         self.operations = 0
+        self.boots = 0
         self.open_files = OpenFiles(_OPEN_FILES_MAX)
         self.on_change: Callable[[str], None] | None = None
         self._root = _Directory()
@@ -172,6 +174,7 @@ class CrashDisk:
     def crash(self, seed: int) -> "CrashDisk":
         """Return the disk as the next start finds it after a power failure now."""
         clone = CrashDisk(lies=self.lies)
+        clone.boots = self.boots + 1
         clone._root = self._root.after_crash(Random(seed), {})  # noqa: S311 - chance, not a secret
         return clone
 
@@ -181,6 +184,7 @@ class CrashDisk:
         All writes are present, but no additional data are durable.
         """
         found = CrashDisk(lies=self.lies)
+        found.boots = self.boots
         found._root = self._root
         return found
 
@@ -286,6 +290,9 @@ class CrashDisk:
         self.count("sync_dir")
         if "sync_dir" not in self.lies:
             node.sync()
+
+    def boot_id(self) -> str | None:
+        return f"boot-{self.boots}"
 
     def lock(self, path: str) -> CrashLock:
         self.open(path, create=True)

@@ -202,6 +202,7 @@ def test_a_flipped_bit_in_the_last_batch_of_a_segment_is_refused(from_end: int) 
 def test_a_piece_that_power_took_away_ends_the_log() -> None:
     killed = Killed()
     killed.disk.open(killed.paths[1]).pwrite(512, bytes(512))
+    killed.disk.boots += 1
 
     log = killed.start().log("orders", 0)
 
@@ -296,6 +297,7 @@ def test_a_small_log_that_ends_before_its_end_at_the_stop_is_refused(
         manager.close()
 
     stopped.disk.remove("/data/clean-shutdown")
+    stopped.disk.remove("/data/last-start")
     assert stopped.start().log_end_offset < 10
 
 
