@@ -114,13 +114,13 @@ class LogManager:
             durability, wake, health=self.health, journal=self._journal, threaded=threaded
         )
 
-    def read_meta(self, name: str) -> bytes | None:
+    def read_meta(self, name: str, *, hint: str = "") -> bytes | None:
         """Return the content of a small file that the broker keeps here, or None.
 
         Raises:
-            DamagedFile: it is not what was written.
+            DamagedFile: it is not what was written. `hint` says what to do.
         """
-        return read_checked(self._disk, self._data_dir.path, name)
+        return read_checked(self._disk, self._data_dir.path, name, hint=hint)
 
     def write_meta(self, name: str, data: bytes) -> None:
         """Replace such a file; `data` is durable when this returns.

@@ -12,10 +12,7 @@ from duolog.log.disk import Disk
 from duolog.log.errors import DamagedFile
 
 START_FILE_NAME: Final = "log-start-offset"
-_HINT: Final = (
-    "Restore the file from a copy, or remove it: the log then starts with its first segment, and "
-    "records that were deleted may be back."
-)
+_HINT: Final = "Restore the file from a copy of the data directory, or delete the topic."
 
 
 class StartAdvance(NamedTuple):

@@ -148,7 +148,7 @@ def test_one_partition_is_refused_and_the_others_are_served() -> None:
     assert [log.topic_partition.topic for log in manager.logs()] == ["b"]
     with pytest.raises(PartitionRefused, match="log-start-offset") as caught:
         manager.log("a", 0)
-    assert "remove it" in caught.value.hint
+    assert "delete the topic" in caught.value.hint
     manager.delete_topic("a")
     assert manager.refused == {}
     assert disk.exists(directory) is False

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from duolog.log.log_manager import LogManager
 
 FILE: Final = "client-quotas"
+_HINT: Final = "Restore it from a copy, or remove it: then there are no quotas."
 SUBJECT: Final = "/quotas"
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -69,7 +70,7 @@ class ClientQuotas:
             CorruptLog: it cannot be understood.
         """
         self._log_manager = log_manager
-        self._quotas = _decode(log_manager.read_meta(FILE) or b"[]")
+        self._quotas = _decode(log_manager.read_meta(FILE, hint=_HINT) or b"[]")
 
     def find(
         self, components: Iterable[Component], *, strict: bool
@@ -209,5 +210,5 @@ def _decode(data: bytes) -> Quotas:
         raise CorruptLog(
             f'file "{FILE}" of the data directory cannot be read',
             detail=str(error),
-            hint="Restore it from a copy, or remove it: then there are no quotas.",
+            hint=_HINT,
         ) from error

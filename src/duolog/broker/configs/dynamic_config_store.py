@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FILE: Final = "dynamic-configs"
+_HINT: Final = "Restore it from a copy, or remove it: then nothing is set at run time."
 SUBJECT: Final = "/configs"
 """All changes of the file are one subject of the controller: each sees those before it."""
 
@@ -37,7 +38,7 @@ class ConfigStore:
             CorruptLog: it cannot be understood.
         """
         self._log_manager = log_manager
-        self._resources = _decode(log_manager.read_meta(FILE) or b"{}")
+        self._resources = _decode(log_manager.read_meta(FILE, hint=_HINT) or b"{}")
 
     def get(self, kind: int, name: str) -> Mapping[str, str]:
         return self._resources.get(kind, {}).get(name, {})
@@ -79,5 +80,5 @@ def _decode(data: bytes) -> Resources:
         raise CorruptLog(
             f'file "{FILE}" of the data directory cannot be read',
             detail=str(error),
-            hint="Restore it from a copy, or remove it: then nothing is set at run time.",
+            hint=_HINT,
         ) from error

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FILE: Final = "producer-ids"
+_HINT: Final = (
+    "Remove the file: new producer ids then start far above all assigned ones. "
+    "Do not restore it from a copy: ids would be assigned twice."
+)
 _EPOCH_SHIFT: Final = 40
 _BLOCK_SIZE: Final = 1000
 
@@ -49,11 +53,13 @@ class ProducerIds:
         return taken
 
     def _first_free(self) -> int:
-        data = self._log_manager.read_meta(_FILE)
+        data = self._log_manager.read_meta(_FILE, hint=_HINT)
         if data is None:
             return self._above_all() if self._log_manager.knows_producers else 0
         if not data.isdigit():
-            raise DamagedFile(f"{self._log_manager.path}/{_FILE}", "It holds no number.")
+            raise DamagedFile(
+                f"{self._log_manager.path}/{_FILE}", "It holds no number.", hint=_HINT
+            )
         return int(data)
 
     def _above_all(self) -> int:

@@ -1,7 +1,10 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from duolog.broker.configs.client_quotas import ClientQuotas
+from duolog.broker.configs.dynamic_config_store import ConfigStore
 from duolog.broker.transactions.producer_ids import ProducerIds
 from duolog.log import LogManager
 from duolog.log.errors import DamagedFile
@@ -34,8 +37,31 @@ def test_a_damaged_file_refuses_the_start_by_its_name(content: bytes) -> None:
     file.truncate(0)
     file.append([content])
 
-    with pytest.raises(DamagedFile, match="/data/producer-ids"):
+    with pytest.raises(DamagedFile, match="/data/producer-ids") as caught:
         ProducerIds(manager)
+    assert caught.value.hint.startswith("Remove the file: new producer ids then start far above")
+
+
+@pytest.mark.parametrize(
+    ("name", "store", "without"),
+    [
+        ("dynamic-configs", ConfigStore, "nothing is set at run time"),
+        ("client-quotas", ClientQuotas, "there are no quotas"),
+    ],
+)
+def test_the_hint_says_that_other_small_files_may_be_removed_too(
+    name: str, store: Callable[[LogManager], object], without: str
+) -> None:
+    """The page of the data directory said so, and the message to restore them."""
+    disk = CrashDisk()
+    manager = open_manager(disk)
+    manager.write_meta(name, b"{}")
+    disk.open(f"/data/{name}").pwrite(3, b"\xff")
+
+    with pytest.raises(DamagedFile, match=name) as caught:
+        store(manager)
+
+    assert f"or remove it: then {without}" in caught.value.hint
 
 
 def test_a_file_that_is_missing_gives_no_id_again() -> None:
