@@ -4,7 +4,7 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from duolog.cli.commands.produce import LineRules, lines_of, produce, read_lines
+from duolog.cli.commands.produce import LineRules, lines_of, produce, read_lines, too_large
 from duolog.cli.records.text_record import TextRecord
 from duolog.core.errors import SerdeError
 
@@ -18,6 +18,16 @@ def test_a_line_is_a_value_without_key() -> None:
         TextRecord(None, b'{"a": 1}', []),
         TextRecord(None, b"x", []),
     ]
+
+
+def test_a_record_may_be_too_large_because_of_its_headers() -> None:
+    """The error named the bytes of key and value only: 2, with 2 MB of headers."""
+    record = TextRecord(b"k", b"v", [("é", b"12345"), ("none", None)])
+
+    error = too_large(record, 7, "orders")
+
+    assert error.message == "record 7 is too large; it and the following lines are not written"
+    assert "Its key, value and headers have 13 bytes" in error.detail
 
 
 def test_a_line_is_parted_at_the_first_separator() -> None:

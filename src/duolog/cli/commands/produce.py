@@ -204,7 +204,7 @@ class Sender:
                 self.look()
             except KafkaException as error:
                 if error.args[0].code() == _TOO_LARGE:
-                    raise self._too_large(record) from error
+                    raise too_large(record, self._sent + 1, self._topic) from error
                 self._refuse(error.args[0])
                 self.look()
             else:
@@ -240,15 +240,6 @@ class Sender:
         elif error.code() != _PURGED:
             self._refuse(error)
 
-    def _too_large(self, record: TextRecord) -> SerdeError:
-        size = len(record.key or b"") + len(record.value or b"")
-        return SerdeError(
-            f"record {self._sent + 1} is too large; it and the following lines are not written",
-            detail=f"Its key and value have {size} bytes, more than the client's message.max.bytes.",
-            hint="Split the record, or raise both limits: the client's with -X message.max.bytes=N, the topic's with "
-            f"`duolog topics alter {self._topic} --config max.message.bytes=N`.",
-        )
-
     def _refuse(self, error: Any) -> None:
         if self._refusal is None:
             self._refusal = clients.as_kafka_error(
@@ -258,6 +249,19 @@ class Sender:
     def _check(self) -> None:
         if self._refusal is not None:
             raise self._refusal
+
+
+def too_large(record: TextRecord, number: int, topic: str) -> SerdeError:
+    """Return the error for a record that the client refuses, because of its key, its value or its headers."""
+    size = len(record.key or b"") + len(record.value or b"")
+    size += sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
+    return SerdeError(
+        f"record {number} is too large; it and the following lines are not written",
+        detail=f"Its key, value and headers have {size} bytes: with the overhead of the format, more than the "
+        "client's message.max.bytes.",
+        hint="Split the record, or raise both limits: the client's with -X message.max.bytes=N, the topic's with "
+        f"`duolog topics alter {topic} --config max.message.bytes=N`.",
+    )
 
 
 def lines_of(stream: BinaryIO, look: Callable[[], None]) -> Iterator[bytes]:
