@@ -88,8 +88,15 @@ class MemoryChain:
 
     def skipped(self, stage: str) -> int:
         """Return how many records were passed over, as a stage of their way counts them."""
-        counted = json.loads(self._session.kernel("Metrics").snapshot(self._id))["skipped"]
-        return int(counted.get(stage, 0))
+        return int(self._counted()["skipped"].get(stage, 0))
+
+    def failed_calls(self) -> int:
+        """Return how many calls in expressions have failed and returned null."""
+        return int(self._counted()["failed_calls"])
+
+    def _counted(self) -> Json:
+        counted: Json = json.loads(self._session.kernel("Metrics").snapshot(self._id))
+        return counted
 
     def close(self) -> None:
         """Forget what the JVM has counted."""

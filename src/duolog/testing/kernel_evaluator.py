@@ -68,6 +68,11 @@ class KernelEvaluator:
         """The number of records that were skipped because they could not be processed."""
         return self._chain.skipped("processing")
 
+    @property
+    def failed_calls(self) -> int:
+        """Calls in expressions that failed and returned null."""
+        return self._chain.failed_calls()
+
     def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
 

@@ -167,6 +167,8 @@ class Metrics:
     """When these metrics were collected."""
     records_in: int = 0
     records_out: int = 0
+    failed_calls: int = 0
+    """Calls in SQL expressions that failed and returned null."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Records that were skipped, by the stage that failed."""
     late: Mapping[str, int] = field(default_factory=dict)
@@ -245,7 +247,7 @@ class Metrics:
 
 
 _PLAIN: Final = ("application_id", "state", "mode", "at_ms", "records_in", "records_out",
-                 "skipped", "late")  # fmt: skip
+                 "failed_calls", "skipped", "late")  # fmt: skip
 
 
 def metrics_of(query: "RunningQuery") -> Metrics:
@@ -274,6 +276,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
         at_ms=time.time_ns() // 1_000_000,
         records_in=counters.records_in,
         records_out=counters.records_out,
+        failed_calls=counters.failed_calls,
         skipped=counters.skipped,
         late=counters.late,
         tasks=read_tasks(counted),

@@ -160,6 +160,8 @@ class Counters:
     """Size of the keys and values that were read."""
     positions: EndOffsets = field(default_factory=dict)
     skipped_because: tuple[Skipped, ...] = ()
+    failed_calls: int = 0
+    """Calls in SQL expressions that failed and returned null."""
     late: Mapping[str, int] = field(default_factory=dict)
     state_rows: int | None = None
     """In this JVM and its executors; counts of earlier JVMs are of the same rows."""
@@ -189,6 +191,7 @@ class Counters:
             skipped=_summed(before.skipped, self.skipped),
             late=_summed(before.late, self.late),
             bytes_in=before.bytes_in + self.bytes_in,
+            failed_calls=before.failed_calls + self.failed_calls,
             skipped_because=tuple(reasons.values()),
         )
 
@@ -212,6 +215,7 @@ class Counters:
             skipped={what: int(count) for what, count in counted.get("skipped", {}).items()},
             late={operator: int(count) for operator, count in counted.get("late", {}).items()},
             bytes_in=int(counted.get("bytes_in", 0)),
+            failed_calls=int(counted.get("failed_calls", 0)),
             positions=_positions(counted.get("positions")),
             skipped_because=tuple(samples.values()),
             state_rows=sum(rows) if rows else None,

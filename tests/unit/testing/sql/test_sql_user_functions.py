@@ -123,7 +123,7 @@ def test_a_call_that_fails_is_told_in_the_processing_log(spark: SparkSession) ->
     assert len(told) == 2
     for one in told:
         assert (
-            'a column is null in the record of topic "s", partition 0, offset 0'
+            'a call returned null for the record of topic "s", partition 0, offset 0'
             in one["errorMessage"]
         )
         assert "INVERSE (given.py:" in one["errorMessage"]

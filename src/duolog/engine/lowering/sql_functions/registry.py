@@ -7,7 +7,8 @@ so errors are caught at each call, and not at the column. A null condition does 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_pinned
+from duolog.engine.lowering.pinned_texts import are_compared, are_pinned
+from duolog.engine.lowering.sql import text
 from duolog.engine.lowering.sql_functions.arrays import ARRAY_FUNCTIONS
 from duolog.engine.lowering.sql_functions.binary import BYTES_FUNCTIONS
 from duolog.engine.lowering.sql_functions.choices import CHOICE_FUNCTIONS
@@ -60,4 +61,7 @@ def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], re
     """
     lowering = PINNED_LOWERINGS.get(name) if are_pinned() else None
     lowered = (lowering or LOWERINGS[name])(args, types, result)
-    return lowered if name in _NEVER_FAIL else f"duolog_try({lowered})"
+    if name in _NEVER_FAIL:
+        return lowered
+    # The processing log names the function that fails.
+    return f"duolog_try({lowered})" if are_compared() else f"duolog_try({lowered}, {text(name)})"

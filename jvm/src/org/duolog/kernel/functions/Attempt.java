@@ -5,16 +5,20 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ConditionalExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.TryEval;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The value of an expression, or null if it fails: {@code duolog_try}.
+ * The value of an expression, or null if it fails: {@code duolog_try(expression)}, or with the name of the function,
+ * {@code duolog_try(expression, 'NAME')}. A failure is noted in {@link CallNotes}, for the processing log.
  *
  * <p>Spark computes an expression that occurs twice only once, ahead of both places, so the exception of a shared value
  * would escape from Spark's own {@code try_eval}. An attempt is therefore a conditional expression with no input that
@@ -24,9 +28,20 @@ public final class Attempt extends Expression implements ConditionalExpression, 
   private static final long serialVersionUID = 1L;
 
   private final Expression tried;
+  private final String call;
 
-  public Attempt(Expression tried) {
+  /**
+   * @param call the name of the function, for people; empty if there is none
+   */
+  public Attempt(Expression tried, String call) {
     this.tried = tried;
+    this.call = call;
+  }
+
+  static Attempt of(Seq<Expression> arguments) {
+    boolean isNamed = arguments.size() > 1;
+    String call = isNamed ? ((Literal) arguments.apply(1)).value().toString() : "";
+    return new Attempt(arguments.apply(0), call);
   }
 
   @Override
@@ -36,7 +51,7 @@ public final class Attempt extends Expression implements ConditionalExpression, 
 
   @Override
   public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
-    return new Attempt(children.apply(0));
+    return new Attempt(children.apply(0), call);
   }
 
   @Override
@@ -59,13 +74,39 @@ public final class Attempt extends Expression implements ConditionalExpression, 
     try {
       return tried.eval(input);
     } catch (Exception e) { // Scala does not declare what expressions throw.
+      CallNotes.add(call, e);
       return null;
     }
   }
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode code) {
-    return new TryEval(tried).doGenCode(context, code);
+    ExprCode child = tried.genCode(context);
+    String type = CodeGenerator.javaType(dataType());
+    String start = CodeGenerator.defaultValue(dataType(), false);
+    String failure = context.freshName("failure");
+    String name = context.addReferenceObj("call", call, "java.lang.String");
+    List<String> parts =
+        List.of(
+            "boolean ",
+            " = true;\n" + type + " ",
+            " = " + start + ";\ntry {\n",
+            "\n",
+            " = ",
+            ";\n",
+            " = ",
+            ";\n} catch (Exception " + failure + ") {\n"
+                + CallNotes.class.getName() + ".add(" + name + ", " + failure + ");\n}");
+    List<JavaCode> inputs =
+        List.of(
+            code.isNull(),
+            code.value(),
+            child.code(),
+            code.isNull(),
+            child.isNull(),
+            code.value(),
+            child.value());
+    return code.copy(new CodeBlock(seq(parts), seq(inputs)), code.isNull(), code.value());
   }
 
   @Override
@@ -90,7 +131,7 @@ public final class Attempt extends Expression implements ConditionalExpression, 
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Attempt attempt && attempt.tried.equals(tried);
+    return other instanceof Attempt attempt && attempt.tried.equals(tried) && attempt.call.equals(call);
   }
 
   @Override
@@ -100,12 +141,12 @@ public final class Attempt extends Expression implements ConditionalExpression, 
 
   @Override
   public int productArity() {
-    return 1;
+    return 2;
   }
 
   @Override
   public Object productElement(int index) {
-    return tried;
+    return index == 0 ? tried : call;
   }
 
   private static <T> Seq<T> seq(List<T> items) {

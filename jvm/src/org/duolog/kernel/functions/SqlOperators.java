@@ -30,8 +30,7 @@ public final class SqlOperators {
   private SqlOperators() {}
 
   public static void register(FunctionRegistry registry) {
-    registry.createOrReplaceTempFunction(
-        "duolog_try", arguments -> new Attempt(arguments.apply(0)), "scala_udf");
+    registry.createOrReplaceTempFunction("duolog_try", Attempt::of, "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_weighed",
         arguments -> new Weighed(arguments.apply(0), arguments.apply(1)),

@@ -2,6 +2,7 @@ package org.duolog.kernel.metrics;
 
 import java.io.Serializable;
 import org.apache.kafka.common.errors.SerializationException;
+import org.duolog.kernel.functions.CallNotes;
 import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.Origin;
@@ -147,14 +148,26 @@ public final class ErrorHandlers implements Serializable {
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 
-  /** Returns the entry of a processing log for a call that failed and returned null; null if there is no log. */
+  /**
+   * Counts a call that failed and returned null.
+   *
+   * @return its entry in the processing log; null if there is no such log, or if it has too many entries already
+   */
   public Envelope noted(byte[] encodedOrigin, String at, String why) {
+    Metrics metrics = Metrics.of(run);
+    metrics.failedCalls.increment();
     if (deadLetterTopic == null || !processingLog || encodedOrigin == null) {
+      return null;
+    }
+    long leftOut = metrics.entryLimit.ask(System.nanoTime());
+    if (leftOut < 0) {
       return null;
     }
     Origin origin = Origin.decode(encodedOrigin);
     String where = at.isEmpty() ? "" : " at " + at;
-    String what = String.format("a column is null in %s%s: %s", named(origin), where, why);
+    String more = leftOut == 0 ? "" : String.format("; %d more failed calls have no entry", leftOut);
+    String what =
+        String.format("a call returned null for %s%s: %s%s", named(origin), where, why, more);
     String topic = sourceTopics[origin.source()];
     return ProcessingLog.entry(
         applicationId, Stage.PROCESSING, origin, topic, encodedOrigin, deadLetterTopic, at, what, new CallFailedException(why));
@@ -194,11 +207,10 @@ public final class ErrorHandlers implements Serializable {
   }
 
   private static String reason(Exception cause) {
-    String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
     if (cause instanceof SerializationException || cause instanceof CallFailedException) {
-      return message; // Our own messages are complete: about the bytes, or from a function.
+      // Our own messages are complete: about the bytes, or from a function.
+      return cause.getMessage() == null ? "" : cause.getMessage().strip();
     }
-    String name = cause.getClass().getSimpleName();
-    return message.isEmpty() ? name : name + ": " + message.lines().findFirst().orElse("");
+    return CallNotes.reason(cause);
   }
 }

@@ -40,6 +40,11 @@ public final class Metrics {
   public final LongAdder recordsIn = new LongAdder();
   public final LongAdder bytesIn = new LongAdder();
   public final LongAdder recordsOut = new LongAdder();
+
+  /** Calls in expressions that have failed and returned null. */
+  final LongAdder failedCalls = new LongAdder();
+
+  final EntryLimit entryLimit = new EntryLimit();
   private final Map<ErrorHandlers.Stage, LongAdder> skipped = new ConcurrentHashMap<>();
   private final Skipped samples = new Skipped();
   private final Map<String, LongAdder> late = new ConcurrentHashMap<>();
@@ -114,12 +119,12 @@ public final class Metrics {
   }
 
   /**
-   * Returns the counts of an application as JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage:
-   * count}, "late": {operator: count}, "samples": [{"stage", "reason", "at", "count", "topic", "partition", "offset",
-   * "key", "value"}], "positions": {topic: {partition: next offset}}, "tasks": {task: {@link TaskCounts}}, "sinks":
-   * {topic: {Spark partition: {@link SinkCounts}}}, "epochs": {@link Epochs}, "executors": [the same of other JVMs]}}.
-   * Bytes are those of keys and values. A sample is the first record that was skipped for a reason, with the number of
-   * such records.
+   * Returns the counts of an application as JSON: {@code {"records_in", "bytes_in", "records_out", "failed_calls",
+   * "skipped": {stage: count}, "late": {operator: count}, "samples": [{"stage", "reason", "at", "count", "topic",
+   * "partition", "offset", "key", "value"}], "positions": {topic: {partition: next offset}}, "tasks": {task: {@link
+   * TaskCounts}}, "sinks": {topic: {Spark partition: {@link SinkCounts}}}, "epochs": {@link Epochs}, "executors": [the
+   * same of other JVMs]}}. Bytes are those of keys and values. A sample is the first record that was skipped for a
+   * reason, with the number of such records.
    */
   public static String snapshot(String applicationId) {
     String run = whole(applicationId);
@@ -195,6 +200,7 @@ public final class Metrics {
     values.put("records_in", recordsIn.sum());
     values.put("bytes_in", bytesIn.sum());
     values.put("records_out", recordsOut.sum());
+    values.put("failed_calls", failedCalls.sum());
     Map<String, Long> skips = new TreeMap<>();
     skipped.forEach((stage, count) -> skips.merge(stage.counter(), count.sum(), Long::sum));
     values.put("skipped", skips);

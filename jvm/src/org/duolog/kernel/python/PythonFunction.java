@@ -12,9 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
+import org.duolog.kernel.functions.CallNotes;
 import org.duolog.kernel.record.CallFailedException;
 import org.duolog.kernel.spec.Spec;
-import org.duolog.kernel.task.Notes;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -173,7 +173,7 @@ public final class PythonFunction implements Serializable {
       throw new CallFailedException(answer.error());
     }
     if (answer.note() != null) {
-      Notes.add(answer.note());
+      CallNotes.add(answer.note());
     }
     return answer.result();
   }

@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
+import org.duolog.kernel.functions.CallNotes;
 import org.duolog.kernel.record.RecordException;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
@@ -120,13 +121,17 @@ public final class Program implements Serializable {
 
   /**
    * Computes the row; null if that fails. Used for a table's old side and for rows that are looked up: a row that
-   * failed when it was new was reported then and not forwarded, so there is nothing to retract.
+   * failed when it was new was reported then and not forwarded, so there is nothing to retract. Calls that fail add no
+   * notes, for the same reason.
    */
   public UnsafeRow applyToOld(InternalRow row) {
+    int notes = CallNotes.count();
     try {
       return apply(row);
     } catch (RecordException e) {
       return null;
+    } finally {
+      CallNotes.forgetAfter(notes);
     }
   }
 

@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.duolog.kernel.functions.CallNotes;
 import org.duolog.kernel.metrics.ErrorHandlers;
 import org.duolog.kernel.metrics.NodeCounts;
 import org.duolog.kernel.metrics.TaskCounts;
@@ -59,6 +60,7 @@ public final class NodeContext {
   private final Turns turns;
   private Task task;
   private Change current;
+  private Node running;
   private int partition;
   private int source;
   private long position;
@@ -70,6 +72,7 @@ public final class NodeContext {
     this.realTime = realTime;
     this.cacheBytesMax = cacheBytesMax;
     this.turns = new Turns(grouping.slots());
+    CallNotes.forgetAfter(0);
   }
 
   /** Makes the task the source of the following outputs. */
@@ -107,14 +110,19 @@ public final class NodeContext {
   /** Processes a change with a node; passes errors of the record to their handler. */
   public void run(Node node, Change change) {
     Change before = current;
+    Node caller = running;
+    reportNotes();
     current = change;
+    running = node;
     node.counts.process();
     try {
       node.process(change);
     } catch (RecordException e) {
       failed(node, change, e);
     }
+    reportNotes();
     current = before;
+    running = caller;
   }
 
   /**
@@ -228,10 +236,10 @@ public final class NodeContext {
     send(envelope);
   }
 
-  /** Reports why calls in expressions returned null for the current record, before the next one starts. */
+  /** Reports calls in expressions that failed for the current record, at the node that runs. */
   void reportNotes() {
-    for (String why : Notes.take()) {
-      noted("", why);
+    for (String why : CallNotes.take()) {
+      noted(running == null ? "" : running.name(), why);
     }
   }
 
