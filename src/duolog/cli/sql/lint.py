@@ -6,7 +6,7 @@ warning    a statement works but is probably a mistake; `-- lint: ignore RULE` o
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from duolog.ksql.query.windowing import is_final, windows_of
 from duolog.ksql.session import SqlSession
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
-from duolog.ksql.syntax.script import is_blank, parse, pieces, substituted, uses_variables
+from duolog.ksql.syntax.script import is_blank, parse, placed_pieces, substituted, uses_variables
 
 _DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
@@ -70,28 +70,34 @@ def findings_of(text: str, catalog: Catalog | None = None) -> list[Finding]:
 def _statements(text: str, catalog: Catalog | None) -> Iterator[Finding]:
     session = SqlSession(catalog)
     failed: set[str] = set()
-    for piece in pieces(text):
-        if is_blank(piece):
-            continue
-        written = substituted(piece, session.state.variables)
-        if uses_variables(written):
-            continue  # The undefined variable is reported instead.
+    for piece in placed_pieces(text):
+        if not is_blank(piece.text):
+            for one in _of_statement(piece.text, session, failed):
+                column = one.column + (piece.columns if one.line == 1 else 0)
+                yield replace(one, line=one.line + piece.lines, column=column)
+
+
+def _of_statement(text: str, session: SqlSession, failed: set[str]) -> Iterator[Finding]:
+    """Run a statement, and yield what is found, with places in its text."""
+    written = substituted(text, session.state.variables)
+    if uses_variables(written):
+        return  # The undefined variable is reported instead.
+    try:
+        found = parse(written)
+    except SqlError as error:
+        yield _of_error(error, written)
+        return
+    for node in found:
+        for place, rule, told in _told_of(node):
+            yield Finding(*place, "warning", rule, told)
         try:
-            found = parse(written)
+            session.execute(node, written.strip())
         except SqlError as error:
-            yield _of_error(error, written)
-            continue
-        for node in found:
-            for place, rule, told in _told_of(node):
-                yield Finding(*place, "warning", rule, told)
-            try:
-                session.execute(node, written.strip())
-            except SqlError as error:
-                missing = _MISSING.search(error.message)
-                if missing is None or missing[1] not in failed:
-                    yield _of_error(error, written)
-                if isinstance(node, nodes.CreateSource):
-                    failed.add(node.this.name)
+            missing = _MISSING.search(error.message)
+            if missing is None or missing[1] not in failed:
+                yield _of_error(error, written)
+            if isinstance(node, nodes.CreateSource):
+                failed.add(node.this.name)
 
 
 def _of_error(error: SqlError, text: str) -> Finding:

@@ -1,9 +1,15 @@
 """Define ksqlDB's SQL as a dialect of sqlglot."""
 
-from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
+import re
+from typing import Final
+
+from sqlglot import Token
+from sqlglot.dialects.dialect import Dialect, DialectType, NormalizationStrategy
 
 from duolog.ksql.syntax.parser import KsqlParser
 from duolog.ksql.syntax.tokens import KsqlTokenizer
+
+_BLANKS: Final = re.compile(r"\A[ \n]*+")
 
 
 class Ksql(Dialect):
@@ -14,3 +20,20 @@ class Ksql(Dialect):
 
     Tokenizer = KsqlTokenizer
     Parser = KsqlParser
+
+    def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
+        """Return the tokens of a text. Blanks before the first one cost next to nothing.
+
+        A statement of a script comes with as many as there is text before it (`script.pieces`).
+        """
+        text = _BLANKS.sub("", sql, count=1)
+        before = sql[: len(sql) - len(text)]
+        lines, column = before.count("\n"), len(before) - before.rfind("\n") - 1
+        tokens = super().tokenize(text, dialect)
+        for token in tokens:
+            if token.line == 1:
+                token.col += column
+            token.line += lines
+            token.start += len(before)
+            token.end += len(before)
+        return tokens

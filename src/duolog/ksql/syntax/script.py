@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -15,9 +15,9 @@ from duolog.plan.types import Type
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
-    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|.", re.DOTALL
+    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|\s++|.", re.DOTALL
 )
-"""Parts of a text: literals, quoted names and comments, which may contain a ; that ends nothing."""
+"""Parts of a text: literals, quoted names and comments, which may contain a ; that ends nothing; blanks are one part."""
 
 _CLOSING: Final = {
     "'": ("'", "text"),
@@ -108,13 +108,42 @@ def pieces(text: str) -> Iterator[str]:
         >>> [piece.strip() for piece in pieces("DEFINE a = 'x;y'; SHOW STREAMS;")]
         ["DEFINE a = 'x;y';", 'SHOW STREAMS;']
     """
+    for start, end in _spans(text):
+        yield _in_place(text, start, end)
+
+
+class Piece(NamedTuple):
+    """A statement of a text, and where it begins: after so many lines and, in its first line, columns."""
+
+    text: str
+    lines: int
+    columns: int
+
+
+def placed_pieces(text: str) -> Iterator[Piece]:
+    """Yield the same without blanks before them, in a time that grows with the text, however long its lines are.
+
+    Example:
+        >>> list(placed_pieces("a; b;c"))
+        [Piece(text='a;', lines=0, columns=0), Piece(text=' b;', lines=0, columns=2), Piece(text='c', lines=0, columns=5)]
+    """
+    lines, line_start, done = 0, 0, 0
+    for start, end in _spans(text):
+        newlines = text.count("\n", done, start)
+        if newlines:
+            lines, line_start = lines + newlines, text.rindex("\n", done, start) + 1
+        done = start
+        yield Piece(text[start:end], lines, start - line_start)
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for part in _PARTS.finditer(text):
         if part.group() == ";":
-            yield _in_place(text, start, part.end())
+            yield start, part.end()
             start = part.end()
     if text[start:].strip():
-        yield _in_place(text, start, len(text))
+        yield start, len(text)
 
 
 def is_blank(text: str) -> bool:

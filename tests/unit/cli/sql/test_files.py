@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from sqlglot import Token
+from sqlglot.dialects.dialect import DialectType
 
 from duolog.cli.main import cli
 from duolog.cli.sql.lineage import as_json, as_text, relations_of
 from duolog.cli.sql.lint import findings_of
 from duolog.cli.sql.picture import as_svg
+from duolog.ksql.syntax.dialect import Ksql
 
 FLIGHTS = """\
 CREATE STREAM flights (carrier STRING KEY, flight BIGINT, delay BIGINT)
@@ -168,3 +171,33 @@ def test_an_unknown_column_is_found_with_the_one_that_was_meant() -> None:
 
     assert found.level == "error"
     assert found.text == "SELECT column 'DELAI' cannot be resolved.; hint: Did you mean DELAY?"
+
+
+@pytest.mark.parametrize("blank", ["", "\n", "\n \n  ", "   "])
+def test_places_are_those_in_the_file_whatever_stands_before(blank: str) -> None:
+    """Each statement is checked by itself, and its places are shifted to where it is."""
+    wrong = "CREATE STREAM\n  a AS SELECT nothing FROM b;"
+    before = f"{blank}DEFINE x = 'y'; CREATE TYPE t AS INT;{blank}"
+
+    (alone,) = findings_of(wrong)
+    shifted = [one for one in findings_of(before + wrong) if one.level == "error"]
+    text = before + wrong
+    line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
+
+    assert [(one.text, one.line) for one in shifted] == [(alone.text, alone.line + line)]
+    assert shifted[0].column == alone.column + (column if alone.line == 1 else 0), text
+
+
+def test_the_work_grows_with_the_text_if_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    tokenize = Ksql.tokenize
+
+    def counted(self: Ksql, sql: str, dialect: DialectType = None) -> list[Token]:
+        read.append(len(sql))
+        return tokenize(self, sql, dialect)
+
+    monkeypatch.setattr(Ksql, "tokenize", counted)
+    text = " ".join(f"CREATE TYPE t{number} AS INT;" for number in range(100))
+
+    assert findings_of(text) == []
+    assert sum(read) <= len(text)
