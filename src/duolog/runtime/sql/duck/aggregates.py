@@ -39,8 +39,8 @@ TypeOf = Callable[[Sequence[Type]], Type]
 class Aggregate:
     """An aggregate function: DuckDB's call, a conversion of its result, and the result type.
 
-    `call` has placeholders for arguments (`{0}`, …, or `{all}`), `result` one for the call with its
-    FILTER and OVER.
+    `call` has placeholders for arguments (`{0}`, …, or `{all}`, with DISTINCT if it is given; `{once}`
+    is DISTINCT or nothing), `result` one for the call with its FILTER and OVER.
     """
 
     call: str
@@ -103,7 +103,7 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
     "TOPK": Aggregate("max({all})", _array, (2, 2), "coalesce({call}, [])"),
     "TOPKDISTINCT": Aggregate("list(DISTINCT {0})", _array, (2, 2), _GREATEST_FIRST),
     "HISTOGRAM": Aggregate(
-        "histogram({0})",
+        "histogram({all})",
         _always(Map(STRING, BIGINT)),
         result="CAST(coalesce({call}, MAP {{}}) AS {type})",
     ),
@@ -154,7 +154,7 @@ def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
         total = called("decimal_sum", ("coalesce({call}, [])",))
         return replace(
             aggregate,
-            call="list(CAST({all} AS VARCHAR))",
+            call="list({once}CAST({0} AS VARCHAR))",
             result=f"TRY_CAST({total} AS {{type}})",
         )
     return replace(aggregate, result="TRY_CAST(coalesce({call}, 0) AS {type})")
@@ -173,34 +173,40 @@ def written(
         distinct: true if equal values count once.
     """
     of = aggregate.type_of(types)
-    if aggregate in (AGGREGATES["SUM"], AGGREGATES["SUM_LIST"]):
+    is_sum_list = aggregate == AGGREGATES["SUM_LIST"]
+    if is_sum_list or aggregate == AGGREGATES["SUM"]:
         aggregate = _sum(aggregate, types[0], of)
-    given = f"{'DISTINCT ' if distinct else ''}{', '.join(args)}" if args else "*"
+    once = "DISTINCT " if distinct else ""
+    given = f"{once}{', '.join(args)}" if args else "*"
     if aggregate in _SPREADS:
-        return _spread(aggregate, args[0], behind, distinct=distinct), of
-    if aggregate == AGGREGATES["CORRELATION"] and not distinct:
-        return _correlation(args, behind), of
+        return _spread(aggregate, args[0], behind, once), of
+    if aggregate == AGGREGATES["CORRELATION"]:
+        return (_correlation_of_distinct if distinct else _correlation)(args, behind), of
     if aggregate == AGGREGATES["AVG"]:
-        return _mean(given, types[0], behind), of
-    call = aggregate.call.format(*args, all=given) + behind
+        return _mean(args[0], types[0], behind, once), of
+    call = aggregate.call.format(*args, all=given, once=once) + behind
+    if distinct and is_sum_list:  # Two lists may have the same sum.
+        call = f"list_sum(list_transform(list({given}){behind}, lambda e: list_sum(e)))"
     return aggregate.result.format(*args, call=call, type=duck_type(of)), of
 
 
-def _mean(given: str, of: Type, behind: str) -> str:
+def _mean(arg: str, of: Type, behind: str, once: str) -> str:
     """Return the mean, 0 for no values; as in ksqlDB, sums of BIGINTs wrap."""
     if of == BIGINT:
-        total = wrapped(f"CAST(sum({given}){behind} AS HUGEINT)", BIGINT)
-        return f"coalesce({total} / count({given}){behind}, 0)"
-    return f"coalesce(avg(CAST({given} AS DOUBLE)){behind}, 0)"
+        total = wrapped(f"CAST(sum({once}{arg}){behind} AS HUGEINT)", BIGINT)
+        return f"coalesce({total} / count({once}{arg}){behind}, 0)"
+    if once and isinstance(of, Decimal):  # Those that differ may be the same DOUBLE.
+        number = "lambda e: CAST(e AS DOUBLE)"
+        return f"coalesce(list_avg(list_transform(list({once}{arg}){behind}, {number})), 0)"
+    return f"coalesce(avg({once}CAST({arg} AS DOUBLE)){behind}, 0)"
 
 
-def _spread(aggregate: Aggregate, arg: str, behind: str, *, distinct: bool) -> str:
+def _spread(aggregate: Aggregate, arg: str, behind: str, once: str) -> str:
     """Return a variance or standard deviation.
 
     DuckDB raises an error if it is infinite or NaN. Then ksqlDB's functions are computed value by
     value in Python; DuckDB's own functions, and those over frames, return NaN.
     """
-    once = "DISTINCT " if distinct else ""
     number = f"CAST({arg} AS DOUBLE)"
     small = f"CASE WHEN abs({number}) < {_SQUARE_MAX} THEN {number} END"
     found = f"{aggregate.call.format(all=once + small)}{behind}"
@@ -212,6 +218,16 @@ def _spread(aggregate: Aggregate, arg: str, behind: str, *, distinct: bool) -> s
             others = called("variance", (f"list({once}{number}){behind}",))
             others = f"sqrt({others})" if aggregate == AGGREGATES["STDDEV_SAMPLE"] else others
     return f"CASE WHEN {has_others} THEN {others} ELSE {found} END"
+
+
+def _correlation_of_distinct(args: Sequence[str], behind: str) -> str:
+    """Return the coefficient of the pairs that differ; NaN where DuckDB has none, and for numbers without finite squares."""
+    x, y = (f"CAST({arg} AS DOUBLE)" for arg in args)
+    large = f"greatest(abs({x}), abs({y})) >= {_SQUARE_MAX}"
+    has_large = f"count(CASE WHEN {large} THEN 1 END){behind} > 0"
+    small_x, small_y = (f"CASE WHEN NOT {large} THEN {one} END" for one in (x, y))
+    found = f"corr(DISTINCT {small_x}, {small_y}){behind}"
+    return f"CASE WHEN {has_large} OR {found} IS NULL THEN CAST('NaN' AS DOUBLE) ELSE {found} END"
 
 
 def _correlation(args: Sequence[str], behind: str) -> str:
