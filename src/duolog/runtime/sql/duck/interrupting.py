@@ -29,6 +29,17 @@ class AnswerLimits:
     timeout_ms: int = 0
     memory_bytes_max: int = 0
 
+    @property
+    def timeout_s(self) -> float:
+        return self.timeout_ms / 1000 if self.timeout_ms else _FAR_S
+
+    def out_of_time(self) -> SqlError:
+        """Return the error of an answer that took longer."""
+        return SqlError(
+            f"the query was ended after {self.timeout_ms} ms, the limit for an answer",
+            hint="SET 'ksql.query.pull.timeout.ms' = '0' removes the limit.",
+        )
+
 
 @dataclass(slots=True)
 class _Outcome(Generic[T]):
@@ -60,16 +71,13 @@ def interruptible(connection: Any, call: Callable[[], T], limits: AnswerLimits) 
     thread = threading.Thread(target=work, name=THREAD)
     try:
         thread.start()
-        in_time = done.wait(limits.timeout_ms / 1000 if limits.timeout_ms else _FAR_S)
+        in_time = done.wait(limits.timeout_s)
     except BaseException:
         _end(connection, done, thread)
         raise
     if not in_time:
         _end(connection, done, thread)
-        raise SqlError(
-            f"the query was ended after {limits.timeout_ms} ms, the limit for an answer",
-            hint="SET 'ksql.query.pull.timeout.ms' = '0' removes the limit.",
-        )
+        raise limits.out_of_time()
     thread.join()
     if outcome.raised is not None:
         raise outcome.raised

@@ -5,7 +5,9 @@ t3(id, c0, c1, …)     the columns of `queries.source_columns`; rows are delete
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import duckdb
 
@@ -18,6 +20,8 @@ from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
+_TURNS: Final[WeakKeyDictionary[Any, Lock]] = WeakKeyDictionary()
+"""For each database, the turn of an answer with a limit on its memory."""
 _NO_LIMITS: Final = AnswerLimits()
 _ROWS_AT_ONCE: Final = 50_000
 _ANSWERED_AT_ONCE: Final = 2_000
@@ -118,16 +122,30 @@ def answered(
 
 @contextmanager
 def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
-    """Limit the database's memory while a result is computed; inserting rows has no such limit."""
-    most = limits.memory_bytes_max
-    if not most:
+    """Limit the memory that the database takes while a result is computed, beyond what it holds already.
+
+    DuckDB has one limit for all that a database holds: tables, results that were not read yet, and
+    queries that run. Results with a limit are therefore computed one at a time.
+
+    Raises:
+        SqlError: its time was up before its turn came.
+    """
+    if not limits.memory_bytes_max:
         yield
         return
-    connection.execute(f"SET GLOBAL memory_limit = '{most}B'")
+    turn = _TURNS.setdefault(connection, Lock())
+    if not turn.acquire(timeout=limits.timeout_s):
+        raise limits.out_of_time()
     try:
-        yield
+        taken = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+        most = int(taken[0]) + limits.memory_bytes_max
+        connection.execute(f"SET GLOBAL memory_limit = '{most}B'")
+        try:
+            yield
+        finally:
+            connection.execute("RESET GLOBAL memory_limit")
     finally:
-        connection.execute("RESET GLOBAL memory_limit")
+        turn.release()
 
 
 class _Answered(Iterator[tuple[object, ...]]):

@@ -13,7 +13,7 @@ from duolog.ksql.errors import SqlError
 from duolog.plan.types import BIGINT
 from duolog.runtime.sql.duck.interrupting import THREAD, AnswerLimits
 from duolog.runtime.sql.duck.selects import Query, ResultColumn
-from duolog.runtime.sql.duck.tables import answered, connect
+from duolog.runtime.sql.duck.tables import _within, answered, connect
 from duolog.runtime.sql.reply.printing import guessed
 
 FOR_DAYS = Query(
@@ -21,6 +21,10 @@ FOR_DAYS = Query(
     (ResultColumn("N", BIGINT),),
 )
 SHORT = Query("SELECT 1::BIGINT", (ResultColumn("N", BIGINT),))
+SORTED = Query(
+    "SELECT count(*)::BIGINT FROM (SELECT range, random() r FROM range(3000000) ORDER BY r)",
+    SHORT.columns,
+)
 
 
 @pytest.fixture
@@ -59,13 +63,8 @@ def test_ctrl_c_ends_an_answer_and_the_next_one_is_answered(connection: Any) -> 
 
 
 def test_an_answer_ends_with_its_memory(connection: Any) -> None:
-    large = Query(
-        "SELECT count(*)::BIGINT FROM (SELECT range, random() r FROM range(3000000) ORDER BY r)",
-        SHORT.columns,
-    )
-
     with pytest.raises(DuologError, match="do not fit into memory"):
-        list(answered(connection, large, limits=AnswerLimits(memory_bytes_max=8_000_000)))
+        list(answered(connection, SORTED, limits=AnswerLimits(memory_bytes_max=8_000_000)))
 
     assert list(answered(connection, SHORT)) == [(1,)]
 
@@ -86,6 +85,45 @@ def test_the_memory_of_an_answer_limits_nothing_else(connection: Any) -> None:
     with pytest.raises(SqlError):
         answered(connection, Query("SELECT nothing", SHORT.columns), limits=limits)
     assert _memory(connection) == before
+
+
+LARGE = Query("SELECT list(range) FROM range(1000000) GROUP BY range % 10", SHORT.columns)
+"""Takes some 20 MB, and its result some 8 MB until it is read."""
+
+
+def test_the_result_of_another_answer_does_not_count(connection: Any) -> None:
+    limits = AnswerLimits(memory_bytes_max=64_000_000)
+    waiting = [answered(connection, LARGE, limits=limits) for _ in range(12)]
+
+    assert [len(list(rows)) for rows in waiting] == [10] * 12
+
+
+def test_answers_at_once_have_their_limits_each(connection: Any) -> None:
+    """The first one that was done took the limit from the other one."""
+    before, limits = _memory(connection), AnswerLimits(memory_bytes_max=8_000_000)
+    outcomes: list[object] = []
+
+    def ask(query: Query) -> None:
+        for _ in range(3):
+            try:
+                outcomes.append(len(list(answered(connection, query, limits=limits))))
+            except DuologError as error:
+                outcomes.append("do not fit into memory" in str(error))
+
+    threads = [threading.Thread(target=ask, args=(query,)) for query in (SORTED, SHORT) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(outcomes, key=str) == [1] * 6 + [True] * 6
+    assert _memory(connection) == before
+
+
+def test_an_answer_does_not_wait_longer_for_its_turn_than_its_time(connection: Any) -> None:
+    limits = AnswerLimits(timeout_ms=1, memory_bytes_max=64_000_000)
+    with _within(connection, limits), pytest.raises(SqlError, match="ended after 1 ms"):
+        answered(connection, SHORT, limits=limits)
 
 
 @pytest.mark.parametrize("sign", ["[", '{"a":'])
