@@ -255,14 +255,14 @@ def _between(args: list[str]) -> str:
     value, low, high = args
     if are_compared():
         return f"({compared('>=', value, low)} AND {compared('<=', value, high)})"
-    return f"duolog_between({value}, array({low}, {high}))"
+    return f"duolog_between({value}, {low}, {high})"
 
 
 def _among(args: list[str]) -> str:
     value, *others = args
     if are_compared():
         return f"({' OR '.join(compared('=', value, one) for one in others)})"
-    return f"duolog_among({value}, array({', '.join(others)}))"
+    return f"duolog_among({value}, {', '.join(others)})"
 
 
 _COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {

@@ -6,6 +6,7 @@ wrap at their width and arguments are widened as in Spark.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from duolog.functions.called import Called, CallError
@@ -28,6 +29,7 @@ from duolog.plan.expressions import (
 from duolog.plan.expressions.functions import common_type
 from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
 from duolog.testing.reference.casts import cast_value
+from duolog.testing.reference.choices import CHOICES
 from duolog.testing.reference.scalars import NULL_PASSES, NULL_SEES, RecordError, Scalar, order_key
 from duolog.testing.reference.steps import STEPS
 
@@ -161,6 +163,9 @@ def _python_call(call: PythonCall, scope: Scope) -> Evaluate:
 def _call(call: Call, of: Type, scope: Scope) -> Evaluate:
     wanted = _argument_types(call, of, scope)
     args = [_widened(arg, to, scope) for arg, to in zip(call.args, wanted, strict=True)]
+    if call.function in CHOICES:
+        choose = CHOICES[call.function]
+        return lambda values: choose([partial(arg, values) for arg in args])
     if call.function in NULL_SEES or call.function in STEPS:
         see = NULL_SEES.get(call.function) or STEPS[call.function]
         return lambda values: see([arg(values) for arg in args], of)
@@ -169,8 +174,13 @@ def _call(call: Call, of: Type, scope: Scope) -> Evaluate:
 
 def _null_if_any_is(scalar: Scalar, args: list[Evaluate], of: Type) -> Evaluate:
     def compute(values: Values) -> object:
-        found = [arg(values) for arg in args]
-        return None if None in found else scalar(found, of)
+        found = []
+        for arg in args:
+            value = arg(values)
+            if value is None:
+                return None  # Spark computes nothing after it.
+            found.append(value)
+        return scalar(found, of)
 
     return compute
 

@@ -47,20 +47,6 @@ def order_key(value: Value) -> Value:
             return value
 
 
-def both(values: Sequence[Value]) -> bool | None:
-    """AND of any number of conditions: false if one is false, else null if one is null."""
-    if False in values:
-        return False
-    return None if None in values else True
-
-
-def either(values: Sequence[Value]) -> bool | None:
-    """OR of any number of conditions: true if one is true, else null if one is null."""
-    if True in values:
-        return True
-    return None if None in values else False
-
-
 def negate(value: bool | None) -> bool | None:  # noqa: FBT001 - a value of SQL's
     return None if value is None else not value
 
@@ -141,40 +127,12 @@ def _fits(values: Sequence[Value], of: Type) -> Value:
 
 
 def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
-    return lambda values, _of: holds(*map(_compared, values[:2]))
+    return lambda values, _of: holds(*map(compared, values[:2]))
 
 
-def _compared(value: Value) -> Value:
+def compared(value: Value) -> Value:
     """Return the value to compare: a NaN as in Java and Python, other values by their sort key."""
     return value if isinstance(value, float) else order_key(value)
-
-
-def _in(values: Sequence[Value], _of: Type) -> bool | None:
-    value, *among = values
-    if value is None:
-        return None
-    return either([None if one is None else _compared(one) == _compared(value) for one in among])
-
-
-def _between(values: Sequence[Value], _of: Type) -> bool | None:
-    value, low, high = values
-    if value is None:
-        return None
-    key = _compared(value)
-    above = None if low is None else _compared(low) <= key
-    below = None if high is None else key <= _compared(high)
-    return both([above, below])
-
-
-def _case(values: Sequence[Value], _of: Type) -> Value:
-    for condition, value in zip(values[:-1:2], values[1::2], strict=False):
-        if condition:
-            return value
-    return values[-1] if len(values) % 2 else None
-
-
-def _coalesce(values: Sequence[Value], _of: Type) -> Value:
-    return next((value for value in values if value is not None), None)
 
 
 def _extreme(choose: Callable[..., Value]) -> Scalar:
@@ -246,16 +204,9 @@ def _find_all(values: Sequence[Value], _of: Type) -> list[str]:
 
 
 NULL_SEES: Final[dict[str, Scalar]] = {
-    "AND": lambda values, _of: both(values),
-    "OR": lambda values, _of: either(values),
     "NOT": lambda values, _of: negate(values[0]),
     "IS_NULL": lambda values, _of: values[0] is None,
     "IS_NOT_NULL": lambda values, _of: values[0] is not None,
-    "IN": _in,
-    "BETWEEN": _between,
-    "CASE": _case,
-    "IF": _case,
-    "COALESCE": _coalesce,
     "FITS": _fits,
     "ARRAY": lambda values, _of: list(values),
     "GREATEST": _extreme(max),

@@ -36,8 +36,8 @@ DELAY = ColumnRef("dep_delay")
         (Call("AND", (Call("IS_NULL", (DELAY,)), literal(True), literal(False))), "((v0 IS NULL) AND true AND false)"),  # noqa: FBT003 - a value, not a flag
         (Call("IN", (DELAY, literal(1), literal(2))), "(v0 IN (1, 2))"),
         (Call("BETWEEN", (DELAY, literal(1), literal(2))), "(v0 BETWEEN 1 AND 2)"),
-        (Call("IN", (DELAY, literal(1.5), literal(2))), "duolog_among(v0, array(1.5D, 2))"),
-        (Call("BETWEEN", (DELAY, literal(1), literal(2.5))), "duolog_between(v0, array(1, 2.5D))"),
+        (Call("IN", (DELAY, literal(1.5), literal(2))), "duolog_among(v0, 1.5D, 2)"),
+        (Call("BETWEEN", (DELAY, literal(1), literal(2.5))), "duolog_between(v0, 1, 2.5D)"),
         (Call("CASE", (Call(">", (DELAY, literal(0))), literal("late"))), "CASE WHEN (v0 > 0) THEN 'late' END"),
         (Call("CASE", (Call(">", (DELAY, literal(0))), literal("late"), literal("on time"))), "CASE WHEN (v0 > 0) THEN 'late' ELSE 'on time' END"),
         (Call("NOT", (Call("LIKE", (ColumnRef("carrier"), literal("A%"))),)), "(NOT (k0 LIKE 'A%'))"),

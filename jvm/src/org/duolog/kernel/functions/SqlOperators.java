@@ -4,7 +4,6 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
-import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -24,9 +23,6 @@ public final class SqlOperators {
   private static final List<String> COMPARISONS =
       List.of("equal", "unequal", "apart", "less", "lessOrEqual", "greater", "greaterOrEqual");
 
-  /** Comparisons of one DOUBLE with several values, each of which is evaluated once. */
-  private static final List<String> AMONG = List.of("among", "between");
-
   private SqlOperators() {}
 
   public static void register(FunctionRegistry registry) {
@@ -41,11 +37,7 @@ public final class SqlOperators {
     for (String comparison : COMPARISONS) {
       ofDoubles(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType);
     }
-    List<AbstractDataType> inputs =
-        List.of(DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
-    for (String comparison : AMONG) {
-      register(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType, inputs);
-    }
+    InTurn.register(registry);
   }
 
   public static boolean equal(double left, double right) {
@@ -75,29 +67,6 @@ public final class SqlOperators {
 
   public static boolean greaterOrEqual(double left, double right) {
     return left >= right;
-  }
-
-  /** SQL's {@code IN}: null if none is equal and one is null. */
-  public static Boolean among(double value, ArrayData others) {
-    boolean unknown = false;
-    for (int at = 0; at < others.numElements(); at++) {
-      if (others.isNullAt(at)) {
-        unknown = true;
-      } else if (value == others.getDouble(at)) {
-        return true;
-      }
-    }
-    return unknown ? null : false;
-  }
-
-  /** SQL's {@code BETWEEN}, with a lower and an upper bound: null if one is null and the other holds. */
-  public static Boolean between(double value, ArrayData bounds) {
-    boolean above = bounds.isNullAt(0) || value >= bounds.getDouble(0);
-    boolean below = bounds.isNullAt(1) || value <= bounds.getDouble(1);
-    if (!above || !below) {
-      return false;
-    }
-    return bounds.isNullAt(0) || bounds.isNullAt(1) ? null : true;
   }
 
   /** Spark's own turns -0.0 into 0.0 first. */
