@@ -30,6 +30,8 @@ AT_LIMIT: Final[dict[str, object]] = {
     f"ARRAY_LENGTH(TRANSFORM(GENERATE_SERIES(1, 16), x => {_text(_MANY)}))": 16,
     f"LEN(TRANSFORM(TRANSFORM(ARRAY[1, 2], x => {_text(_LONG // 2)}), y => REPLACE(y, 'a', 'b'))[2])": _LONG
     // 2,
+    f"ARRAY_LENGTH(TRANSFORM(GENERATE_SERIES(1, 2), x => GENERATE_SERIES(1, {_MANY})))": 2,
+    f"ARRAY_LENGTH(TRANSFORM(GENERATE_SERIES(1, 16), x => STRUCT(a := {_text(_MANY - 16)}, b := x)))": 16,
     "ROUND(1.5E0, 1100)": 1.5,
     "ROUND(1.5E0, 2147483647)": 1.5,
     "TRUNC(1.5E0, 2000)": 1.5,
@@ -56,6 +58,10 @@ ABOVE_LIMIT: Final = (
     f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => CONCAT(k, {_text(_LONG - 1)}), (k, v) => v)",
     "REDUCE(GENERATE_SERIES(1, 25), TO_BYTES('a', 'utf8'), (s, x) => CONCAT(s, s))",
     "REDUCE(GENERATE_SERIES(1, 21), ARRAY[1], (s, x) => ARRAY_CONCAT(s, s))",
+    f"TRANSFORM(GENERATE_SERIES(1, 3), x => GENERATE_SERIES(1, {_MANY}))",
+    f"TRANSFORM(GENERATE_SERIES(1, 17), x => STRUCT(a := {_text(_MANY)}, b := x))",
+    f"TRANSFORM(GENERATE_SERIES(1, 17), x => ARRAY[STRUCT(a := MAP('k' := {_text(_MANY)}))])",
+    f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => k, (k, v) => STRUCT(b := {_bytes(_LONG // 2)}))",
 )
 """Calls that would make more, so they are null."""
 ENDLESS: Final = f"TRANSFORM(GENERATE_SERIES(1, 1000000), x => {_text(_LONG)})"

@@ -49,6 +49,7 @@ from duolog.runtime.sql.duck.times import TIME_FUNCTIONS
 from duolog.runtime.sql.duck.types import duck_type, text
 from duolog.runtime.sql.duck.user_functions import call_of
 from duolog.runtime.sql.duck.values import VALUE_FUNCTIONS
+from duolog.runtime.sql.duck.weights import weight
 
 FUNCTIONS: Final[Mapping[str, Lowering]] = {
     **OPERATORS,
@@ -186,20 +187,21 @@ def _bounded(state: str, of: Type, name: str) -> str:
             fits = f"len({name}) <= {ELEMENTS_MAX}"
         case Map():
             fits = f"cardinality({name}) <= {ELEMENTS_MAX}"
-        case _ if of in _LENGTHS:
-            fits = f"{_LENGTHS[of]}({name}) <= {LENGTH_MAX}"
+        case _ if of in {STRING, BYTES}:
+            fits = f"{weight(name, of)} <= {LENGTH_MAX}"
         case _:
             return state
     return _only_if(state, name, fits)
 
 
 def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
-    """Return the result of a TRANSFORM, or null if its strings or bytes exceed the size limit."""
+    """Return the result of a TRANSFORM, or null if the values in one of these parts exceed the size limit."""
     one = f"{name}e"
+    sizes = [weight(part.format(one), of) for part, of in parts.items()]
     fits = [
-        f"coalesce(list_sum(list_transform({name}, lambda {one}: {_LENGTHS[of]}({part.format(one)}))), 0) <= {LENGTH_MAX}"
-        for part, of in parts.items()
-        if of in _LENGTHS
+        f"coalesce(list_sum(list_transform({name}, lambda {one}: {size})), 0) <= {LENGTH_MAX}"
+        for size in sizes
+        if size is not None
     ]
     return _only_if(made, name, " AND ".join(fits)) if fits else made
 
@@ -207,10 +209,6 @@ def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
 def _only_if(value: str, name: str, condition: str) -> str:
     """Return a value, evaluated once, or null if a condition on it is false."""
     return f"list_extract(list_filter([{value}], lambda {name}: {condition}), 1)"
-
-
-_LENGTHS: Final[Mapping[Type, str]] = {STRING: "strlen", BYTES: "octet_length"}
-"""Functions of DuckDB that count bytes, by type."""
 
 
 def _map_of(entries: str) -> str:
