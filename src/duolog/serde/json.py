@@ -141,6 +141,8 @@ class JsonObjects:
     def _read(self, column: Column, read: Reader, value: object) -> object:
         try:
             return read(value)
+        except RecursionError as error:
+            raise _too_deep(f'column "{column.name}"') from error
         except (TypeError, ValueError, OverflowError, DecimalException) as error:
             raise SerdeError(
                 f'cannot read column "{column.name}" from JSON',
@@ -302,9 +304,20 @@ def parse(data: bytes) -> tuple[object, bool]:
         decoder = _DECODER_OF_ESCAPES if b"\\u" in data else _DECODER
         found, end = decoder.raw_decode(text)
         _ensure_shallow(found, data)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise _too_deep("the bytes") from error
+    except ValueError as error:
         raise SerdeError("the bytes are not JSON", detail=f"{error}; {data[:40]!r}.") from error
     return found, not text[end:].strip(_SPACE)
+
+
+def _too_deep(what: str) -> SerdeError:
+    """Return the error for JSON with more levels than the Python stack has frames left; at most 200 are read in any case."""
+    return SerdeError(
+        f"cannot read {what} from JSON: nested too deeply",
+        detail=f"Up to {NESTING_MAX} levels are read, if the calls in progress leave room on the Python stack.",
+        hint="Call from fewer nested functions, or raise the limit with sys.setrecursionlimit.",
+    )
 
 
 def _ensure_shallow(value: object, data: bytes) -> None:

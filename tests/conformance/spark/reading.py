@@ -40,7 +40,7 @@ VALUES = (
     '{"\\ud800":1}', "[1,]", "[" * 199 + "]" * 199, "[" * 200 + "]" * 200,
     "[" * 100_000 + "]" * 100_000, '{"a":' * 100_000,
 )  # fmt: skip
-TWICE = '{"x":1,"x":2}'  # The text of it, in a STRING, keeps both.
+TWICE = '{"x":1,"x":2}'
 SHAPES = (
     "null", " null", "null\n", "\t null \r\n", "nul", "nullx", "null null", "null,", "\ufeffnull",
     "", " ", '{"a":1}', ' {"a":1} ', '{"a":1}zzz', '\ufeff{"a":1}', '{"A":1}', "[1]",

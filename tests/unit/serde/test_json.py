@@ -7,6 +7,7 @@ import pytest
 from duolog.core.errors import SerdeError
 from duolog.core.types import parse_columns
 from duolog.serde.json import JsonSerde
+from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.serde import key_serde, value_serde
 
 EVERY_TYPE = parse_columns(
@@ -86,6 +87,7 @@ def test_control_characters_are_escaped_as_jackson_does() -> None:
         ("a STRING", '{"a":15}', ("15",)),
         ("a STRING", '{"a":true}', ("true",)),
         ("a STRING", '{"a":{"b":[1,null]}}', ('{"b":[1,null]}',)),
+        ("a STRING", '{"a":{"b":1,"c":3,"b":2}}', ('{"b":2,"c":3}',)),
         ("a INT", "null", None),
         ("a INT", " null\n", None),
         ("a STRING", '{"a":1.50e3}', ("1.50e3",)),
@@ -167,3 +169,37 @@ def test_no_row_has_no_bytes() -> None:
 
     assert serde.serialize(None) is None
     assert serde.deserialize(None) is None
+
+
+@pytest.mark.parametrize("of", ["JSON", "KSQL_JSON"])
+@pytest.mark.parametrize("column", ["a STRING", "a ARRAY<STRING>", "b INT"])
+def test_json_that_is_nested_deeply_is_an_error_if_the_stack_is_nearly_full(
+    of: str, column: str
+) -> None:
+    """199 levels raised a RecursionError when few frames of Python's stack were left."""
+    columns = parse_columns(column)
+    serde = value_serde("JSON", columns) if of == "JSON" else KsqlJsonSerde(columns)
+    data = f'{{"a":{"[" * 198}{"]" * 198}}}'.encode()
+    outcomes: list[str] = []
+
+    def deeper() -> None:
+        try:
+            serde.deserialize(data)
+        except SerdeError as error:
+            outcomes.append(error.message)
+        else:
+            outcomes.append("read")
+        deeper()
+
+    with pytest.raises(RecursionError):
+        deeper()
+
+    assert outcomes[0] == "read"
+    assert set(outcomes[1:]) <= {"read", *TOO_DEEP}
+    assert set(outcomes) & TOO_DEEP
+
+
+TOO_DEEP = {
+    "cannot read the bytes from JSON: nested too deeply",
+    'cannot read column "a" from JSON: nested too deeply',
+}

@@ -1,11 +1,10 @@
 package org.duolog.kernel.functions.format;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParseException;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.io.JsonStringEncoder;
 import java.io.IOException;
-import java.io.StringWriter;
 import java.time.DateTimeException;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
@@ -15,6 +14,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -152,25 +152,65 @@ public interface JsonValue {
     return parser.currentToken() == JsonToken.VALUE_NULL ? null : reader.read(parser);
   }
 
-  /** Returns any value's text: a number as it is written, an object without white space. */
+  /**
+   * Returns any value's text: a number as it is written, an object without white space. If a name occurs twice in an
+   * object, the last value counts, as when Jackson reads a tree.
+   */
   static UTF8String text(JsonParser parser) throws IOException {
     if (parser.currentToken().isScalarValue()) {
       return UTF8String.fromString(parser.getText());
     }
-    StringWriter text = new StringWriter();
-    try (JsonGenerator generator = JsonReader.FACTORY.createGenerator(text)) {
-      int depth = 0;
-      do {
-        JsonToken token = parser.currentToken();
-        depth += token.isStructStart() ? 1 : token.isStructEnd() ? -1 : 0;
-        if (token.isNumeric()) {
-          generator.writeNumber(parser.getText());
-        } else {
-          generator.copyCurrentEvent(parser);
-        }
-      } while (depth > 0 && parser.nextToken() != null);
-    }
+    StringBuilder text = new StringBuilder();
+    append(parser, text);
     return UTF8String.fromString(text.toString());
+  }
+
+  private static void append(JsonParser parser, StringBuilder text) throws IOException {
+    switch (parser.currentToken()) {
+      case START_OBJECT -> appendObject(parser, text);
+      case START_ARRAY -> {
+        String before = "[";
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+          text.append(before);
+          append(parser, text);
+          before = ",";
+        }
+        text.append(before.equals("[") ? "[]" : "]");
+      }
+      case VALUE_STRING -> appendQuoted(parser.getText(), text);
+      default -> text.append(parser.getText());
+    }
+  }
+
+  private static void appendObject(JsonParser parser, StringBuilder text) throws IOException {
+    int start = text.length();
+    Map<String, int[]> fields = new LinkedHashMap<>();
+    boolean repeated = false;
+    text.append('{');
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String name = parser.currentName();
+      text.append(fields.isEmpty() ? "" : ",");
+      int begin = text.length();
+      appendQuoted(name, text);
+      text.append(':');
+      parser.nextToken();
+      append(parser, text);
+      // A name keeps its first place.
+      repeated |= fields.put(name, new int[] {begin, text.length()}) != null;
+    }
+    if (repeated) {
+      StringJoiner last = new StringJoiner(",", "{", "");
+      fields.values().forEach(field -> last.add(text.substring(field[0], field[1])));
+      text.setLength(start);
+      text.append(last);
+    }
+    text.append('}');
+  }
+
+  private static void appendQuoted(String value, StringBuilder text) {
+    text.append('"');
+    JsonStringEncoder.getInstance().quoteAsString(value, text);
+    text.append('"');
   }
 
   private static Object bool(JsonParser parser) throws IOException {
