@@ -25,6 +25,19 @@ def group(most: str, at: str) -> dict[str, str]:
     }
 
 
+def group_1(most: int, at: str) -> dict[str, str]:
+    place = f"sys/fs/cgroup/memory{at}"
+    return {
+        f"{place}/memory.limit_in_bytes": f"{most}\n",
+        f"{place}/memory.usage_in_bytes": f"{500 * MIB}\n",
+        f"{place}/memory.stat": f"inactive_file 5\ntotal_inactive_file {100 * MIB}\n",
+    }
+
+
+OWN_1 = {"proc/self/cgroup": "12:cpu,cpuacct:/\n5:blkio,memory:/docker/4f\n1:name=systemd:/x:y\n"}
+NO_LIMIT_1 = 2**63 - 4096
+
+
 @pytest.mark.parametrize(
     ("files", "free"),
     [
@@ -36,6 +49,40 @@ def group(most: str, at: str) -> dict[str, str]:
         # As in a container.
         (MACHINE | {"proc/self/cgroup": "0::/\n"} | group(str(450 * MIB), ""), 50 * MIB),
         (OWN | group(str(300 * MIB), ""), 0),
+        # A group around its own one has less.
+        (
+            MACHINE | OWN | group("max", "/user.slice/app") | group(str(450 * MIB), "/user.slice"),
+            50 * MIB,
+        ),
+        (
+            MACHINE
+            | OWN
+            | group(str(700 * MIB), "/user.slice/app")
+            | group(str(900 * MIB), "/user.slice")
+            | group(str(600 * MIB), ""),
+            200 * MIB,
+        ),
+        # Version 1.
+        (MACHINE | OWN_1 | group_1(450 * MIB, "/docker/4f"), 50 * MIB),
+        (MACHINE | OWN_1 | group_1(NO_LIMIT_1, "/docker/4f"), 2000 * MIB),
+        (
+            MACHINE
+            | OWN_1
+            | group_1(NO_LIMIT_1, "/docker/4f")
+            | group_1(450 * MIB, "/docker")
+            | group_1(NO_LIMIT_1, ""),
+            50 * MIB,
+        ),
+        # As in a container of version 1.
+        (MACHINE | OWN_1 | group_1(450 * MIB, ""), 50 * MIB),
+        # Both: memory is bound by version 1.
+        (
+            MACHINE | {"proc/self/cgroup": "5:memory:/a\n0::/a\n"} | group_1(450 * MIB, "/a"),
+            50 * MIB,
+        ),
+        # Outside of what a container sees.
+        (MACHINE | {"proc/self/cgroup": "0::/../x\n"} | group(str(450 * MIB), ""), 50 * MIB),
+        (MACHINE | {"proc/self/cgroup": "what"}, 2000 * MIB),
         ({"proc/meminfo": "MemAvailable:"}, None),
     ],
 )
