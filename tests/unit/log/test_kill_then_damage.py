@@ -193,6 +193,27 @@ def test_a_start_that_is_killed_itself_does_not_forget_the_boot() -> None:
     assert operations > 10
 
 
+def test_a_recovery_that_was_begun_on_another_machine_goes_on_at_home() -> None:
+    """Here the boot is the same, but segments were truncated there."""
+    for operations in range(1, 40):
+        disk = damaged_after_kill(DAMAGES["the first segment is cut"])
+        before = {path: disk.size(path) for path in segments_of(disk)}
+        disk.boots += 1
+        disk.power_off_after(operations=operations)
+        try:
+            Broker(disk, sync=False)
+        except OSError:
+            pass
+        else:
+            break
+
+        home = disk.kill()
+        home.boots -= 1
+        after = {path: home.size(path) for path in segments_of(home)}
+        assert Broker(home, sync=False).is_refused() <= (after == before), operations
+    assert operations > 10
+
+
 def test_after_a_power_failure_the_same_is_truncated() -> None:
     disk = damaged_after_kill(DAMAGES["the first segment is cut"])
     disk.boots += 1
