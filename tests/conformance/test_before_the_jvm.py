@@ -120,7 +120,7 @@ def checkpoint_of(where: Path) -> Checkpoint:
     return checkpoint
 
 
-def test_where_nothing_is_in_the_way_the_jvm_comes_last(
+def test_the_jvm_is_started_last_after_all_checks(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     checkpoint_of(tmp_path).pin("counted", shape_of_topology(counted()), {}, {})
@@ -148,7 +148,7 @@ def test_a_missing_topic_is_named_with_the_one_that_is_much_like_it(
     assert topics_at_jvm_start == []
 
 
-def test_an_address_where_nobody_listens_is_told_at_once(
+def test_an_address_without_a_listener_is_reported_at_once(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     """It took 37 seconds: those of the JVM, and of a client that tries and tries."""
@@ -246,7 +246,7 @@ def test_an_engine_that_closes_leaves_the_application_to_the_next_one(
 
 
 @pytest.mark.parametrize("locks", [["lock"], []])
-def test_an_owner_that_is_ending_or_has_gone_does_not_keep_the_jvm_from_starting(
+def test_an_owner_that_is_stopping_or_gone_does_not_prevent_the_jvm_from_starting(
     cluster: EmbeddedCluster, tmp_path: Path, locks: list[str]
 ) -> None:
     """A JVM outlives its Python for a moment."""
@@ -337,7 +337,7 @@ def test_a_run_alone_makes_its_topics_on_its_own_broker(
 
 
 @pytest.mark.usefixtures("_signals")
-def test_a_run_on_another_cluster_makes_topics_only_if_told_to(
+def test_a_run_on_another_cluster_creates_topics_only_on_request(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     with EmbeddedCluster() as cluster:
@@ -353,7 +353,7 @@ def test_a_run_on_another_cluster_makes_topics_only_if_told_to(
 
 
 @pytest.mark.usefixtures("_signals")
-def test_a_run_beside_a_broker_says_how_to_use_that_one(
+def test_a_run_next_to_a_broker_explains_how_to_use_that_one(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     told = duolog_run(tmp_path, "--listen", cluster.bootstrap_servers)

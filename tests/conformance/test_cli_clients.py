@@ -171,7 +171,7 @@ def test_a_topic_that_does_not_exist_is_not_found_and_not_created(duolog: Duolog
     assert "nothing" not in duolog("topics", "list").stdout
 
 
-def test_without_a_broker_the_error_says_how_to_start_one(duolog: Duolog) -> None:
+def test_without_a_broker_the_error_explains_how_to_start_one(duolog: Duolog) -> None:
     done = duolog("topics", "list", servers="127.0.0.1:1")
 
     assert done.returncode == 5
@@ -200,7 +200,9 @@ def test_a_bad_line_is_named_and_the_lines_before_it_are_written(duolog: Duolog)
     ],
     ids=" ".join,
 )
-def test_nobody_there_is_told_within_two_seconds(duolog: Duolog, words: tuple[str, ...]) -> None:
+def test_an_unreachable_broker_is_reported_within_two_seconds(
+    duolog: Duolog, words: tuple[str, ...]
+) -> None:
     began = time.monotonic()
 
     done = duolog(*words, stdin="1\n", servers="127.0.0.1:1")
@@ -234,7 +236,7 @@ def test_json_lines_with_a_field_that_no_record_has_end_there(duolog: Duolog) ->
     assert [r.key for r in Client(duolog.bootstrap_servers).read("fields")] == [b"a"]
 
 
-def test_a_group_reads_up_to_the_end_and_goes_on_from_there(duolog: Duolog) -> None:
+def test_a_group_reads_to_the_end_and_resumes_there(duolog: Duolog) -> None:
     duolog("produce", "shared", stdin="1\n2\n3\n")
     read = ("consume", "shared", "-g", "readers", "--from-beginning", "-e", "-f", r"%v\n")
 
@@ -267,7 +269,7 @@ def test_what_a_group_did_not_get_to_write_is_read_again(duolog: Duolog) -> None
 
 
 @pytest.mark.parametrize("words", [(), ("-g", "waiting")], ids=["alone", "in a group"])
-def test_a_reader_at_the_end_says_that_it_waits(duolog: Duolog, words: tuple[str, ...]) -> None:
+def test_a_reader_at_the_end_reports_that_it_waits(duolog: Duolog, words: tuple[str, ...]) -> None:
     duolog("topics", "create", "quiet", "--if-not-exists")
     command = [sys.executable, "-m", "duolog", "consume", "quiet", "-b", duolog.bootstrap_servers]
 
@@ -315,7 +317,7 @@ def test_a_transaction_is_an_end_over_or_not(duolog: Duolog, outcome: str) -> No
     assert (in_group.returncode, in_group.stdout) == expected
 
 
-def test_without_somebody_to_ask_nothing_is_deleted(duolog: Duolog) -> None:
+def test_without_a_confirmation_nothing_is_deleted(duolog: Duolog) -> None:
     duolog("topics", "create", "dear")
 
     nobody = duolog("topics", "delete", "dear")
@@ -326,7 +328,7 @@ def test_without_somebody_to_ask_nothing_is_deleted(duolog: Duolog) -> None:
     assert "dear" in duolog("topics", "list").stdout
 
 
-def test_a_lost_connection_is_told_and_so_is_its_return(tmp_path: Path) -> None:
+def test_a_lost_connection_and_its_return_are_reported(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path) as broker:
         servers = broker.bootstrap_servers
         assert Duolog(servers)("produce", "lost", stdin="1\n").returncode == 0
@@ -371,7 +373,7 @@ def _line_with(program: "subprocess.Popen[str]", words: str) -> str:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_reading_goes_on_until_a_signal(
+def test_reading_continues_until_a_signal(
     duolog: Duolog, number: signal.Signals, status: int
 ) -> None:
     topic = f"endless-{number.value}"
@@ -459,7 +461,7 @@ def test_lines_before_one_that_is_too_large_are_written(duolog: Duolog) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 250])
-def test_a_name_that_no_topic_can_have_is_told_with_the_rule(duolog: Duolog, name: str) -> None:
+def test_an_invalid_topic_name_is_reported_with_the_rule(duolog: Duolog, name: str) -> None:
     done = duolog("produce", name, stdin="1\n")
 
     assert done.returncode == 3

@@ -95,7 +95,7 @@ def test_members_are_shown_with_what_they_read(duolog: Duolog, readers: str, pro
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_group_goes_on_where_it_was_reset_to(
+def test_a_group_resumes_where_it_was_reset_to(
     duolog: Duolog, readers: str, words: tuple[str, ...], offset: int
 ) -> None:
     dry = duolog("groups", "reset", readers, "--all-topics", *words, "--dry-run", "-o", "json")
@@ -132,7 +132,7 @@ def test_a_group_may_be_given_offsets_before_it_first_reads(duolog: Duolog, read
     assert duolog("consume", readers, "-g", group, *READ).stdout.split() == ["8", "9"]
 
 
-def test_a_deleted_group_is_gone(duolog: Duolog, readers: str) -> None:
+def test_a_deleted_group_no_longer_exists(duolog: Duolog, readers: str) -> None:
     assert duolog("groups", "delete", readers, "--dry-run").returncode == 0
     assert duolog("groups", "delete", readers, "--yes").returncode == 0
 
@@ -153,7 +153,7 @@ def test_a_deleted_group_is_gone(duolog: Duolog, readers: str) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_is_said_with_its_status(
+def test_impossible_requests_are_reported_with_their_status(
     duolog: Duolog, words: tuple[str, ...], status: int, message: str
 ) -> None:
     done = duolog("groups", *words)

@@ -87,7 +87,7 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
     assert duolog(*reset, "--yes").returncode == 0, "what is not there is no error"
 
 
-def test_reset_works_from_the_topics_alone_where_the_checkpoint_is_gone(
+def test_reset_works_without_a_checkpoint_from_the_topics(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     """A changed program was refused with the changelogs of a lost checkpoint, and so was the reset that the refusal named."""

@@ -58,7 +58,7 @@ def test_a_command_ends_with_the_status_that_help_promises(
 
 
 @pytest.mark.parametrize("words", ["topics list", "consume there --from-beginning -e"])
-def test_a_closed_standard_output_is_no_error(duolog: Duolog, words: str) -> None:
+def test_a_closed_standard_output_is_not_an_error(duolog: Duolog, words: str) -> None:
     command = f"{sys.executable} -m duolog {words} -b {duolog.bootstrap_servers} >&-"
 
     done = subprocess.run(
@@ -68,7 +68,7 @@ def test_a_closed_standard_output_is_no_error(duolog: Duolog, words: str) -> Non
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_full_disk_behind_standard_output_is_told(duolog: Duolog) -> None:
+def test_a_full_disk_of_standard_output_is_reported(duolog: Duolog) -> None:
     command = f"{sys.executable} -m duolog topics list -b {duolog.bootstrap_servers} > /dev/full"
 
     done = subprocess.run(
@@ -80,7 +80,7 @@ def test_a_full_disk_behind_standard_output_is_told(duolog: Duolog) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_nobody_there_is_unavailable(duolog: Duolog) -> None:
+def test_an_unreachable_broker_is_unavailable(duolog: Duolog) -> None:
     assert duolog("topics", "list", servers="127.0.0.1:1").returncode == 5
 
 

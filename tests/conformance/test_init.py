@@ -46,7 +46,7 @@ def test_the_tests_and_the_plan_of_the_project(newcomer: Reader) -> None:
     assert others == [RUN, CONSUME, "python -m pytest", "duolog run app.py --explain"]
 
 
-def test_the_project_runs_and_runs_anew_when_it_is_changed(newcomer: Reader) -> None:
+def test_the_project_runs_and_restarts_when_it_changes(newcomer: Reader) -> None:
     app = newcomer.home / "app.py"
     newcomer.type(RUN)
     for command in commands(newcomer):

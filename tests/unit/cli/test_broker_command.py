@@ -20,7 +20,7 @@ def test_a_setting_without_name_or_value_is_refused(text: str) -> None:
         read_assignment(text)
 
 
-def test_without_a_data_directory_the_usage_is_told() -> None:
+def test_a_missing_data_directory_is_a_usage_error() -> None:
     result = CliRunner().invoke(broker, [])
 
     assert result.exit_code == 2

@@ -68,7 +68,7 @@ def test_the_script_for_bash_completes_in_bash() -> None:
     assert (done.stdout, done.stderr) == (b"top topics\n", b"")
 
 
-def test_a_tab_after_any_command_is_no_error() -> None:
+def test_completion_after_any_command_is_not_an_error() -> None:
     complete = BashComplete(cli, {}, "duolog", "_DUOLOG_COMPLETE")
 
     for name, _ in every_command(cli, "duolog"):
@@ -120,7 +120,7 @@ def test_a_variable_that_is_not_utf_8_is_refused_by_its_name() -> None:
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
 @pytest.mark.parametrize("words", ["", "topics list", "sql", "sql fmt -", "topics delete t"])
-def test_a_closed_stream_is_no_traceback(closed: str, words: str) -> None:
+def test_a_closed_stream_causes_no_traceback(closed: str, words: str) -> None:
     done = run(["bash", "-c", f"exec '{DUOLOG}' {words} {closed}"])
 
     assert done.returncode in {0, 2, 5}

@@ -50,7 +50,7 @@ def test_a_directory_with_anything_in_it_is_left_as_it_is(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
 
 
-def test_a_file_is_no_directory(tmp_path: Path) -> None:
+def test_a_file_is_not_accepted_as_a_directory(tmp_path: Path) -> None:
     path = tmp_path / "shop"
     path.write_text("mine")
 

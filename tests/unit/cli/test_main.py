@@ -73,14 +73,14 @@ def test_a_command_that_is_nearly_right_is_answered_with_the_right_one(
     assert "Did you mean 'groups'?" in capsys.readouterr().err
 
 
-def test_who_gives_a_topic_as_to_kafkas_tools_is_told_where_it_stands(
+def test_the_topic_option_of_kafkas_tools_is_rejected_with_the_syntax(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["consume", "--topic", "orders"]) == 2
     assert "--topic is not an option here. Write: duolog consume orders" in capsys.readouterr().err
 
 
-def test_every_command_reads_servers_alike_and_before_it_begins() -> None:
+def test_every_command_validates_servers_in_the_same_way_before_it_starts() -> None:
     found = {
         name: option
         for name, command in every_command(cli, "duolog")

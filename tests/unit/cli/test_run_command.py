@@ -34,7 +34,7 @@ def test_a_file_defines_a_topology_or_a_function_that_returns_one(
     assert topology.name == "totals"
 
 
-def test_what_lies_beside_the_file_can_be_imported(tmp_path: Path) -> None:
+def test_a_module_next_to_the_file_can_be_imported(tmp_path: Path) -> None:
     (tmp_path / "beside_the_app.py").write_text(BODY)
     path = written(tmp_path, "from beside_the_app import make\ntopology = make()\n")
 
@@ -49,14 +49,14 @@ def test_a_file_without_a_topology_is_refused_with_what_to_write(tmp_path: Path,
     assert 'topology = Topology("name")' in caught.value.hint
 
 
-def test_a_topology_of_another_name_is_told(tmp_path: Path) -> None:
+def test_a_topology_with_another_name_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StatementError, match="defines no topology") as caught:
         load_topology(written(tmp_path, f"{BODY}\nshop = make()\n"))
 
     assert caught.value.detail == "It defines a topology named `shop`; the name must be `topology`."
 
 
-def test_a_method_by_the_name_of_pandas_is_told_the_nearest_one(tmp_path: Path) -> None:
+def test_a_pandas_method_name_suggests_the_nearest_one(tmp_path: Path) -> None:
     text = (
         'from duolog import Topology\nTopology("a").stream("a", key=str, value=str).groupby("key")'
     )
@@ -92,7 +92,7 @@ def test_a_file_that_raises_is_refused_with_its_line_and_without_our_frames(
         load_topology(written(tmp_path, text))
 
 
-def test_a_mistake_in_the_topology_is_told_as_it_is(tmp_path: Path) -> None:
+def test_an_error_in_the_topology_is_reported_unchanged(tmp_path: Path) -> None:
     text = BODY.replace('.to("copy")', '.filter(col("amuont") > 1)').replace(
         "import Topology", "import Topology, col"
     )
@@ -127,7 +127,7 @@ orders.group_by("item").count("n").to("items")
 """
 
 
-def test_explain_upgrade_names_where_it_has_found_no_checkpoint(tmp_path: Path) -> None:
+def test_explain_upgrade_names_the_directory_without_a_checkpoint(tmp_path: Path) -> None:
     path, data = written(tmp_path, BEFORE), tmp_path / "data"
 
     told = CliRunner().invoke(

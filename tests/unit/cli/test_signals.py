@@ -78,7 +78,7 @@ def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -
     assert done == ["goes on", "goes on"]
 
 
-def test_a_signal_reaches_who_just_holds_the_lock_of_the_event() -> None:
+def test_a_signal_is_handled_while_the_lock_of_the_event_is_held() -> None:
     """The handler took that lock itself, in the thread that held it: the command never ended."""
 
     def work() -> None:

@@ -49,7 +49,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_list_says_what_each_application_has_and_whether_it_could_go_on(data: Path) -> None:
+def test_list_shows_the_state_of_each_application_and_whether_it_can_resume(data: Path) -> None:
     rows = {
         row["application"]: row
         for row in json.loads(run("list", "--data", str(data), "-o", "json").stdout)
@@ -67,7 +67,7 @@ def test_list_says_what_each_application_has_and_whether_it_could_go_on(data: Pa
     assert rows["empty"]["epoch"] is None
 
 
-def test_a_checkpoint_whose_committed_state_is_gone_is_damaged_and_not_new(data: Path) -> None:
+def test_a_checkpoint_without_its_committed_state_is_damaged_and_not_new(data: Path) -> None:
     shop = Checkpoint(data / "checkpoints/shop")
     shop.note_commits()
     shutil.rmtree(shop.spark_dir)
@@ -89,13 +89,13 @@ def test_describe_names_the_stores_and_their_changelogs(data: Path) -> None:
     assert "format=2 duolog=1 pyspark=4" in done.stderr
 
 
-def test_describe_tells_where_the_sources_go_on(data: Path) -> None:
+def test_describe_shows_the_next_offsets_of_the_sources(data: Path) -> None:
     done = run("describe", "shop", "--positions", "--data", str(data), "-o", "csv")
 
     assert done.stdout == "topic,partition,offset\norders,0,7\norders,1,9\n"
 
 
-def test_a_name_that_is_none_is_told_the_nearest(
+def test_an_unknown_name_suggests_the_nearest_one(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(StateMissing, match='"shopp" has no checkpoint') as caught:
@@ -106,7 +106,7 @@ def test_a_name_that_is_none_is_told_the_nearest(
     assert 'Did you mean "shop"?' in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_format_is_told_as_such(data: Path) -> None:
+def test_a_checkpoint_of_another_format_is_reported(data: Path) -> None:
     path = data / "checkpoints/shop/application.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
 
@@ -116,7 +116,7 @@ def test_a_checkpoint_of_another_format_is_told_as_such(data: Path) -> None:
     assert "format=1" in run("describe", "shop", "--data", str(data)).stderr
 
 
-def test_a_directory_that_does_not_exist_is_told_and_one_without_checkpoints_too(
+def test_a_missing_directory_and_one_without_checkpoints_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An empty table was all."""
@@ -170,7 +170,7 @@ def committed(epoch: int, at_ms: int | None) -> Committed:
         (committed(BEFORE_ALL, None), "number 17; it was started since then, without a commit"),
     ],
 )
-def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
+def test_a_restore_returns_to_the_commit_that_list_shows(
     data: Path, monkeypatch: pytest.MonkeyPatch, found: Committed, told: str
 ) -> None:
     """Directly after a start it was reported as "last commit -1 of generation 11, before a restore"."""
@@ -189,7 +189,7 @@ def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
     assert done.exit_code == 0
 
 
-def test_what_does_not_fit_is_told_by_a_dry_run_and_by_its_status(
+def test_a_dry_run_reports_mismatches_and_exits_with_conflict(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = 'Changelog "shop-totals-changelog" is missing.'
@@ -200,7 +200,7 @@ def test_what_does_not_fit_is_told_by_a_dry_run_and_by_its_status(
     assert done.exit_code == 6
 
 
-def test_one_that_was_put_aside_before_and_a_restore_that_was_struck_are_told(
+def test_an_earlier_copy_and_an_unfinished_restore_are_reported(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = data / "checkpoints/shop"
@@ -253,7 +253,7 @@ def restorable(
     yield lambda *words: run("restore", str(path), "--data", str(data), *words)
 
 
-def test_only_one_way_says_where_to_begin(data: Path) -> None:
+def test_only_one_start_option_is_allowed(data: Path) -> None:
     done = run("reset", "shop", "--data", str(data), "--to-latest", "--by-duration", "2h")
 
     assert done.exit_code == 2

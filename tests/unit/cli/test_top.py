@@ -49,7 +49,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "_FIRST_S", 0)
 
 
-def test_rates_are_those_between_two_looks() -> None:
+def test_rates_are_computed_between_two_snapshots() -> None:
     row = application_row("77", later(), whole())
 
     assert (row["in_per_s"], row["out_per_s"]) == (400, 0)
@@ -58,7 +58,7 @@ def test_rates_are_those_between_two_looks() -> None:
     assert application_row("77", later(), None)["in_per_s"] is None
 
 
-def test_nodes_are_told_over_all_tasks_and_partitions_each() -> None:
+def test_nodes_are_summed_over_tasks_and_partitions_are_listed() -> None:
     (node,) = node_rows(later(), whole())
     (partition,) = partition_rows(later())
 
@@ -82,7 +82,7 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_half_numbers(width: int) -> 
     assert "LAG" in text
 
 
-def test_the_screen_has_a_line_for_each_and_says_where_nothing_runs() -> None:
+def test_the_screen_has_a_line_per_application_or_states_that_none_runs() -> None:
     console = Console(width=160, record=True)
 
     console.print(screen([application_row("77", later(), whole())]))
@@ -113,7 +113,7 @@ def test_as_json_it_is_an_array_of_applications(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.usefixtures("runs")
-def test_an_application_that_does_not_run_is_told_with_those_that_do(
+def test_an_unknown_application_is_reported_with_the_running_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["top", "other"]) != 0
@@ -121,13 +121,13 @@ def test_an_application_that_does_not_run_is_told_with_those_that_do(
     assert 'application "other" is not running on this machine' in capsys.readouterr().err
 
 
-def test_an_address_that_nobody_serves_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_without_metrics_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--metrics", "127.0.0.1:1"]) == 5
 
     assert 'no application serves metrics at "127.0.0.1:1"' in capsys.readouterr().err
 
 
-def test_stores_are_told_by_task_with_their_rows_and_how_old_the_count_is() -> None:
+def test_stores_are_listed_by_task_with_rows_and_age_of_the_count() -> None:
     (store,) = store_rows(later())
 
     assert store == {"store": "sums", "task": "1_0", "rows": 4, "bytes": 80, "counted_s_ago": 2}
@@ -136,7 +136,7 @@ def test_stores_are_told_by_task_with_their_rows_and_how_old_the_count_is() -> N
 
 
 @pytest.mark.parametrize("width", [160, 60, 30])
-def test_two_applications_of_one_name_are_told_apart_however_narrow_it_is(width: int) -> None:
+def test_two_applications_with_one_name_are_distinguished_on_any_width(width: int) -> None:
     rows = [application_row(where, later(), None) for where in ("4711", "4712")]
 
     text = shown(width, *rows, insides=[inside("sums at 4711"), inside("sums at 4712")])
@@ -147,7 +147,7 @@ def test_two_applications_of_one_name_are_told_apart_however_narrow_it_is(width:
 
 
 @pytest.mark.parametrize("width", [200, 60, 30])
-def test_a_long_name_goes_on_in_the_next_line_and_no_number_is_cut(width: int) -> None:
+def test_a_long_name_wraps_and_no_number_is_truncated(width: int) -> None:
     name = "an-application-with-a-name-that-nobody-can-remember"
     row = application_row("77", replace(later(), application_id=name), whole())
 
@@ -161,7 +161,7 @@ def test_a_long_name_goes_on_in_the_next_line_and_no_number_is_cut(width: int) -
 
 
 @pytest.mark.usefixtures("ends_and_comes_back")
-def test_who_watches_an_application_that_ends_is_told_so_and_sees_it_again() -> None:
+def test_a_watched_application_that_ends_is_reported_and_shown_when_it_restarts() -> None:
     terminal = io.StringIO()
     console = Console(width=100, file=terminal, force_terminal=True, color_system=None)
 
@@ -201,7 +201,7 @@ def older() -> dict[str, object]:
     return {**told, "pid": 12}
 
 
-def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
+def test_a_process_of_another_version_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
 ) -> None:
     newer = {**whole().to_json(), "pid": 13, "more": 1}
@@ -212,7 +212,7 @@ def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
     assert [where for where, _ in snapshots.look()] == ["14", "13"]
 
 
-def test_an_address_where_another_version_serves_is_named(
+def test_an_address_of_another_version_is_named(
     monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
 ) -> None:
     monkeypatch.setattr(snapshots, "_ask", lambda _: [older])

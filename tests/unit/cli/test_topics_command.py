@@ -31,7 +31,7 @@ class FullDisk:
         return {"orders": failed}
 
 
-def test_a_topic_that_a_full_disk_keeps_is_told_with_how_to_free_space(
+def test_a_failed_deletion_on_a_full_disk_explains_how_to_free_space(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Cluster, "admin", lambda _self: FullDisk())

@@ -31,14 +31,14 @@ def test_each_server_gets_the_port_that_is_missing(given: str, whole: str) -> No
     "given",
     ["a:b", ":9092", "a:0", "a:65536", "a:1:2", "http://a/b", "a b", "a:1,b:", "[::1", "[kafka]:1"],
 )
-def test_what_is_no_address_is_refused_with_what_to_write(given: str) -> None:
+def test_an_invalid_address_is_refused_with_the_correct_form(given: str) -> None:
     with pytest.raises(ConfigError, match="is not a broker address") as caught:
         whole_servers(given)
 
     assert "Write HOST:PORT" in caught.value.hint
 
 
-def test_an_address_of_ipv6_without_brackets_is_told_of_them() -> None:
+def test_an_ipv6_address_without_brackets_is_refused_with_a_hint() -> None:
     with pytest.raises(ConfigError, match='"::1" is not a broker address') as caught:
         whole_servers("kafka,::1")
 
@@ -47,11 +47,11 @@ def test_an_address_of_ipv6_without_brackets_is_told_of_them() -> None:
         whole_servers(" , ")
 
 
-def test_a_host_is_told_without_brackets() -> None:
+def test_a_host_is_returned_without_brackets() -> None:
     assert split_address("PLAINTEXT://[::1]:9093") == ("::1", 9093)
 
 
-def test_who_starts_something_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_an_invalid_server_is_refused_before_anything_starts(tmp_path: Path) -> None:
     topology = Topology("shop")
     topology.stream("orders", value="n BIGINT").to("out")
 

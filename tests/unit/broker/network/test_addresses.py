@@ -7,7 +7,7 @@ from duolog.core.errors import ConfigError
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="not an address"):
         parse_address(text, option="listen")
 

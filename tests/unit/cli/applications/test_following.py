@@ -147,7 +147,7 @@ def test_the_next_one_has_started_before_the_last_one_lets_go_of_the_jvm(tmp_pat
     assert desk.log == ["start one", "stop one", "start two", "close one", "close two"]
 
 
-def test_what_runs_goes_on_while_the_file_is_wrong(
+def test_the_running_version_continues_while_the_file_is_invalid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = (TEXT.format(name="one"), "x = (", "x = 1", TEXT.format(name="two"))
@@ -189,7 +189,7 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
     assert "error: the topology has changed\nwaiting for " in told
 
 
-def test_a_query_that_fails_is_told_and_started_anew_with_the_next_change(
+def test_a_failed_query_is_reported_and_restarted_at_the_next_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
@@ -204,7 +204,7 @@ def test_a_query_that_fails_is_told_and_started_anew_with_the_next_change(
     assert "error: cannot process the record\nwaiting for" in capsys.readouterr().err
 
 
-def test_what_no_change_of_the_file_can_mend_ends_it(tmp_path: Path) -> None:
+def test_an_error_that_no_change_of_the_file_fixes_ends_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "app.py", TEXT.format(name="one"))
     desk.fails.append(ConfigError("there is no Java"))
 
@@ -246,7 +246,7 @@ class _Skipping:
         return tuple(self._reasons)
 
 
-def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_of_them(
+def test_each_reason_for_skipped_records_is_reported_once_with_the_first_record(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     reporter = ProgressReporter(cast("RunningQuery", _Skipping()), quiet=False)
@@ -265,7 +265,7 @@ def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_o
     assert 'partition 0, offset 17, key ann, value {"n":' in told[1]
 
 
-def test_a_key_of_another_form_is_told_with_the_commands_that_write_and_read_it(
+def test_a_key_in_another_form_is_reported_with_commands_to_write_and_read_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     topology = Topology("keys")
@@ -313,7 +313,7 @@ def test_on_a_pipe_a_line_about_progress_is_repeated_only_when_something_changes
     ]
 
 
-def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
+def test_a_dead_broker_is_reported_within_five_seconds_with_an_unknown_lag(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     now = 0.0

@@ -38,7 +38,7 @@ def target(file: TopologyFile) -> str:
     return file.load().build().sinks[0].topic
 
 
-def test_what_the_file_imports_from_beside_it_is_loaded_anew(directory: Path) -> None:
+def test_modules_next_to_the_file_are_reloaded(directory: Path) -> None:
     helper = written(directory / "helper_of_the_test.py", 'TARGET = "one"')
     package = written(directory / "package_of_the_test" / "inner.py", 'TARGET = "a"')
     path = written(directory / "app.py", USES_HELPER.format(helper="helper_of_the_test"))
@@ -79,7 +79,9 @@ def test_what_is_installed_in_the_same_directory_stays_as_it_is(directory: Path)
     assert sys.modules["installed_of_the_test"] is module
 
 
-def test_a_mistake_beside_the_file_is_named_with_its_own_line_and_watched(directory: Path) -> None:
+def test_an_error_in_an_imported_module_is_reported_with_its_line_and_watched(
+    directory: Path,
+) -> None:
     """It was told with the line of the helper and the name of the main file."""
     helper = written(directory / "helper_of_the_test.py", "x = 1\nTARGET = (")
     file = TopologyFile(
@@ -110,7 +112,7 @@ def test_a_module_that_was_missing_is_noticed_when_it_comes(directory: Path) -> 
     assert target(file) == "came"
 
 
-def test_a_file_that_is_replaced_or_gone_has_changed(directory: Path) -> None:
+def test_a_replaced_or_deleted_file_has_changed(directory: Path) -> None:
     text = USES_HELPER.replace("from {helper} import TARGET", 'TARGET = "a"')
     path = written(directory / "app.py", text)
     file = TopologyFile(path)
@@ -134,7 +136,7 @@ def test_a_file_that_is_replaced_or_gone_has_changed(directory: Path) -> None:
     ("text", "told"),
     [("import sys; sys.exit()", "SystemExit"), ("raise GeneratorExit", "GeneratorExit")],
 )
-def test_a_file_that_ends_the_process_is_no_command_that_is_done(
+def test_a_file_that_exits_does_not_end_the_command_successfully(
     directory: Path, text: str, told: str
 ) -> None:
     """`duolog run` ended with status 0, and said nothing."""

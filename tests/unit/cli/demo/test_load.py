@@ -124,7 +124,7 @@ def test_with_a_rate_all_flights_are_live(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("rate", [None, 10_000])
-def test_whoever_measures_lets_all_flights_go_at_once(
+def test_with_a_rate_all_flights_are_written_without_waiting(
     monkeypatch: pytest.MonkeyPatch, rate: float | None
 ) -> None:
     monkeypatch.setattr(load_module, "LIVE_RATE", 1.0)

@@ -42,7 +42,7 @@ def drawn(table: object) -> str:
     return out.getvalue()
 
 
-def test_the_status_tells_how_far_behind_it_is_and_of_live_flights_how_long_they_take() -> None:
+def test_the_status_shows_the_lag_and_the_latency_of_live_flights() -> None:
     """It showed the median latency of a backlog: 10.8 s, which is what a newcomer took home."""
     behind = STATE._replace(live=False, mode="micro-batch", lag=210_000, p50_ms=None, p99_ms=None)
 
@@ -89,7 +89,7 @@ def test_the_rows_with_the_most_flights_come_first_and_the_rest_is_left_out() ->
 
 
 @pytest.mark.parametrize("width", [48, 60, 100])
-def test_where_it_is_narrow_names_are_cut_and_numbers_are_not(width: int) -> None:
+def test_a_narrow_terminal_truncates_names_and_no_numbers(width: int) -> None:
     rows = {"WN": row(58_665, -123.45, 1_272) | {"name": "Southwest Airlines Company of Texas"}}
     out = io.StringIO()
 

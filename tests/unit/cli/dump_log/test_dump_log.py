@@ -60,7 +60,7 @@ def directory(tmp_path: Path) -> Path:
     return Path(log.directory)
 
 
-def test_batches_are_told_with_their_places(directory: Path) -> None:
+def test_batches_are_listed_with_their_positions(directory: Path) -> None:
     first, second, marker = rows(directory / f"{NAME}.log")
 
     assert (first["position"], first["base_offset"], first["last_offset"]) == (0, 0, 1)
@@ -71,7 +71,7 @@ def test_batches_are_told_with_their_places(directory: Path) -> None:
     assert (marker["base_offset"], marker["control"]) == (3, True)
 
 
-def test_records_and_markers_are_told_when_asked_for(directory: Path) -> None:
+def test_records_and_markers_are_listed_on_request(directory: Path) -> None:
     found = [row for row in rows(directory / f"{NAME}.log", "--records") if "record" in row]
 
     file = str(directory / f"{NAME}.log")
@@ -108,7 +108,7 @@ def test_compressed_records_are_opened(tmp_path: Path, codec: int) -> None:
     assert record["value"] == "v" * 500
 
 
-def test_a_directory_stands_for_its_files(tmp_path: Path) -> None:
+def test_a_directory_means_all_its_files(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path, segment_bytes="1048576", index_interval_bytes="1")
     for index in range(2000):
         append(log, Record(0, index, b"k", b"v" * 1000), producer_id=9, producer_epoch=0,
@@ -132,7 +132,7 @@ def test_a_directory_stands_for_its_files(tmp_path: Path) -> None:
     assert batches == 2000
 
 
-def test_aborted_transactions_are_told(tmp_path: Path) -> None:
+def test_aborted_transactions_are_listed(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path)
     append(log, Record(0, 12, b"k", b"v" * 20_000), producer_id=7, producer_epoch=1,
            base_sequence=0, transactional=True)  # fmt: skip
@@ -145,7 +145,9 @@ def test_aborted_transactions_are_told(tmp_path: Path) -> None:
     assert (row["producer_id"], row["first_offset"], row["marker_offset"]) == (7, 0, 1)
 
 
-def test_a_wrong_checksum_is_told_with_its_position_and_the_rest_is_read(directory: Path) -> None:
+def test_a_wrong_checksum_is_reported_with_its_position_and_the_rest_is_read(
+    directory: Path,
+) -> None:
     path = directory / f"{NAME}.log"
     data = bytearray(path.read_bytes())
     data[70] ^= 1
@@ -172,7 +174,7 @@ def test_a_wrong_checksum_is_told_with_its_position_and_the_rest_is_read(directo
         ),
     ],
 )
-def test_where_no_batch_can_be_read_the_place_is_told(
+def test_an_unreadable_batch_is_reported_with_its_position(
     directory: Path, change: Any, problem: str
 ) -> None:
     path = directory / f"{NAME}.log"
@@ -186,7 +188,7 @@ def test_where_no_batch_can_be_read_the_place_is_told(
     assert problem in found[1]["error"]
 
 
-def test_damaged_indexes_are_told(tmp_path: Path) -> None:
+def test_damaged_indexes_are_reported(tmp_path: Path) -> None:
     (tmp_path / "5.log").write_bytes(bytes(0))
     (tmp_path / "5.index").write_bytes(bytes([0, 0, 0, 1, 0, 0, 0, 9]) * 2 + b"\0")
     (tmp_path / "5.timeindex").write_bytes(bytes(24))
@@ -248,7 +250,7 @@ def test_another_file_is_refused_with_the_names_that_are_known(tmp_path: Path, n
         run(tmp_path / name)
 
 
-def test_a_directory_without_logs_says_so_and_names_partitions_below_it(directory: Path) -> None:
+def test_a_directory_without_log_files_names_partitions_below_it(directory: Path) -> None:
     data = directory.parents[2]
 
     with pytest.raises(ConfigError, match="contains no log files") as caught:

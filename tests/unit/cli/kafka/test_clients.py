@@ -12,7 +12,7 @@ from duolog.cli.kafka.clients import as_kafka_error
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, ""),
     ],
 )
-def test_what_helps_is_told_by_what_the_client_met(code: int, told: str) -> None:
+def test_the_hint_depends_on_the_error_of_the_client(code: int, told: str) -> None:
     """A broker that was there, with a full disk, was looked for."""
     error = as_kafka_error(KafkaError(code), 'write to topic "t"', "b:1")
 

@@ -52,7 +52,7 @@ def test_one_server_that_answers_is_enough(listening: socket.socket) -> None:
     ensure_reachable(f"{free_address()},{address(listening)}")
 
 
-def test_nobody_there_is_told_at_once_with_the_reason_of_each() -> None:
+def test_unreachable_servers_are_reported_at_once_with_the_reason_of_each() -> None:
     first, second = free_address(), free_address()
     began = time.monotonic()
 
@@ -65,7 +65,7 @@ def test_nobody_there_is_told_at_once_with_the_reason_of_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["host:port", ":9092", "host:70000", "a:b:c"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no address of a broker"):
         ensure_reachable(text)
 
@@ -75,7 +75,7 @@ def test_a_port_may_be_left_out() -> None:
     assert split_address("[::1]") == ("::1", 9092)
 
 
-def test_a_lost_connection_is_told_once_and_its_return_too(
+def test_a_lost_connection_and_its_return_are_reported_once(
     listening: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = Now()
@@ -110,7 +110,9 @@ def test_a_connection_that_stays_lost_ends_the_command() -> None:
         connection.look()
 
 
-def test_an_idle_connection_that_was_closed_is_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_idle_connection_is_not_reported_as_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with serving() as broker:
         connection = Connection(broker.address)
 

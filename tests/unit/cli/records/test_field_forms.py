@@ -223,11 +223,13 @@ def test_bytes_of_another_form_are_shown_as_they_are() -> None:
         (b"\x00", "--key or --like"),
     ],
 )
-def test_a_key_that_is_not_text_is_told_with_what_may_read_it(data: bytes, hint: str) -> None:
+def test_a_binary_key_is_reported_with_the_option_that_may_decode_it(
+    data: bytes, hint: str
+) -> None:
     assert hint in problem_of(PLAIN, data, "key")
 
 
-def test_keys_that_are_text_are_not_told_of() -> None:
+def test_text_keys_are_not_reported() -> None:
     assert problem_of(PLAIN, "Zürich 12".encode(), "key") == ""
     assert problem_of(PLAIN, b"\xff", "value") == ""
 

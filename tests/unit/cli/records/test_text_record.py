@@ -32,7 +32,7 @@ def test_bytes_that_are_no_text_are_base64() -> None:
     assert to_json_text(b"\xff\x00") == {"base64": "/wA="}
 
 
-def test_a_json_value_that_is_no_text_becomes_json_text() -> None:
+def test_a_json_value_that_is_not_a_string_becomes_json_text() -> None:
     assert (
         from_json_text('{"city": "Köln", "n": [1, null]}')
         == '{"city":"Köln","n":[1,null]}'.encode()
@@ -59,13 +59,13 @@ def test_a_json_value_that_is_no_text_becomes_json_text() -> None:
     ids=lambda text: text[:30],
 )
 @pytest.mark.parametrize("field", ["key", "value"])
-def test_a_json_value_is_written_as_it_stands(field: str, value: str) -> None:
+def test_a_json_value_is_written_unchanged(field: str, value: str) -> None:
     record = read_record_object(f' {{ "timestamp" : 7 , "{field}" : {value} }} ')
 
     assert getattr(record, field) == value.encode()
 
 
-def test_a_headers_value_is_written_as_it_stands_too() -> None:
+def test_a_header_value_is_written_unchanged_too() -> None:
     pairs = '[["a", 1.10], ["b", null], ["b", "x"], ["c", {"base64": "/w=="}], ["d", [1.0]]]'
 
     record = read_record_object(f'{{"key": "k", "headers": {pairs}}}')
@@ -100,7 +100,7 @@ def test_words_that_are_no_json_numbers_are_refused(value: str) -> None:
 @pytest.mark.parametrize(
     "line", ["42", "[]", "not json", '{"key": {"base64": "?"}}', '{"headers": 3}']
 )
-def test_a_line_that_is_no_record_is_refused_with_what_to_write(line: str) -> None:
+def test_an_invalid_line_is_refused_with_the_correct_form(line: str) -> None:
     with pytest.raises(SerdeError, match="is not a record") as caught:
         read_record_object(line)
 

@@ -95,6 +95,6 @@ def test_a_start_is_an_offset_a_name_or_a_time(text: str, start: Start) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-", "--1", "first", "@", "@later", "1.5"])
-def test_what_is_no_start_is_refused(text: str) -> None:
+def test_an_invalid_start_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a"):
         read_start(text, now_ms=0)

@@ -63,7 +63,7 @@ def test_a_topic_of_another_topology_is_refused_with_those_of_this_one(program: 
     assert caught.value.hint == 'Did you mean "orders"?'
 
 
-def test_a_key_of_another_form_is_told_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_key_in_another_form_is_reported_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     told: list[str] = []
     writer = RecordWriter("jsonl", None, say=told.append)
 

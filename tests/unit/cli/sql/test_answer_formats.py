@@ -43,7 +43,9 @@ def test_times_of_a_day_are_written_as_times(
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == told
 
 
-def test_what_is_no_time_of_a_day_stays_a_number(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_is_not_a_time_of_day_stays_a_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     rows = iter([(-1, dt.date(2024, 5, 1)), (86_400_000, None)])
 
     write(Rows((("AT", "TIME"), ("ON", "DATE")), rows), "csv")

@@ -7,7 +7,7 @@ from duolog.ksql.syntax.script import parse
 TEXT = "SELECT a\n\tFROM fligths;"
 
 
-def test_a_caret_stands_under_the_place() -> None:
+def test_the_caret_is_below_the_error() -> None:
     error = SqlError("FLIGTHS does not exist.", at=Place(2, 7, 0, 0), statement=TEXT)
 
     assert lines_of(error, TEXT, names=["FLIGHTS"]) == [
@@ -27,7 +27,7 @@ def test_without_a_terminal_the_place_is_a_number() -> None:
     ]
 
 
-def test_a_place_is_told_once() -> None:
+def test_a_position_is_reported_once() -> None:
     message = "Line: 2, Col: 7: SELECT column 'A' cannot be resolved."
     error = SqlError(message, at=Place(2, 7, 0, 0))
 

@@ -140,7 +140,7 @@ SELECT * FROM ${{nothing}};
         ("1 DAY", "records that arrive after the end of a window are dropped"),
     ],
 )
-def test_what_becomes_of_late_records_is_said(size: str, said: str) -> None:
+def test_the_warning_states_what_happens_to_late_records(size: str, said: str) -> None:
     text = f"{FLIGHTS}CREATE TABLE c AS SELECT carrier, COUNT(*) n FROM flights WINDOW TUMBLING (SIZE {size}) GROUP BY carrier;"  # noqa: S608
 
     (found,) = findings_of(text)

@@ -26,7 +26,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
             del sys.modules[name]
 
 
-def test_a_module_beside_the_file_of_statements_is_found(directory: Path) -> None:
+def test_a_module_next_to_the_sql_file_is_found(directory: Path) -> None:
     (directory / "beside_it.py").write_text(MODULE.format("shown"))
     file = directory / "app.sql"
     file.write_text(STREAM + "CREATE FUNCTION shown FROM 'beside_it:shown';\n" + SELECTED.format("shown(a) AS b"))  # fmt: skip

@@ -74,7 +74,9 @@ def test_how_answers_are_shown_can_be_changed(
     )
 
 
-def test_timing_is_told_beside_the_rows(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
+def test_timing_is_reported_in_addition_to_the_rows(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
     shell, _ = shells("json")
 
     shell.run_interactively(iter(["\\timing", "SHOW;", "\\timing off", "SHOW;"]))
@@ -82,7 +84,7 @@ def test_timing_is_told_beside_the_rows(shells: Shells, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.count("Time: ") == 1
 
 
-def test_a_word_that_is_none_is_told(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_is_reported(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
     shell, engine = shells("table")
 
     shell.run_interactively(iter(["\\output xml", "\\nothing"]))
@@ -93,7 +95,7 @@ def test_a_word_that_is_none_is_told(shells: Shells, capsys: pytest.CaptureFixtu
     assert engine.texts == []
 
 
-def test_a_script_is_read_where_the_shell_stands_and_its_errors_name_it(
+def test_a_script_is_relative_to_the_working_directory_and_its_errors_name_it(
     shells: Shells, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "inner.sql").write_text("\n\nFAIL me;")
@@ -157,7 +159,7 @@ def test_wide_values_are_folded_unless_ksqldbs_word_turns_that_off(
     assert "wrap is off" in told.err
 
 
-def test_another_word_of_set_cli_says_what_there_is(
+def test_an_unknown_set_cli_option_lists_the_valid_ones(
     shells: Shells, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell, engine = shells("table")
@@ -168,7 +170,7 @@ def test_another_word_of_set_cli_says_what_there_is(
     assert engine.texts == []
 
 
-def test_an_answer_without_rows_says_why(
+def test_a_result_without_rows_states_the_reason(
     shells: Shells, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell, _ = shells("table")

@@ -81,7 +81,7 @@ def test_another_error_keeps_its_hint() -> None:
 
 
 @pytest.mark.parametrize("more", [["-b", "h:1"], ["--upgrade", "keep"]])
-def test_a_fresh_start_is_refused_where_it_would_delete_what_others_read(more: list[str]) -> None:
+def test_a_fresh_start_is_refused_on_a_shared_cluster(more: list[str]) -> None:
     result = CliRunner().invoke(run, [__file__, "--fresh", *more])
 
     assert result.exit_code == 2

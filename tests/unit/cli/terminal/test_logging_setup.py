@@ -66,7 +66,7 @@ def test_an_error_that_ends_a_command_is_an_object_too(tmp_path: Path) -> None:
     assert (said["level"], bool(said["hint"])) == ("ERROR", True)
 
 
-def test_the_engine_is_told_which_form_its_log_has(tmp_path: Path) -> None:
+def test_the_log_format_is_passed_to_the_engine(tmp_path: Path) -> None:
     config = EngineConfig.from_settings(
         {"logging.format": "json"}, bootstrap_servers="", checkpoint_dir=tmp_path
     )
@@ -76,7 +76,7 @@ def test_the_engine_is_told_which_form_its_log_has(tmp_path: Path) -> None:
     assert "log4j2.json.properties" in options
 
 
-def test_what_goes_on_after_the_command_is_one_line_for_people(
+def test_work_after_the_command_is_reported_as_a_plain_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A JVM kept running to write its class archive, without a message."""

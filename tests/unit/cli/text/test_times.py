@@ -48,6 +48,6 @@ def test_a_duration_is_short_or_of_iso_8601(text: str, duration_ms: int) -> None
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "10", "10 minutes"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         read_duration(text)

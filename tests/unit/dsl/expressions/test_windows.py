@@ -74,7 +74,7 @@ def test_a_duration_is_a_text_or_a_timedelta(duration: Duration, wanted: int) ->
 @pytest.mark.parametrize(
     "duration", ["", "5", "five minutes", "5 minutes ago", "1.5 h", 5, dt.timedelta(microseconds=1)]
 )
-def test_what_is_no_duration_is_refused(duration: Duration) -> None:
+def test_an_invalid_duration_is_refused(duration: Duration) -> None:
     with pytest.raises(StatementError, match="size"):
         tumbling(duration)
 
