@@ -218,7 +218,7 @@ public final class Driver {
   }
 
   private Output output(Envelope record) {
-    if (!record.isForSink()) {
+    if (!record.forSink()) {
       throw new IllegalStateException("no level has processed the records of edge " + record.edge());
     }
     ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks, Sink.chosenPartition(record));

@@ -177,7 +177,7 @@ public final class Sink extends ForeachWriter<Envelope> {
 
   @Override
   public void process(Envelope record) {
-    if (!record.isForSink()) {
+    if (!record.forSink()) {
       throw new IllegalStateException("no level has processed the records of edge " + record.edge());
     }
     ensureOwned();

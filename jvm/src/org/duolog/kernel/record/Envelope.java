@@ -123,7 +123,7 @@ public final class Envelope implements Serializable {
     return copy;
   }
 
-  public boolean isForSink() {
+  public boolean forSink() {
     return edge() < 0;
   }
 
@@ -178,7 +178,7 @@ public final class Envelope implements Serializable {
   }
 
   /** Returns true if all records of the task arrive in order. */
-  public boolean isMerged() {
+  public boolean merged() {
     return Platform.getInt(packed, TURN) < 0;
   }
 

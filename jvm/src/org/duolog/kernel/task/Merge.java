@@ -41,7 +41,7 @@ public final class Merge extends AbstractIterator<Envelope> {
       IntUnaryOperator queueOf,
       IntPredicate goesFirst) {
     BufferedIterator<Envelope> ahead = records.buffered();
-    return ahead.hasNext() && ahead.head().isMerged()
+    return ahead.hasNext() && ahead.head().merged()
         ? ahead
         : new Merge(ahead, queueOf, goesFirst);
   }

@@ -171,7 +171,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       for (int i = 0; i < runs.length; i++) {
         runs[i].process(record);
         if (gate != null && ingresses[i].isTable()) {
-          runs[i].outputs().stream().filter(row -> !row.isForSink()).forEach(row -> gate.sent());
+          runs[i].outputs().stream().filter(row -> !row.forSink()).forEach(row -> gate.sent());
         }
       }
       position.lazySet(record.getOffset() + 1);
