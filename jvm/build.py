@@ -122,7 +122,7 @@ def connector_jars(directory: Path) -> Path:
     """Return `directory`, which must hold the connector's jars."""
     if not any(directory.glob(CONNECTOR)):
         raise BuildError(
-            f"no Kafka connector in {directory}: fetch it with python -m duolog.engine.jars"
+            f"no Kafka connector in {directory}: fetch it with python -m duolog.engine.jvm.jars"
         )
     return directory
 
@@ -166,7 +166,7 @@ def add(jar: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def cached_jars() -> Path:
-    """Return the directory in which `duolog.engine.jars` keeps the connector's jars."""
+    """Return the directory in which `duolog.engine.jvm.jars` keeps the connector's jars."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache_home) / "duolog" / "jars"
 

@@ -19,7 +19,7 @@ def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
         peek = RecordSampler(cluster.bootstrap_servers, {})
         offsets = {("a", 0): 0, ("a", 1): 0}
 
-        looks = [peek.ahead(offsets, 200, 10.0) for _ in range(3)]
+        looks = [peek.sample(offsets, 200, 10.0) for _ in range(3)]
 
         peek.close()
     assert all(ahead.reached_end for look in looks for ahead in look.values())

@@ -13,12 +13,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from duolog.engine.changelog.commit_topic import Kept
+from duolog.engine.changelog.commit_topic import StoredCommits
 from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.application_ids import checkpoint_of
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
 from duolog.engine.checkpoint.owner import claim, ensure_no_live_owner, release
-from duolog.engine.checkpoint.state_schemas import lead_here
+from duolog.engine.checkpoint.state_schemas import relocate_schemas
 from duolog.engine.errors import CheckpointDamaged
 from duolog.engine.exactly_once.transaction_timeout import ensure_lookups_end_in_time
 from duolog.engine.execution_plan import ExecutionPlan
@@ -50,7 +50,7 @@ from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
 from duolog.engine.spark.cluster_requirements import (
     ensure_can_run,
     ensure_shared,
-    functions_there,
+    functions_on_executors,
     has_room,
 )
 from duolog.engine.spark.executors import slots_of
@@ -61,7 +61,7 @@ from duolog.engine.topics.patterns import matched_topics, topics_read, with_topi
 from duolog.engine.topics.starting_offsets import resolve_starts
 from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
 from duolog.engine.upgrades.rebuild import take_over
-from duolog.engine.upgrades.restore import Tell, restore
+from duolog.engine.upgrades.restore import OnProgress, restore
 from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
 from duolog.engine.upgrades.upgrader import Lowered, Upgrader
 from duolog.plan.cutting.levels import Levels, find_levels
@@ -82,7 +82,7 @@ class Engine:
 
     def __init__(self, config: EngineConfig, given_up: threading.Event | None = None) -> None:
         self.config = config
-        self.on_restore: Tell = lambda _restored: None  # Called with the progress of a restore.
+        self.on_restore: OnProgress = lambda _restored: None  # Called while a restore runs.
         self._given_up = given_up or threading.Event()
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
@@ -212,7 +212,7 @@ class Engine:
             release(checkpoint.directory, session.holder, session.java_pid)
             return found
 
-    def what_is_kept(self, application_id: str) -> Kept | None:
+    def what_is_kept(self, application_id: str) -> StoredCommits | None:
         """Return what is stored of an application outside of its checkpoint, or None.
 
         Raises:
@@ -233,7 +233,7 @@ class Engine:
                 # A damaged one is reported later, unless it is restored.
                 with contextlib.suppress(CheckpointDamaged):
                     checkpoint.forget_unplanned()
-                lead_here(checkpoint.directory)
+                relocate_schemas(checkpoint.directory)
                 yield checkpoint, session
             except BaseException:
                 # The original error says more. If the JVM has ended, the system has released the lock.
@@ -314,7 +314,7 @@ class Engine:
         forget_ended()
         self._queries.clear()
         self._reserved.give_back()
-        # Kept until it has ended, so that `end_now` finds it.
+        # StoredCommits until it has ended, so that `end_now` finds it.
         if (opened := self._opened) is not None:
             opened.close()
             self._opened = None
@@ -461,8 +461,7 @@ class Engine:
         return checkpoint_of(self.config.checkpoint_dir, application_id)
 
     def _session(self) -> Session:
-        # Queries that lost their JVM call this concurrently: only one share may be opened.
-        with self._opening:
+        with self._opening:  # Queries that lost their JVM call this concurrently.
             if self._opened is None or self._opened.has_ended:
                 self._opened = open_session(self.config, given_up=self._given_up)
             return self._opened
@@ -494,6 +493,6 @@ class Engine:
         sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
         config = self.config
         python = python_of(config.python_timeout_ms, config.python_memory_bytes_max)
-        there = functions_there(levels, config.master)
+        there = functions_on_executors(levels, config.master)
         called = {"functions": spec.get("functions", []) + there} if there else {}
         return spec | called | python | {"errors": config.errors.spec(), "sources": sources}

@@ -8,7 +8,7 @@ the brokers' topics ┘   what is missing, or does not fit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from duolog.engine.changelog.commit_topic import Kept
+from duolog.engine.changelog.commit_topic import StoredCommits
 from duolog.engine.changelog.internal_topics import is_kept_by_age
 from duolog.engine.checkpoint.checkpoint_positions import positions_in, starts_in
 from duolog.engine.checkpoint.generations import InternalTopics
@@ -34,7 +34,9 @@ class RestorePlan:
     """Sentences about what is missing, or does not fit."""
 
 
-def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) -> RestorePlan:
+def restore_plan(
+    engine: Engine, plan: Plan, application_id: str, kept: StoredCommits
+) -> RestorePlan:
     """Return what `Engine.restore` would do with the stored content of an application.
 
     Raises:
@@ -66,7 +68,7 @@ def _of_program(difference: str) -> Iterator[str]:
 
 
 def _of_changelogs(
-    kept: Kept, changelogs: Sequence[str], there: Mapping[str, int], topics: TopicReader
+    kept: StoredCommits, changelogs: Sequence[str], there: Mapping[str, int], topics: TopicReader
 ) -> Iterator[str]:
     log, tasks = kept.application["changelog"], int(kept.application["tasks"])
     found = [topic for topic in changelogs if topic in there]
@@ -87,7 +89,7 @@ def _of_changelogs(
 
 
 def _of_sources(
-    kept: Kept, positions: EndOffsets, there: Mapping[str, int], topics: TopicReader
+    kept: StoredCommits, positions: EndOffsets, there: Mapping[str, int], topics: TopicReader
 ) -> Iterator[str]:
     read = sorted(topic for topic in positions if topic in there)
     known, ids = kept.application.get("topics", {}), topics.topic_ids(read)

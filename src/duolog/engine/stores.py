@@ -88,7 +88,7 @@ class CommittedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreLocation:
     """The location of a store in a Spark checkpoint, at a commit."""
 
     spark_dir: Path
@@ -98,7 +98,7 @@ class Place:
     """Its name in that checkpoint."""
 
 
-def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
+def locate_store(checkpoint: Checkpoint, store: str) -> StoreLocation | None:
     """Return the location of a store as of the last commit; None if nothing was committed to it.
 
     After an upgrade that has committed nothing yet, this is where its entries come from.
@@ -108,13 +108,15 @@ def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
         kept = (of for of in checkpoint.initial_stores() if of["becomes"] == store)
         return next(
             (
-                Place(Path(of["checkpoint"]), of["operator"], of["commit"], of["store"])
+                StoreLocation(Path(of["checkpoint"]), of["operator"], of["commit"], of["store"])
                 for of in kept
             ),
             None,
         )
     operator = operator_of(checkpoint.spark_dir, store)
-    return None if operator is None else Place(checkpoint.spark_dir, operator, commit, store)
+    return (
+        None if operator is None else StoreLocation(checkpoint.spark_dir, operator, commit, store)
+    )
 
 
 def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -> CommittedRows:
@@ -123,7 +125,10 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -
     Raises:
         QueryFailed: the checkpoint cannot be read.
     """
-    place, commit = place_of(checkpoint, look.table.stores[0]), last_commit(checkpoint.spark_dir)
+    place, commit = (
+        locate_store(checkpoint, look.table.stores[0]),
+        last_commit(checkpoint.spark_dir),
+    )
     if place is None and commit is None:
         return CommittedRows()
     # After an upgrade it starts at the position that the previous topology had read.

@@ -36,7 +36,7 @@ from duolog.runtime.waiting import Waiting
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.engine import Engine, EngineConfig
-    from duolog.engine.changelog.commit_topic import Kept
+    from duolog.engine.changelog.commit_topic import StoredCommits
     from duolog.engine.query.metrics import Metrics
     from duolog.engine.query.query import RunningQuery
     from duolog.engine.repartition import Repartitioned
@@ -235,7 +235,7 @@ class Application:
         ensure_reachable(self._bootstrap_servers)
         return self._engine_of_this().restore(self.plan, self.application_id)
 
-    def what_is_kept(self) -> "Kept | None":
+    def what_is_kept(self) -> "StoredCommits | None":
         """Return what is stored for the application outside of its checkpoint, or None.
 
         Raises:
@@ -245,7 +245,7 @@ class Application:
         ensure_reachable(self._bootstrap_servers)
         return self._engine_of_this().what_is_kept(self.application_id)
 
-    def restore_plan(self, kept: "Kept") -> "RestorePlan":
+    def restore_plan(self, kept: "StoredCommits") -> "RestorePlan":
         """Return what `restore` would do with `kept`; changes nothing, and starts no JVM.
 
         Raises:

@@ -52,7 +52,7 @@ def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
         ends = topics.end_offsets(COUNTS)
         positions = {"orders": read}
         for _ in range(2):  # the second time it is known that they stay where they are
-            positions = topics.without_what_is_no_record(positions, ends)
+            positions = topics.skip_non_records(positions, ends)
         return lag_of(positions, ends)
 
     # Partition 0 holds a record, its marker, an aborted record and its marker.

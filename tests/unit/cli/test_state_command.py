@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from duolog.cli.commands.state import state
 from duolog.cli.errors import StateMissing
 from duolog.cli.main import main
-from duolog.engine.changelog.commit_topic import Committed, Kept
+from duolog.engine.changelog.commit_topic import Committed, StoredCommits
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.generations import BEFORE_ALL
 from duolog.engine.errors import CheckpointInUse
@@ -241,7 +241,7 @@ def restorable(
     """Let the topics of application `shop` say what was committed, and what is in them; no broker is asked."""
     fixed = Checkpoint(data / "checkpoints/shop").content()
     assert fixed is not None
-    kept = Kept(fixed, found)
+    kept = StoredCommits(fixed, found)
     monkeypatch.setattr(Application, "what_is_kept", lambda _application: kept)
     changelogs = {store: f"shop-{store}-changelog" for store in STORES}
     entries, positions = {"shop-totals-changelog": 1234}, {"orders": {0: 7, 1: 9}}

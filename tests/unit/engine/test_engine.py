@@ -49,7 +49,7 @@ def test_queries_that_lose_their_jvm_at_once_share_the_next_one(
     assert len(opened) == 1
 
 
-def test_a_start_that_fails_says_why_though_its_jvm_has_gone(
+def test_a_failed_start_reports_its_cause_even_if_its_jvm_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "open_session", MagicMock())

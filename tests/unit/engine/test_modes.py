@@ -19,13 +19,13 @@ def _no_slot_is_held() -> Iterator[None]:
     slots.release_slots(B)
 
 
-def test_auto_goes_live_in_real_time_where_it_fits() -> None:
+def test_auto_goes_live_if_real_time_fits() -> None:
     chosen = choose_mode("auto", needed=6, free=6, slots_total=8)
 
     assert (chosen.live, chosen.catches_up) == ("real-time", True)
 
 
-def test_auto_stays_in_micro_batches_and_says_why_where_it_does_not_fit() -> None:
+def test_auto_stays_in_micro_batches_with_the_reason_if_real_time_does_not_fit() -> None:
     chosen = choose_mode("auto", needed=7, free=6, slots_total=8)
 
     assert (chosen.live, chosen.catches_up) == ("micro-batch", False)
@@ -54,7 +54,7 @@ def test_applications_of_one_name_on_two_checkpoints_hold_slots_of_their_own() -
     assert slots.slots_free(10) == 10 - slots.SLOTS_RESERVED - 3
 
 
-def test_slots_come_back_when_a_query_ends() -> None:
+def test_slots_are_released_when_a_query_ends() -> None:
     slots.hold_slots(A, "a", 5, slots_total=10)
     slots.release_slots(A)
 
@@ -65,7 +65,7 @@ def test_a_query_holds_a_slot_for_each_source_partition_and_each_task_of_a_level
     assert slots.slots_needed(source_partitions=5, tasks=2, levels=3) == 11
 
 
-def test_a_cluster_that_is_not_asked_yet_is_told_what_it_must_have() -> None:
+def test_explaining_for_a_cluster_states_the_slots_that_it_needs() -> None:
     chosen = choose_mode("auto", needed=6, free=None, slots_total=0)
 
     assert (chosen.live, chosen.why) == (

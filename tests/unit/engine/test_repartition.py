@@ -77,7 +77,7 @@ def foreign_key(topology: Topology) -> None:
         (foreign_key, ["expiring", "numbers", "rows", "rows", "rows", "rows", "subscriptions"]),
     ],
 )
-def test_each_kind_of_store_says_where_the_keys_of_its_entries_are(
+def test_each_kind_of_store_defines_the_keys_of_its_entries(
     build: Callable[[Topology], None], forms: list[str]
 ) -> None:
     topology = Topology("t")
@@ -170,7 +170,7 @@ def test_results_on_close_that_may_get_lost_or_have_another_order_are_refused(
 @pytest.mark.parametrize(
     "build", [windows, on_close, joins, foreign_key, everywhere, of_processor("other STRING")]
 )
-def test_to_the_number_of_tasks_that_there_is_every_store_goes_whatever_it_keeps(
+def test_every_store_can_be_moved_to_the_same_number_of_tasks(
     build: Callable[[Topology], None],
 ) -> None:
     topology = Topology("t")

@@ -176,7 +176,7 @@ def test_what_was_reserved_before_a_start_failed_stays_reserved(played: Played) 
     assert played.directory / NAME not in owner._locked_here  # noqa: SLF001
 
 
-def test_a_second_start_beside_one_that_runs_is_still_refused(played: Played) -> None:
+def test_a_second_start_of_a_running_application_is_refused(played: Played) -> None:
     played.engine().start(plan(), NAME)
 
     with pytest.raises(CheckpointInUse, match="is already running"):

@@ -45,7 +45,7 @@ def test_an_old_jdk_is_refused(build: Any, monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_without_the_connector_the_error_tells_how_to_fetch_it(build: Any, tmp_path: Path) -> None:
-    with pytest.raises(build.BuildError, match=r"python -m duolog.engine.jars"):
+    with pytest.raises(build.BuildError, match=r"python -m duolog.engine.jvm.jars"):
         build.connector_jars(tmp_path)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology
 from duolog.engine.lowering.lower import lower
 from duolog.engine.lowering.python_functions import described_of_keys, python_of
-from duolog.engine.query.key_functions import Answerer
+from duolog.engine.query.key_functions import KeyFunctionRunner
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 from unit.kernel.driver import In, KernelDriver, kernel_package
@@ -35,14 +35,14 @@ class Asking:
         taken: str = self._asked.take(APPLICATION, keys_max, 50)
         return taken
 
-    def tell_of_keys(self, answers: str) -> None:
+    def answer_keys(self, answers: str) -> None:
         self._asked.tell(APPLICATION, answers)
 
 
 @contextmanager
 def answered(plan: Plan, asking: Asking) -> Iterator[None]:
     """Answer what the kernel asks."""
-    answerer = Answerer(plan.key_functions, lambda: asking, APPLICATION)
+    answerer = KeyFunctionRunner(plan.key_functions, lambda: asking, APPLICATION)
     answerer.start()
     yield
     answerer.close()

@@ -66,7 +66,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCommits:
     """The complete content of the topic."""
 
     application: Json
@@ -99,7 +99,7 @@ class CommitTopic:
         self._write(_EPOCH, content | listed | {"committed_at": committed.committed_at_ms})
         self._write(_GENERATIONS, listed)
 
-    def read(self) -> Kept | None:
+    def read(self) -> StoredCommits | None:
         """Return the content of the topic, which must exist; None if it is empty.
 
         Raises:
@@ -132,7 +132,7 @@ class CommitTopic:
                 detail=f"{error!r}. It records which entries of the changelogs were committed.",
                 hint=f"`duolog state reset {self._application_id}` starts again from the source topics.",
             ) from error
-        return Kept(application, committed)
+        return StoredCommits(application, committed)
 
     def read_applications(self) -> list[Json]:
         """Return all facts that first starts and upgrades have fixed, oldest first; unreadable ones are left out.

@@ -12,7 +12,7 @@ Source: Kafka Streams, KIP-698, which checks its existing topics in the same way
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from duolog.engine.checkpoint.topic_ids import logged_anew
+from duolog.engine.checkpoint.topic_ids import rewrite_changelogs_hint
 from duolog.engine.errors import ChangelogMismatch
 
 _DELETE: Final = "delete"
@@ -43,7 +43,7 @@ def ensure_there(
             query_id=application_id,
             detail="A new one would be empty: state restored from it would lack everything that has not changed since, "
             "and results would be wrong.",
-            hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} Restore {'them' if many else 'it'} from a backup, or from the cluster that has "
+            hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} Restore {'them' if many else 'it'} from a backup, or from the cluster that has "
             f"{'them' if many else 'it'}. `duolog state reset {application_id}` starts again from the source topics; "
             "or start it under another application id.".lstrip(),
         )
@@ -68,7 +68,7 @@ def ensure_same(
                 query_id=application_id,
                 detail=f"Its id is {now}; the application wrote to {known[topic]}. State restored from the new one "
                 "would lack its entries.",
-                hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
+                hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
                 f"`duolog state reset {application_id}` starts again from the source topics.".lstrip(),
             )
 

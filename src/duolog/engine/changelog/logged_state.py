@@ -16,7 +16,7 @@ from duolog.engine.changelog.changelogs import (
     wants_changelogs,
     with_changelogs,
 )
-from duolog.engine.changelog.commit_topic import Committed, CommitTopic, Kept
+from duolog.engine.changelog.commit_topic import Committed, CommitTopic, StoredCommits
 from duolog.engine.changelog.internal_topics import ensure_compacted, ensure_same, ensure_there
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint
@@ -49,7 +49,7 @@ class LoggedState:
         """Whether a first start creates changelogs."""
         return wants_changelogs(self.config)
 
-    def lost(self, *, forced: bool = False) -> Kept | None:
+    def lost(self, *, forced: bool = False) -> StoredCommits | None:
         """Return the content that restores a lost or damaged checkpoint; None if there is nothing to restore.
 
         `forced` requests it for an intact checkpoint, too.
@@ -66,7 +66,7 @@ class LoggedState:
         kept = self.commits.read()
         return None if kept is None or kept.committed.offsets is None else kept
 
-    def put_back(self, kept: Kept) -> Committed:
+    def put_back(self, kept: StoredCommits) -> Committed:
         """Begin a restore: put the fixed facts back into the checkpoint, and set the rest aside.
 
         Returns the generation in which the restore writes.
@@ -101,7 +101,9 @@ class LoggedState:
                 hint="Remove the setting to continue as before, or use another application id.",
             )
 
-    def ensure_restores(self, kept: Kept, shape: Json, *, from_others: bool = False) -> None:
+    def ensure_restores(
+        self, kept: StoredCommits, shape: Json, *, from_others: bool = False
+    ) -> None:
         """Raise if state cannot be restored to a topology of this shape. Called first, so that a refusal changes nothing.
 
         `from_others` also accepts changelogs with other ids than before, because the user states that they are complete.
@@ -126,7 +128,9 @@ class LoggedState:
         held, known = held_topics(log, changelogs, ()), {} if from_others else log.get("ids", {})
         self._ensure_whole(changelogs, held, known, has_state=False)
 
-    def fenced(self, kept: Kept, shape: Json, *, from_others: bool = False) -> Kept:
+    def fenced(
+        self, kept: StoredCommits, shape: Json, *, from_others: bool = False
+    ) -> StoredCommits:
         """Fence writers of exactly-once results, wait for the last transaction, and return the content after that.
 
         Raises:

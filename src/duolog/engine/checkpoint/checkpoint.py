@@ -21,8 +21,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from duolog.engine.checkpoint.checkpoint_files import (
-    begin_anew,
-    copy_or_reset,
     damaged,
     ensure_readable,
     ensure_there,
@@ -32,6 +30,8 @@ from duolog.engine.checkpoint.checkpoint_files import (
     numbers_in,
     other_format,
     read_json,
+    reset_hint,
+    restore_or_reset_hint,
     writing,
 )
 from duolog.engine.checkpoint.checkpoint_positions import as_kept, positions_of_last, starts_in
@@ -298,7 +298,7 @@ class Checkpoint:
                 detail=f"{difference} Checkpoint: {self.directory}.",
                 hint=f"{MAY_CHANGE} An upgrade keeps the state of unchanged stores: see duolog run FILE "
                 "--explain-upgrade. Otherwise undo the change, use another application id, "
-                f"or run {begin_anew(application_id)}",
+                f"or run {reset_hint(application_id)}",
             )
         if pinned.get("committed") == self.spark_dir.name:
             ensure_there(self.spark_dir, application_id)
@@ -484,7 +484,7 @@ class Checkpoint:
                 path,
                 self.directory.name,
                 "Its content does not match its fingerprint.",
-                copy_or_reset(self.directory.name),
+                restore_or_reset_hint(self.directory.name),
             )
         return pin
 

@@ -34,12 +34,12 @@ Json = dict[str, Any]
 DIFFERS: Final = "Its content does not match its checksum."
 
 
-def copy_or_reset(application_id: str) -> str:
+def restore_or_reset_hint(application_id: str) -> str:
     """Return the hint for a checkpoint that cannot be used as it is."""
-    return f"Restore the checkpoint from a backup, or run {begin_anew(application_id)}"
+    return f"Restore the checkpoint from a backup, or run {reset_hint(application_id)}"
 
 
-def begin_anew(application_id: str) -> str:
+def reset_hint(application_id: str) -> str:
     """Return the hint to compute everything again.
 
     A checkpoint that is merely deleted is restored from changelogs, and is refused under exactly-once.
@@ -89,7 +89,7 @@ def read_json(path: Path, application_id: str) -> Json:
         found = None
     if not isinstance(found, dict):
         raise damaged(
-            path, application_id, "It describes the state.", copy_or_reset(application_id)
+            path, application_id, "It describes the state.", restore_or_reset_hint(application_id)
         )
     return found
 
@@ -101,7 +101,7 @@ def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
             f'file "{pin}" of application "{application_id}" is missing',
             query_id=application_id,
             detail=f"It describes the state in {spark_dir}.",
-            hint=copy_or_reset(application_id),
+            hint=restore_or_reset_hint(application_id),
         )
 
 
@@ -111,7 +111,7 @@ def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
         f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
         detail=f"Its format is {found}; this Duolog reads {reads}.",
         hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
-        f"or run {begin_anew(directory.name)}",
+        f"or run {reset_hint(directory.name)}",
     )
 
 
@@ -154,7 +154,7 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
             continue
         lost = f"It records what micro-batch {number} reads."
         if number in committed:
-            raise damaged(path, application_id, lost, copy_or_reset(application_id))
+            raise damaged(path, application_id, lost, restore_or_reset_hint(application_id))
         hint = f"Remove it and .{number}.crc next to it: the micro-batch is planned again."
         raise damaged(path, application_id, f"{lost} It is not done yet.", hint)
     if committed:
@@ -164,7 +164,9 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
 
 def _ensure_sum(path: Path, application_id: str, lost: str) -> None:
     if not matches_checksum(path):
-        raise damaged(path, application_id, f"{lost} {DIFFERS}", copy_or_reset(application_id))
+        raise damaged(
+            path, application_id, f"{lost} {DIFFERS}", restore_or_reset_hint(application_id)
+        )
 
 
 def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> CheckpointDamaged:
@@ -172,7 +174,7 @@ def _missing(path: Path, application_id: str, lost: str, hint: str = "") -> Chec
         f'file "{path}" of application "{application_id}" is missing',
         query_id=application_id,
         detail=f"{lost} The checkpoint is incomplete, as after a partial copy.",
-        hint=hint or copy_or_reset(application_id),
+        hint=hint or restore_or_reset_hint(application_id),
     )
 
 
@@ -223,7 +225,9 @@ def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
                 for path in files:
                     if path.exists() and path.stat().st_size == 0:
                         lost = f"It is empty, but should hold state of micro-batch {number}."
-                        raise damaged(path, application_id, lost, copy_or_reset(application_id))
+                        raise damaged(
+                            path, application_id, lost, restore_or_reset_hint(application_id)
+                        )
 
 
 def last_commit(spark_dir: Path) -> int | None:

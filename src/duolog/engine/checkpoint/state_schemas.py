@@ -23,7 +23,7 @@ _LOCAL: Final = "file:"
 _LOST: Final = "It describes the columns of the state."
 
 
-def lead_here(directory: Path) -> None:
+def relocate_schemas(directory: Path) -> None:
     """Rewrite the schema paths of a checkpoint that point elsewhere; only its owner may call this.
 
     Unreadable files are left as they are: `ensure_schemas` reports them.

@@ -33,7 +33,7 @@ from duolog.engine.topics.topic_reader import EndOffsets
 LOOK_EVERY_S: Final = 5.0
 
 
-def logged_anew(*, of_sql: bool) -> str:
+def rewrite_changelogs_hint(*, of_sql: bool) -> str:
     """Return the hint for rewriting changelogs from an intact checkpoint; empty if no command does it.
 
     `duolog repartition` needs the file of a topology, which SQL's queries do not have.
@@ -142,7 +142,7 @@ class TopicWatch:
             f'changelog "{topic}" {what}',
             query_id=self.application_id,
             detail="State that is restored from it would lack everything that has not changed since.",
-            hint=logged_anew(of_sql=self.of_sql)
+            hint=rewrite_changelogs_hint(of_sql=self.of_sql)
             or f"`duolog state reset {self.application_id}` starts again from the source topics.",
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from duolog.engine.errors import QueryFailed
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.query.for_each_callbacks import Callback, CallbackRunner
-from duolog.engine.query.key_functions import Answerer
+from duolog.engine.query.key_functions import KeyFunctionRunner
 from duolog.engine.query.launch import Launcher
 from duolog.engine.query.printing import Printer
 from duolog.plan.expressions.key_functions import KeyFunction
@@ -21,7 +21,7 @@ class CallbackThreads:
 
     printer: Printer | None = None
     caller: CallbackRunner | None = None
-    answerer: Answerer | None = None
+    answerer: KeyFunctionRunner | None = None
 
     def start(
         self,
@@ -45,7 +45,7 @@ class CallbackThreads:
             )
             self.caller.start()
         if key_functions and is_one_jvm(of.config.master):
-            self.answerer = Answerer(key_functions, launcher, of.application_id)
+            self.answerer = KeyFunctionRunner(key_functions, launcher, of.application_id)
             self.answerer.start()
 
     @property
@@ -59,7 +59,7 @@ class CallbackThreads:
         return self.caller is not None and self.caller.is_calling
 
     def close(self) -> None:
-        one: CallbackRunner | Answerer | Printer | None
+        one: CallbackRunner | KeyFunctionRunner | Printer | None
         for one in (self.caller, self.answerer, self.printer):
             if one is not None:
                 one.close()

@@ -26,14 +26,14 @@ _GIVEN_UP_S: Final = 10.0
 _JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
 
 
-class Asking(Protocol):
+class KeySource(Protocol):
     """The source of keys that wait for results: a `Launcher`."""
 
     def take_keys(self, keys_max: int, wait_ms: int) -> str: ...
-    def tell_of_keys(self, answers: str) -> None: ...
+    def answer_keys(self, answers: str) -> None: ...
 
 
-class Answerer:
+class KeyFunctionRunner:
     """A thread that calls functions of keys while a query runs.
 
     Args:
@@ -44,7 +44,7 @@ class Answerer:
     def __init__(
         self,
         functions: Mapping[str, KeyFunction],
-        asking: Callable[[], Asking],
+        asking: Callable[[], KeySource],
         application_id: str,
     ) -> None:
         self._functions = {
@@ -68,7 +68,7 @@ class Answerer:
             try:
                 taken = json.loads(self._asking().take_keys(_KEYS_MAX, _WAIT_MS))
                 if taken:
-                    self._asking().tell_of_keys(json.dumps([self._answer(*one) for one in taken]))
+                    self._asking().answer_keys(json.dumps([self._answer(*one) for one in taken]))
             except _JVM_IS_GONE:
                 # The thread that waits for Spark reports the reason, or restarts the JVM.
                 self._ending.wait(_AGAIN_S)

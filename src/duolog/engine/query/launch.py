@@ -351,7 +351,7 @@ class Launcher:
         taken: str = asked.take(self.application_id, keys_max, wait_ms)
         return taken
 
-    def tell_of_keys(self, answers: str) -> None:
+    def answer_keys(self, answers: str) -> None:
         """Pass the results of functions of keys to the kernel."""
         self.session.kernel("KeyFunctions").tell(self.application_id, answers)
 

@@ -52,7 +52,7 @@ from duolog.engine.query.query_repr import query_repr
 from duolog.engine.query.restarts import Restarts
 from duolog.engine.query.stall_detector import StallDetector
 from duolog.engine.query.trigger_bounds import TriggerBounds
-from duolog.engine.spark.failures import as_told_of_jvm, taken_over, to_query_failed
+from duolog.engine.spark.failures import or_jvm_ended, taken_over, to_query_failed
 from duolog.engine.spark.slots import release_slots
 from duolog.engine.topics.topic_reader import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
 from duolog.plan.expressions.key_functions import KeyFunction
@@ -197,7 +197,7 @@ class RunningQuery:
         while time.monotonic() < deadline and not self._ended.wait(_POLL_S):
             # If the JVM has ended, the thread that waits for Spark starts another, or reports why not.
             with contextlib.suppress(*JVM_IS_GONE):
-                done = self.topics.without_what_is_no_record(self._committed_positions(), ends)
+                done = self.topics.skip_non_records(self._committed_positions(), ends)
                 if not any(lag_of(done, ends).values()):
                     return True
         if self._failure is not None:
@@ -289,7 +289,7 @@ class RunningQuery:
 
     def _to_failed(self, error: Exception) -> QueryFailed:
         of = self.launcher
-        told = as_told_of_jvm(error) if of.jvm_has_ended else error
+        told = or_jvm_ended(error) if of.jvm_has_ended else error
         failed = to_query_failed(told, of.application_id, of.log_path, of.places)
         if of.jvm_has_ended and not isinstance(error, DuologError):
             failed.detail = f"{failed.detail} {of.how_jvm_ended}".lstrip()
@@ -337,12 +337,12 @@ class RunningQuery:
         """Wait for the end of the Spark query; return the trigger of the next one."""
         assert self._spark_query is not None
         check_s = CHECK_S
-        standstill = StallDetector.of(self.application_id, self.launcher.config)
+        stall_detector = StallDetector.of(self.application_id, self.launcher.config)
         while not self._spark_query.awaitTermination(check_s) and not self._beside.failure:
             self._look_at_topics(self._spark_query)
             self._note_commits()
             if self._trigger == "real-time":
-                standstill.look(self._reported_positions(), self._records_behind_commits)
+                stall_detector.look(self._reported_positions(), self._records_behind_commits)
             epoch_before = self._bounds.epoch_seen
             if self._needs_new_bounds():
                 logger.info("micro-batches are not as large as planned: restarting with new bounds")
@@ -365,7 +365,7 @@ class RunningQuery:
     def _records_behind_commits(self) -> int | None:
         """Return how many records are not committed by an epoch; None if no broker answers soon."""
         ends = self.reach(GLANCE_S)[1]
-        committed = self.topics.without_what_is_no_record(self._reported_positions(), ends)
+        committed = self.topics.skip_non_records(self._reported_positions(), ends)
         return sum(lag_of(committed, ends).values()) if ends else None
 
     def _look_at_topics(self, spark_query: StreamingQuery) -> None:
@@ -487,7 +487,7 @@ class RunningQuery:
             ends = self.topics.end_offsets(self.partition_counts | (known or {}), timeout_s)
         except _NO_ENDS:  # Spark will report it, with more detail.
             return read, {}
-        return self.topics.without_what_is_no_record(read, ends), ends
+        return self.topics.skip_non_records(read, ends), ends
 
     def _committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the positions whose results are written."""

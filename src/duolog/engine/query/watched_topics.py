@@ -6,7 +6,7 @@ from collections.abc import Collection
 from duolog.engine.changelog.changelogs import changelogs_of
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint
-from duolog.engine.checkpoint.topic_ids import TopicWatch, logged_anew
+from duolog.engine.checkpoint.topic_ids import TopicWatch, rewrite_changelogs_hint
 from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import CheckpointDamaged
 from duolog.engine.query.launch import Launcher
@@ -19,7 +19,9 @@ def log_watch(
 ) -> TruncationWatch:
     """Return the watch that compares positions with the logs of sources and changelogs; these have a partition for each task."""
     internal = dict.fromkeys(changelogs, checkpoint.pinned_tasks() or 0)
-    return TruncationWatch(topics, checkpoint.directory, internal, logged_anew(of_sql=of_sql))
+    return TruncationWatch(
+        topics, checkpoint.directory, internal, rewrite_changelogs_hint(of_sql=of_sql)
+    )
 
 
 def ensure_logs_whole(

@@ -64,7 +64,7 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
             )
 
 
-def functions_there(levels: Levels, master: str) -> list[Json]:
+def functions_on_executors(levels: Levels, master: str) -> list[Json]:
     """Return the functions that executors call on a cluster; with a local master this process calls them."""
     return [] if is_one_jvm(master) else described_of_keys(key_functions_of(levels.nodes))
 

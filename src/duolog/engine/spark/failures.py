@@ -216,7 +216,7 @@ def to_query_failed(
     return failed
 
 
-def as_told_of_jvm(error: Exception) -> Exception:
+def or_jvm_ended(error: Exception) -> Exception:
     """Return `error`, or an error that the JVM has ended if it has and `error` does not say so.
 
     PySpark has dropped its JVM by then, and fails with confusing errors on None.

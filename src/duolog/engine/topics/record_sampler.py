@@ -58,7 +58,7 @@ class RecordSampler:
     _opened: Consumer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ahead(
+    def sample(
         self, offsets: Mapping[Position, int], records_max: int, timeout_s: float = TIMEOUT_S
     ) -> dict[Position, Sample]:
         """Return what follows each offset, up to `records_max` records of each partition.
@@ -68,7 +68,7 @@ class RecordSampler:
         if not offsets:
             return {}
         with self._lock, contextlib.suppress(KafkaException):
-            return self._ahead(offsets, records_max, timeout_s)
+            return self._sample(offsets, records_max, timeout_s)
         return {}
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class RecordSampler:
             if opened is not None:
                 opened.close()
 
-    def _ahead(
+    def _sample(
         self, offsets: Mapping[Position, int], records_max: int, timeout_s: float
     ) -> dict[Position, Sample]:
         consumer = self._consumer()

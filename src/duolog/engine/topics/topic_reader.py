@@ -103,7 +103,7 @@ class TopicReader:
         self._options = dict(client_options)
         self._opened: AdminClient | None = None
         self._opening = threading.Lock()
-        self._peek = RecordSampler(bootstrap_servers, client_options)
+        self._sampler = RecordSampler(bootstrap_servers, client_options)
         self.looks: Final = RecordChecks(bootstrap_servers, client_options)
         """Checks of records that were read before."""
         self._behind: dict[Position, int] = {}
@@ -313,7 +313,7 @@ class TopicReader:
             .items()
         )
 
-    def without_what_is_no_record(
+    def skip_non_records(
         self, positions: EndOffsets, ends: EndOffsets
     ) -> dict[str, dict[int, int]]:
         """Return `positions`, each moved to the end of its partition if no record is left to read.
@@ -333,7 +333,7 @@ class TopicReader:
             for at, offset in stayed.items()
             if self._empty.get(at) != (offset, ends[at[0]][at[1]])
         }
-        for at, ahead in self._peek.ahead(unknown, records_max=1).items():
+        for at, ahead in self._sampler.sample(unknown, records_max=1).items():
             if ahead.reached_end and not ahead.records:
                 self._empty[at] = (unknown[at], ends[at[0]][at[1]])
         moved = {topic: dict(offsets) for topic, offsets in positions.items()}
@@ -351,7 +351,7 @@ class TopicReader:
             for partition in partitions
         }
         behind = {at: offset for at, offset in offsets.items() if offset < ends[at[0]][at[1]]}
-        seen = self._peek.ahead(behind, _SAMPLE_RECORDS, _SAMPLE_S)
+        seen = self._sampler.sample(behind, _SAMPLE_RECORDS, _SAMPLE_S)
         found = {}
         for topic, partitions in ends.items():
             parts = [ahead for (name, _), ahead in seen.items() if name == topic]
@@ -370,7 +370,7 @@ class TopicReader:
             for number, end in offsets.items()
             if positions.get(topic, {}).get(number, 0) < end
         }
-        ahead = self._peek.ahead(behind, records_max=1).values()
+        ahead = self._sampler.sample(behind, records_max=1).values()
         firsts = [one.first_ms for one in ahead if one.first_ms is not None]
         lasts = self.looks.last_before({at: ends[at[0]][at[1]] for at in behind}).values()
         if not firsts or not lasts:

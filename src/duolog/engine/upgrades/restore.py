@@ -67,10 +67,12 @@ class Restored:
         return f"{percent} %, {rate}" + ("" if left is None else f", {left:.0f} s left")
 
 
-Tell = Callable[[Restored], None]
+OnProgress = Callable[[Restored], None]
 
 
-def restore(launcher: Launcher, topics: TopicReader, begun: Committed, tell: Tell) -> Restored:
+def restore(
+    launcher: Launcher, topics: TopicReader, begun: Committed, tell: OnProgress
+) -> Restored:
     """Fill the stores, and create a checkpoint from which the application continues.
 
     Raises:
@@ -105,7 +107,7 @@ class _Progress:
     last: Restored
     begin: int
     began_at: float
-    tell: Tell
+    tell: OnProgress
 
     def look(self, launcher: Launcher) -> None:
         """Report the entries that were read since the last call."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
 from duolog.engine.checkpoint.owner import Holder, claim, release
-from duolog.engine.checkpoint.state_schemas import lead_here
+from duolog.engine.checkpoint.state_schemas import relocate_schemas
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
 from duolog.engine.lowering.store_names import Names
@@ -183,7 +183,7 @@ class Upgrader:
                             "an earlier rebuild, for another topology, is discarded: results that it has committed remain in its topics",
                         )
                 shadow.forget_unplanned()
-                lead_here(shadow.directory)
+                relocate_schemas(shadow.directory)
                 shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
                 made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
                 made.take_over_what_was_begun()

@@ -61,7 +61,7 @@ def read(topic: Topic) -> Committed:
 START: Final = Committed(3, -1, [(1, 40), (2, 8)], "at 8", 4, "q", 8)
 
 
-def test_a_start_and_the_commits_behind_it_tell_of_all_generations(topic: Topic) -> None:
+def test_a_start_and_its_commits_record_all_generations(topic: Topic) -> None:
     topic.write_start(START)
     assert read(topic) == START
 
@@ -71,7 +71,7 @@ def test_a_start_and_the_commits_behind_it_tell_of_all_generations(topic: Topic)
     assert read(topic).offsets == "at 17"
 
 
-def test_a_start_that_ends_behind_its_first_record_is_told_whole(topic: Topic) -> None:
+def test_a_start_that_ends_after_its_first_record_is_recorded_completely(topic: Topic) -> None:
     topic.write_start(START)
     topic.commit(START.head(), 17)
     following = replace(
@@ -85,7 +85,7 @@ def test_a_start_that_ends_behind_its_first_record_is_told_whole(topic: Topic) -
     assert read(topic) == following
 
 
-def test_a_commit_that_comes_behind_the_next_start_has_the_generations_of_its_own(
+def test_a_commit_after_the_next_start_has_the_generations_of_its_own(
     topic: Topic,
 ) -> None:
     topic.write_start(START)
@@ -116,7 +116,7 @@ def test_a_commit_whose_generations_are_not_listed_is_refused_by_name(
         topic.read()
 
 
-def test_a_commit_is_as_small_behind_a_hundred_thousand_starts_as_behind_one(topic: Topic) -> None:
+def test_a_commit_is_as_small_after_a_hundred_thousand_starts_as_after_one(topic: Topic) -> None:
     log = first_log("")
     log = begun(log, None) | {
         "generation": STARTS,

@@ -11,7 +11,7 @@ from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.checkpoint.generations import BEFORE_ALL
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.stores import Place, place_of
+from duolog.engine.stores import StoreLocation, locate_store
 
 SHAPE = {"tasks": 2, "sources": ["t"], "levels": 1, "stores": {}}
 VERSIONS = {"duolog": "1", "pyspark": "4"}
@@ -80,7 +80,7 @@ OTHER = SHAPE | {"stores": {"b": {"called": "another"}}}
 UPGRADED = Upgraded(VERSIONS, {"t": "id"}, {"t": {0: 20}}, [], stores=["b"])
 
 
-def test_until_its_first_commit_an_upgrade_tells_what_the_topology_before_it_has_committed(
+def test_until_its_first_commit_an_upgrade_reports_the_commits_of_the_previous_topology(
     logged: LoggedCheckpoint,
 ) -> None:
     logged.name_topics(["a"])
@@ -105,7 +105,7 @@ def test_until_its_first_commit_an_upgrade_tells_what_the_topology_before_it_has
     assert logged.topics.changelog("b") == "app-b-changelog-1"
 
 
-def test_an_upgrade_that_is_taken_back_leaves_no_number_that_comes_again(
+def test_a_reverted_upgrade_leaves_no_number_to_be_reused(
     logged: LoggedCheckpoint,
 ) -> None:
     logged.name_topics(["a"])
@@ -122,7 +122,7 @@ def test_an_upgrade_that_is_taken_back_leaves_no_number_that_comes_again(
     assert logged.dropped_topics() == ["app-b-changelog-1"]
 
 
-def test_a_restore_behind_an_upgrade_fills_the_checkpoint_of_that_one_and_begins_with_nothing_else(
+def test_a_restore_after_an_upgrade_fills_only_the_upgraded_checkpoint(
     logged: LoggedCheckpoint,
 ) -> None:
     logged.begin_generation()
@@ -141,7 +141,7 @@ def test_a_restore_behind_an_upgrade_fills_the_checkpoint_of_that_one_and_begins
     assert (logged.directory / "spark.before-restore/commits/1").exists()
 
 
-def test_a_restored_checkpoint_goes_on_from_the_offsets_that_were_committed(
+def test_a_restored_checkpoint_continues_from_the_committed_offsets(
     logged: LoggedCheckpoint,
 ) -> None:
     logged.begin_generation()
@@ -165,7 +165,7 @@ def test_a_restored_checkpoint_goes_on_from_the_offsets_that_were_committed(
     assert (logged.directory / "spark.before-restore/commits/5").exists()
 
 
-def test_an_application_whose_stores_were_empty_begins_at_the_offsets(
+def test_an_application_with_empty_stores_starts_at_the_offsets(
     logged: LoggedCheckpoint,
 ) -> None:
     content = logged.checkpoint.content()
@@ -177,7 +177,7 @@ def test_an_application_whose_stores_were_empty_begins_at_the_offsets(
     assert logged.checkpoint.starts() == {"t": {0: 10}}
 
 
-def test_a_restore_that_found_no_entries_is_not_forgotten_by_the_start_behind_it(
+def test_a_restore_without_entries_is_remembered_by_the_next_start(
     logged: LoggedCheckpoint,
 ) -> None:
     """It told that nothing had been committed: a loss before its first commit began anew, from the first record."""
@@ -197,7 +197,7 @@ def test_a_restore_that_found_no_entries_is_not_forgotten_by_the_start_behind_it
     assert (behind.offsets, behind.query, behind.number) == (entry(20), "q", 0)
 
 
-def test_a_restore_that_was_cut_off_leaves_no_checkpoint_that_looks_whole(
+def test_an_interrupted_restore_leaves_no_checkpoint_that_seems_complete(
     logged: LoggedCheckpoint,
 ) -> None:
     logged.begin_generation()
@@ -243,7 +243,7 @@ def test_one_of_another_format_is_refused_by_name_and_not_restored(
         logged.checkpoint.pinned_tasks()
 
 
-def test_a_store_is_looked_for_where_an_upgrade_has_it_from_until_that_has_committed(
+def test_until_an_upgrade_commits_a_store_is_read_from_the_previous_checkpoint(
     logged: LoggedCheckpoint,
 ) -> None:
     """It was empty for whoever looked, as long as no record came."""
@@ -252,7 +252,7 @@ def test_a_store_is_looked_for_where_an_upgrade_has_it_from_until_that_has_commi
     kept = {"becomes": "b", "store": "a", "checkpoint": before, "operator": 3, "commit": 1}
     logged.checkpoint.upgrade(OTHER, replace(UPGRADED, initial=[kept]))
 
-    assert place_of(logged.checkpoint, "b") == Place(Path(before), 3, 1, "a")
-    assert place_of(logged.checkpoint, "c") is None
+    assert locate_store(logged.checkpoint, "b") == StoreLocation(Path(before), 3, 1, "a")
+    assert locate_store(logged.checkpoint, "c") is None
     commit(logged.spark_dir, 0, 30)
-    assert place_of(logged.checkpoint, "b") is None, "its own state has none yet"
+    assert locate_store(logged.checkpoint, "b") is None, "its own state has none yet"

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from duolog.engine.changelog import logged_state
-from duolog.engine.changelog.commit_topic import Committed, CommitTopic, Kept
+from duolog.engine.changelog.commit_topic import Committed, CommitTopic, StoredCommits
 from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch, CheckpointMismatch
@@ -57,7 +57,7 @@ class SlowTopics(TopicReader):
 class Kafka:
     """What the topic of commits says, and what was done to topics."""
 
-    kept: Kept | None = None
+    kept: StoredCommits | None = None
     created: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
 
@@ -78,8 +78,8 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     return made
 
 
-def kept_at(offsets: str | None, generation: int = 7) -> Kept:
-    return Kept(APPLICATION, Committed(generation, 3, [(6, 2)], offsets, number=3))
+def kept_at(offsets: str | None, generation: int = 7) -> StoredCommits:
+    return StoredCommits(APPLICATION, Committed(generation, 3, [(6, 2)], offsets, number=3))
 
 
 def state_of(directory: Path, topics: TopicReader, *, started: bool = False) -> LoggedState:
@@ -106,7 +106,7 @@ def make_all(state: LoggedState) -> None:
     commit(state.checkpoint)
 
 
-def test_a_lost_checkpoint_comes_back_though_the_broker_takes_longer_than_a_glance(
+def test_a_lost_checkpoint_is_restored_even_if_the_broker_is_slow(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     kafka.kept = kept_at("v1\n{}")
@@ -115,9 +115,7 @@ def test_a_lost_checkpoint_comes_back_though_the_broker_takes_longer_than_a_glan
     assert state_of(tmp_path, topics).lost() is kafka.kept
 
 
-def test_where_no_broker_answers_nothing_is_taken_for_a_first_start(
-    tmp_path: Path, kafka: Kafka
-) -> None:
+def test_without_a_broker_nothing_counts_as_a_first_start(tmp_path: Path, kafka: Kafka) -> None:
     state = state_of(tmp_path, SlowTopics({}, answers_after_s=None), started=True)
 
     with pytest.raises(BrokerUnreachable):
@@ -164,7 +162,7 @@ def test_a_first_start_makes_its_changelogs_and_one_before_the_first_commit_make
     assert sorted(kafka.created) == sorted([*ALL, *ALL])
 
 
-def test_a_changelog_that_is_missing_is_not_made_anew_beside_state_that_it_does_not_have(
+def test_a_missing_changelog_is_not_created_again_while_the_state_exists(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     make_all(state_of(tmp_path, SlowTopics({}), started=True))
@@ -205,11 +203,11 @@ def test_a_checkpoint_of_before_topics_were_kept_in_mind_lacks_none_either(
 
 
 @pytest.mark.parametrize("log", [{}, {"made": sorted(without("app-commits"))}])
-def test_state_does_not_come_back_from_changelogs_of_which_one_is_missing(
+def test_state_is_not_restored_if_a_changelog_is_missing(
     tmp_path: Path, kafka: Kafka, log: dict[str, Any]
 ) -> None:
     state = state_of(tmp_path, SlowTopics(without("app-rows-changelog")))
-    kept = Kept(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
+    kept = StoredCommits(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
 
     with pytest.raises(
         ChangelogMismatch, match=r'"app-rows-changelog" of .* is missing'
@@ -237,7 +235,7 @@ def test_an_internal_topic_that_loses_records_by_their_age_is_refused(
     assert kafka.written == []
 
 
-def test_the_changelogs_of_an_upgrade_are_made_and_those_that_it_goes_on_with_are_not(
+def test_an_upgrade_creates_new_changelogs_and_keeps_those_it_continues(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     make_all(state_of(tmp_path, SlowTopics({}), started=True))
@@ -278,7 +276,7 @@ class Answer(NamedTuple):
         return {"cleanup.policy": SimpleNamespace(value=self.told)}
 
 
-def test_what_becomes_of_records_is_not_asked_of_who_may_not_know_it(
+def test_cleanup_policies_are_skipped_without_authorization(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = {
@@ -301,7 +299,7 @@ def test_what_becomes_of_records_is_not_asked_of_who_may_not_know_it(
 IDS = {"app-totals-changelog": "a", "app-rows-changelog": "b"}
 
 
-def test_a_changelog_that_was_made_anew_between_two_starts_is_refused_beside_state_that_it_does_not_have(
+def test_a_changelog_that_was_recreated_between_two_starts_is_refused(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     topics = SlowTopics(ALL)
@@ -321,9 +319,7 @@ def test_a_changelog_that_was_made_anew_between_two_starts_is_refused_beside_sta
     assert state.checkpoint.content() == before
 
 
-def test_what_a_broker_does_not_tell_is_not_compared_and_is_noted_when_it_does(
-    tmp_path: Path, kafka: Kafka
-) -> None:
+def test_an_unreported_id_is_skipped_and_recorded_later(tmp_path: Path, kafka: Kafka) -> None:
     topics = SlowTopics(ALL)
     state = state_of(tmp_path, topics, started=True)
     make_all(state)
@@ -351,13 +347,13 @@ def test_before_the_first_commit_a_changelog_may_be_another_one(
     state.begin(SPEC, is_restored=False)
 
 
-def test_state_comes_back_from_changelogs_that_were_made_anew_only_where_somebody_says_so(
+def test_state_is_restored_from_recreated_changelogs_only_on_request(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     topics = SlowTopics(ALL)
     topics.ids = {"app-totals-changelog": "z"}
     log = {"topics": {}, "made": list(IDS), "ids": IDS}
-    kept = Kept(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
+    kept = StoredCommits(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
     state = state_of(tmp_path, topics)
 
     with pytest.raises(

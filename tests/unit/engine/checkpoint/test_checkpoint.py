@@ -154,7 +154,7 @@ def test_committed_positions_are_those_of_the_last_commit_and_not_of_what_is_pla
     assert checkpoint.planned_positions() == {"flights": {0: 10, 1: 70}, "airlines": {0: 4}}
 
 
-def test_a_source_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
+def test_a_recreated_source_topic_is_refused(tmp_path: Path) -> None:
     """Its records before the old offset were skipped, and nothing was said."""
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
@@ -169,7 +169,7 @@ def test_a_source_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     assert checkpoint.topic_ids() == TOPICS
 
 
-def test_the_id_of_a_topic_is_kept_as_soon_as_it_is_told_and_stays(tmp_path: Path) -> None:
+def test_the_id_of_a_topic_is_stored_once_it_is_reported_and_kept(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     for told in ({}, {"flights": "abc"}, {}, {"airlines": "x"}):
         checkpoint.pin("flights", shape(), VERSIONS, told)
@@ -242,7 +242,9 @@ def test_one_flipped_bit_in_what_the_first_start_fixed_is_damage(
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
 
-def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     monkeypatch.setattr(checkpoint_module, "write_durably", full)
 
@@ -255,7 +257,7 @@ def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
     assert caught.value.hint.startswith("Free space there, then start again: nothing is lost")
 
 
-def test_state_without_what_tells_its_meaning_is_refused(tmp_path: Path) -> None:
+def test_state_without_its_description_is_refused(tmp_path: Path) -> None:
     checkpoint = started(tmp_path)
     (tmp_path / "application.json").unlink()
 
@@ -313,7 +315,7 @@ def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
     assert lost in caught.value.detail
 
 
-def test_a_commit_that_is_missing_beside_its_checksum_is_refused(tmp_path: Path) -> None:
+def test_a_missing_commit_next_to_its_checksum_is_refused(tmp_path: Path) -> None:
     """Spark computed the micro-batch again, and could not put it down: `Rename destination … already exists`."""
     checkpoint = whole(tmp_path)
     (checkpoint.spark_dir / "commits" / ".2.crc").write_text("")

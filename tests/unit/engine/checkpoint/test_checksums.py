@@ -9,7 +9,7 @@ import pytest
 
 from duolog.engine.checkpoint.checkpoint_files import ensure_readable
 from duolog.engine.checkpoint.checksums import matches_checksum, write_with_checksum
-from duolog.engine.checkpoint.state_schemas import lead_here
+from duolog.engine.checkpoint.state_schemas import relocate_schemas
 from duolog.engine.errors import CheckpointDamaged
 
 # As Hadoop has written them: `metadata` of a query, and the checksum next to it.
@@ -49,7 +49,7 @@ def test_the_checksum_is_the_one_that_hadoop_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "left", [b"", b"crc", b"crc\0\0\0\2\0", bytes(12), OF_HADOOP[:9] + bytes(3)]
 )
-def test_a_checksum_that_a_power_cut_has_cut_says_nothing(tmp_path: Path, left: bytes) -> None:
+def test_a_checksum_that_a_power_cut_truncated_is_ignored(tmp_path: Path, left: bytes) -> None:
     (tmp_path / "3").write_bytes(METADATA)
     assert matches_checksum(tmp_path / "3")
 
@@ -144,7 +144,7 @@ def test_an_entry_that_leads_to_other_schemas_gets_a_checksum_of_its_own(
 ) -> None:
     moved = (tmp_path / "orders").rename(tmp_path / "moved")
 
-    lead_here(moved)
+    relocate_schemas(moved)
 
     entry = moved / "spark/state/0/_metadata/v2/0"
     assert f"file:{moved}" in entry.read_text()
@@ -161,7 +161,7 @@ def test_a_damaged_entry_that_leads_to_other_schemas_gets_no_new_checksum(
     entry = moved / "spark/state/0/_metadata/v2/0"
     entry.write_text(entry.read_text().replace("v2", "v3", 1))
 
-    lead_here(moved)
+    relocate_schemas(moved)
 
     with pytest.raises(CheckpointDamaged, match="is damaged"):
         ensure_readable(moved / "spark", "orders")

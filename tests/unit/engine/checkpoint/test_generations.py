@@ -29,9 +29,7 @@ def test_a_checkpoint_that_was_written_before_topics_were_kept_has_the_names_of_
     assert with_topics(log, "shop", ["totals"])["topics"] == {"totals": "shop-totals-changelog"}
 
 
-def test_what_is_kept_goes_on_in_its_topic_and_what_is_not_gets_one_that_nobody_has_written() -> (
-    None
-):
+def test_a_kept_store_keeps_its_changelog_and_a_new_one_gets_a_fresh_topic() -> None:
     log = begun(with_topics(first_log(""), "shop", ["a", "b"]), None)
 
     found = upgraded(log, 7, log, application_id="shop", stores=["x", "b", "c"], kept={"x": "a"})
@@ -46,7 +44,7 @@ def test_what_is_kept_goes_on_in_its_topic_and_what_is_not_gets_one_that_nobody_
     assert begun(found, None)["generation"] == 2
 
 
-def test_no_number_comes_twice_where_an_upgrade_is_taken_back() -> None:
+def test_no_number_is_reused_when_an_upgrade_is_reverted() -> None:
     """Else what the upgrade had written, and never committed, would count once the old one has come so far."""
     log = begun(with_topics(first_log(""), "shop", ["a"]), None)
     tried = begun(upgraded(log, 7, log, application_id="shop", stores=["a"], kept={}), None)
@@ -105,9 +103,7 @@ def test_what_was_dropped_counts_as_made_no_more_and_what_an_upgrade_makes_only_
     assert without_dropped(found)["dropped"] == []
 
 
-def test_where_it_was_not_kept_which_topics_are_there_it_is_those_before_the_upgrade_or_all() -> (
-    None
-):
+def test_without_a_record_of_topics_those_before_the_upgrade_or_all_are_assumed() -> None:
     topics = ["shop-a-changelog", "shop-c-changelog-1"]
 
     assert held_topics({}, topics, ()) == topics

@@ -116,7 +116,7 @@ def test_a_live_owner_of_this_machine_is_refused_by_name(
     assert caught.value.detail.endswith(f"is held by process {other.pid} on host north, its JVM.")
 
 
-def test_who_is_refused_is_told_the_process_to_stop_and_not_its_jvm(
+def test_a_refusal_names_the_process_to_stop_and_not_its_jvm(
     tmp_path: Path, other: "subprocess.Popen[str]"
 ) -> None:
     """A JVM that was killed for it was started again by its Python process."""
@@ -135,7 +135,7 @@ def test_who_is_refused_is_told_the_process_to_stop_and_not_its_jvm(
         assert caught.value.detail.endswith("is held by process 4711 on host north.")
 
 
-def test_a_claim_keeps_the_process_to_stop_beside_the_jvm(tmp_path: Path) -> None:
+def test_a_claim_records_the_process_to_stop_and_the_jvm(tmp_path: Path) -> None:
     holder = PlayedHolder()
     claim(tmp_path, holder, "flights", pid=4711)
     told = str(owner.taken_over_by(tmp_path, 4712))
@@ -289,7 +289,7 @@ def test_a_checkpoint_that_was_given_up_is_free_for_every_host(
     assert not json.loads((tmp_path / "owner.json").read_text())["released"]
 
 
-def test_half_an_owner_file_is_no_owner(tmp_path: Path) -> None:
+def test_a_truncated_owner_file_does_not_count_as_an_owner(tmp_path: Path) -> None:
     (tmp_path / "owner.json").write_text('{"number": 1')
     holder = PlayedHolder()
 
@@ -306,7 +306,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_with_its_path(tmp_path: 
     assert str(tmp_path / "file") in caught.value.message
 
 
-def test_a_claim_on_a_full_disk_is_refused_in_words_and_holds_no_lock(
+def test_a_claim_on_a_full_disk_is_refused_with_a_reason_and_holds_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty file can still be made where nothing can be written."""

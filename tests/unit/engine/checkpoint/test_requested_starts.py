@@ -44,7 +44,7 @@ def test_one_flipped_bit_is_damage_wherever_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["", "[]", "{", '{"orders": 5}', '{"orders": {"0": "5"}}', '{"starts": {}, "fingerprint": "x"}'])  # fmt: skip
-def test_what_is_no_such_file_is_damage(tmp_path: Path, left: str) -> None:
+def test_a_malformed_file_counts_as_damaged(tmp_path: Path, left: str) -> None:
     (tmp_path / STARTS_FILE).write_text(left)
 
     with pytest.raises(CheckpointDamaged):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duolog.engine.checkpoint.checksums import matches_checksum, write_with_checksum
-from duolog.engine.checkpoint.state_schemas import ensure_schemas, lead_here
+from duolog.engine.checkpoint.state_schemas import ensure_schemas, relocate_schemas
 from duolog.engine.errors import CheckpointDamaged
 
 
@@ -52,7 +52,7 @@ def test_a_checkpoint_that_was_moved_or_copied_leads_to_schemas_of_its_own(
     _, line = entry_of(before).read_text().splitlines()
     before.rename(after) if moved else shutil.copytree(before, after)
 
-    lead_here(after)
+    relocate_schemas(after)
 
     assert led(after) == f"file:{schema_of(after)}"
     told = json.loads(entry_of(after).read_text().splitlines()[1])
@@ -67,8 +67,8 @@ def test_one_that_leads_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(checkpoint)
     before = entry_of(checkpoint).read_bytes()
 
-    lead_here(tmp_path / "link")
-    lead_here(checkpoint)
+    relocate_schemas(tmp_path / "link")
+    relocate_schemas(checkpoint)
 
     assert entry_of(checkpoint).read_bytes() == before
     assert entry_of(checkpoint).with_name(".0.crc").exists()
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_named_and_stays_as_it_is(
     spoil(checkpoint)
     before = entry_of(checkpoint).read_bytes()
 
-    lead_here(checkpoint)
+    relocate_schemas(checkpoint)
     with pytest.raises(CheckpointDamaged, match=rf'file ".*{told}'):
         ensure_schemas(checkpoint / "spark", "shop")
 
@@ -112,7 +112,7 @@ def test_schemas_of_another_file_system_are_left_to_it(tmp_path: Path) -> None:
     text = entry_of(checkpoint).read_text().replace("file:", "hdfs://there")
     write_with_checksum(entry_of(checkpoint), text)
 
-    lead_here(checkpoint)
+    relocate_schemas(checkpoint)
     ensure_schemas(checkpoint / "spark", "shop")
 
     assert entry_of(checkpoint).read_text() == text

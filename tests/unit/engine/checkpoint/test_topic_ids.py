@@ -12,7 +12,7 @@ from duolog.engine.errors import (
 )
 
 
-def test_a_topic_made_anew_while_the_query_runs_is_found_at_the_next_look(
+def test_a_topic_recreated_while_the_query_runs_is_detected_at_the_next_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = {"flights": "a"}
@@ -35,7 +35,7 @@ def test_a_topic_made_anew_while_the_query_runs_is_found_at_the_next_look(
 
 
 @pytest.mark.parametrize("told", [{}, {"flights": "a"}, {"other": "x"}])
-def test_a_topic_that_is_away_or_not_told_is_not_another_one(told: dict[str, str]) -> None:
+def test_a_topic_without_a_reported_id_does_not_count_as_recreated(told: dict[str, str]) -> None:
     topic_ids.ensure_same_topics({"flights": "a"}, told, "app")
 
 
@@ -81,7 +81,7 @@ def test_a_changelog_that_came_back_by_itself_ends_the_query(
     assert "duolog repartition FILE --tasks N" in (caught.value.hint or "")
 
 
-def test_a_query_of_sql_is_told_of_no_command_that_wants_a_file(
+def test_hints_for_a_sql_query_name_no_command_that_needs_a_file(
     changelogs: tuple[TopicWatch, dict[str, str], set[str]],
 ) -> None:
     watch, now, _ = changelogs
@@ -94,7 +94,7 @@ def test_a_query_of_sql_is_told_of_no_command_that_wants_a_file(
     assert caught.value.hint == "`duolog state reset app` starts again from the source topics."
 
 
-def test_a_changelog_that_is_gone_ends_the_query_once_it_was_missed_twice(
+def test_a_deleted_changelog_ends_the_query_once_it_was_missed_twice(
     changelogs: tuple[TopicWatch, dict[str, str], set[str]],
 ) -> None:
     watch, now, gone = changelogs
@@ -108,7 +108,7 @@ def test_a_changelog_that_is_gone_ends_the_query_once_it_was_missed_twice(
         watch.look()
 
 
-def test_a_changelog_that_a_broker_does_not_know_for_a_moment_is_not_gone(
+def test_a_changelog_that_a_broker_misses_once_does_not_count_as_deleted(
     changelogs: tuple[TopicWatch, dict[str, str], set[str]],
 ) -> None:
     watch, now, gone = changelogs
@@ -121,7 +121,7 @@ def test_a_changelog_that_a_broker_does_not_know_for_a_moment_is_not_gone(
         watch.look()
 
 
-def test_positions_are_compared_with_their_logs_at_each_look(
+def test_positions_are_compared_with_their_logs_at_each_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
@@ -138,7 +138,7 @@ def test_positions_are_compared_with_their_logs_at_each_look(
         watch.look(lambda: positions)
 
 
-def test_logs_are_not_asked_for_while_no_broker_tells_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_are_not_checked_while_no_broker_reports_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop would wait for a broker that is away."""
     monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
     logs = MagicMock()
@@ -150,7 +150,7 @@ def test_logs_are_not_asked_for_while_no_broker_tells_ids(monkeypatch: pytest.Mo
     logs.look.assert_not_called()
 
 
-def test_a_topic_made_anew_while_a_query_waited_for_it_is_found_before_it_is_read() -> None:
+def test_a_topic_recreated_while_a_query_waited_is_detected_before_it_is_read() -> None:
     """With as many records as before it would be read on from the old offset; with fewer its log would seem truncated."""
     logs = MagicMock()
     logs.ensure_whole.side_effect = LogTruncated("lost", query_id="app")

@@ -115,7 +115,7 @@ def test_the_first_record_of_a_log_is_compared(
         watch.ensure_whole(READ)
 
 
-def test_records_that_retention_deletes_during_a_look_are_not_missed(tmp_path: Path) -> None:
+def test_records_that_retention_deletes_during_a_check_are_not_reported(tmp_path: Path) -> None:
     """The application ended for good, as if the broker had lost them."""
     write_marks(tmp_path, Marks({AT: MARK}, {}))
 
@@ -135,7 +135,7 @@ def test_marks_with_a_flipped_bit_are_refused(tmp_path: Path) -> None:
         read_marks(tmp_path)
 
 
-def test_a_changelog_that_is_gone_is_no_missing_source(tmp_path: Path) -> None:
+def test_a_deleted_changelog_is_not_reported_as_a_missing_source(tmp_path: Path) -> None:
     """It said that a source topic does not exist, and how to create it: empty, for a restore to read."""
     changelog = ("totals-changelog", 0)
     write_marks(tmp_path, Marks({changelog: Mark(10)}, {}))
@@ -147,7 +147,7 @@ def test_a_changelog_that_is_gone_is_no_missing_source(tmp_path: Path) -> None:
     assert not any(changelog in asked.args[0] for asked in topics.log_ends.call_args_list)
 
 
-def test_an_id_that_one_look_did_not_get_is_not_forgotten(tmp_path: Path) -> None:
+def test_an_id_that_one_check_did_not_get_is_kept(tmp_path: Path) -> None:
     """Marks were then compared with the topic that had been made in place of theirs."""
     topics = broker()
     topics.log_begins.side_effect = lambda of: dict.fromkeys(of, 0)

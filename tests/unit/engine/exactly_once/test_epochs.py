@@ -37,7 +37,7 @@ def checkpoint_at(
 
 
 @pytest.mark.parametrize("marked", [NO_EPOCH, 0, 4])
-def test_where_all_is_done_nothing_changes(tmp_path: Path, marked: int) -> None:
+def test_a_completed_epoch_changes_nothing(tmp_path: Path, marked: int) -> None:
     """The last epochs may have written nothing: then there is no marker of theirs."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
     marker = Marker(QUERY, marked) if marked >= 0 else Marker()
@@ -150,7 +150,7 @@ def test_a_copy_without_the_offsets_of_the_epoch_is_refused(tmp_path: Path) -> N
         ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
 
 
-def test_a_new_checkpoint_behind_results_of_another_one_is_refused_until_it_says_which(
+def test_a_new_checkpoint_after_results_of_another_is_refused_until_it_takes_them_over(
     tmp_path: Path,
 ) -> None:
     checkpoint = Checkpoint(tmp_path / "orders")
@@ -175,7 +175,7 @@ def test_the_offsets_of_a_prepared_epoch_are_kept(tmp_path: Path) -> None:
     assert (checkpoint.spark_dir / "offsets" / "5").is_file()
 
 
-def test_an_upgrade_goes_on_behind_the_results_of_the_query_before_it(tmp_path: Path) -> None:
+def test_an_upgrade_continues_after_the_results_of_the_previous_query(tmp_path: Path) -> None:
     """Also when it is settled before the new query has written anything."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
     (checkpoint.spark_dir.parent / "held").mkdir()

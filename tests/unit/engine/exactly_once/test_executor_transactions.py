@@ -47,7 +47,7 @@ def test_a_transaction_is_open_committed_ended_or_forgotten(
 @pytest.mark.parametrize(
     "states", list(itertools.product(("open", "committed", "ended", "forgotten"), repeat=2))
 )
-def test_nothing_is_committed_beside_a_loss_and_nothing_computed_again_that_was_seen(
+def test_nothing_is_committed_next_to_a_loss_and_nothing_visible_is_recomputed(
     states: tuple[State, State],
 ) -> None:
     found = set(states)
@@ -160,7 +160,7 @@ def test_an_epoch_that_was_seen_in_part_and_lost_in_part_is_refused(
     assert checkpoint.prepared(5).is_file(), "it can be brought to an end by hand"
 
 
-def test_what_was_shut_out_since_is_not_asked_for_where_the_epoch_is_done(tmp_path: Path) -> None:
+def test_fenced_transactions_are_not_queried_if_the_epoch_is_done(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, committed=5, prepared=None)
 
     kernel = opened(checkpoint, {"a": "Empty", "b": "Empty"})

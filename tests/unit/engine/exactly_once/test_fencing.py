@@ -40,7 +40,7 @@ def test_changelogs_are_not_read_before_the_last_transaction_has_ended_in_them(
     assert ends_at <= logs.now <= ends_at + 1
 
 
-def test_a_transaction_that_does_not_end_is_told_by_its_partition() -> None:
+def test_a_transaction_that_does_not_end_is_reported_with_its_partition() -> None:
     logs = Changelogs(ends_at=61)
 
     with pytest.raises(QueryFailed, match='"app" has not ended in 60 s') as refused:

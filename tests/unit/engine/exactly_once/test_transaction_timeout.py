@@ -81,6 +81,6 @@ def test_a_long_backoff_counts(tmp_path: Path) -> None:
     assert "a shorter backoff" in refused.value.hint
 
 
-def test_a_client_setting_that_is_no_number_is_told(tmp_path: Path) -> None:
+def test_a_client_setting_that_is_not_a_number_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"transaction\.timeout\.ms=soon is not a number"):
         check(tmp_path, ONCE, {"transaction.timeout.ms": "soon"})

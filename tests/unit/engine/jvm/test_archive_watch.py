@@ -73,7 +73,7 @@ def test_a_jvm_that_ends_in_time_keeps_what_it_wrote(
     assert arriving.exists()
 
 
-def test_a_process_that_is_gone_is_not_watched(arriving: Path) -> None:
+def test_a_process_that_has_ended_is_not_watched(arriving: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait(WAIT_S)
 

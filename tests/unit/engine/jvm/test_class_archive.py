@@ -24,9 +24,7 @@ def archive_of(directory: Path, jar: Path) -> ClassArchive:
     return ClassArchive.of(java, [jar], cache_dir=directory / "cache", scratch=scratch)
 
 
-def test_without_an_archive_a_session_writes_one_only_if_it_is_told_to(
-    tmp_path: Path, jar: Path
-) -> None:
+def test_without_an_archive_a_session_writes_one_only_if_enabled(tmp_path: Path, jar: Path) -> None:
     archive = archive_of(tmp_path, jar)
 
     assert "-XX:ArchiveClassesAtExit=" in archive.java_options(write=True)
@@ -61,7 +59,7 @@ def test_what_is_just_being_written_is_not_taken_and_not_written_a_second_time(
     assert first.arriving.exists()
 
 
-def test_what_a_killed_jvm_has_left_goes_and_is_written_anew(tmp_path: Path, jar: Path) -> None:
+def test_leftovers_of_a_killed_jvm_are_removed_and_written_again(tmp_path: Path, jar: Path) -> None:
     first = archive_of(tmp_path, jar)
     first.java_options(write=True)
     first.arriving.write_bytes(bytes(4096))
@@ -101,7 +99,7 @@ def test_another_jar_makes_another_archive_and_of_four_the_oldest_goes(
     assert [archive.exists for archive in kept] == [False, True, True, True]
 
 
-def test_where_nothing_can_be_kept_nothing_is_written(tmp_path: Path, jar: Path) -> None:
+def test_without_a_writable_cache_no_archive_is_written(tmp_path: Path, jar: Path) -> None:
     (tmp_path / "cache").write_text("no directory")
 
     assert archive_of(tmp_path, jar).java_options(write=True) == ""
@@ -117,7 +115,7 @@ def test_only_the_owner_may_write_where_archives_are(tmp_path: Path, jar: Path) 
 
 
 @pytest.mark.parametrize("content", [bytes(4096), b"whole"])
-def test_what_another_java_or_other_jars_have_left_goes_after_a_while(
+def test_leftovers_for_other_jars_or_another_java_expire(
     tmp_path: Path, jar: Path, content: bytes
 ) -> None:
     """190 MB stayed for ever: only parts of the same archive were looked for."""

@@ -37,7 +37,7 @@ def test_a_java_that_is_too_old_is_refused_with_its_version(
     assert str(java) in caught.value.message
 
 
-def test_java_home_goes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_precedes_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = put_java(tmp_path, "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 

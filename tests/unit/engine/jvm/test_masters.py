@@ -50,7 +50,7 @@ def test_the_driver_is_found_over_the_interface_that_leads_to_the_master() -> No
     assert driver_host("yarn") is None, "Spark knows its own address better"
 
 
-def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts() -> None:
+def test_a_master_that_does_not_answer_is_reported_before_a_jvm_starts() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))  # Nobody listens.
         master = f"spark://127.0.0.1:{held.getsockname()[1]}"
@@ -59,7 +59,7 @@ def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts() -> None:
             ensure_master_answers(master)
 
 
-def test_a_data_directory_behind_a_url_is_refused_where_it_cannot_be() -> None:
+def test_a_data_directory_at_an_unsafe_url_is_refused() -> None:
     topology = Topology("t")
     topology.stream("orders", key="k STRING", value="n BIGINT").to("copies")
 
@@ -74,7 +74,7 @@ def test_a_data_directory_behind_a_url_is_refused_where_it_cannot_be() -> None:
         assert "is a URL; this command needs a local directory" in told.output, command
 
 
-def test_a_broker_that_comes_with_a_run_keeps_nothing_behind_a_url(tmp_path: Path) -> None:
+def test_a_demo_broker_stores_nothing_at_a_url(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(
         "from duolog import Topology\ntopology = Topology('t')\n"
@@ -109,7 +109,7 @@ def conf_of(tmp_path: Path, **settings: str) -> dict[str, str]:
     return session_conf(config, (tmp_path / "kernel.jar",), tmp_path)
 
 
-def test_a_master_that_nobody_names_is_that_of_the_environment(
+def test_without_a_setting_the_master_of_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def master(**given: str) -> str:
@@ -193,7 +193,7 @@ def test_what_calls_this_process_is_refused_on_a_cluster_before_anything_starts(
         Engine(EngineConfig("127.0.0.1:1", tmp_path, master=master)).check(topology.build(), "t")
 
 
-def test_a_function_of_keys_goes_to_the_executors_of_a_cluster_and_to_nobody_else(
+def test_a_function_of_keys_is_sent_only_to_the_executors_of_a_cluster(
     tmp_path: Path,
 ) -> None:
     topology = Topology("t")
@@ -223,7 +223,7 @@ def test_the_time_of_a_partition_is_refused_on_a_cluster(tmp_path: Path) -> None
         Engine(config).check(topology.build(), "t")
 
 
-def test_a_jvm_looks_no_name_of_its_machine_up_and_a_users_address_stays(
+def test_a_jvm_does_not_resolve_its_host_name_and_a_users_address_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)

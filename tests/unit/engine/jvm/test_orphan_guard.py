@@ -49,7 +49,7 @@ def test_a_python_that_is_killed_while_its_jvm_starts_leaves_none(tmp_path: Path
                 os.kill(jvm, signal.SIGKILL)
 
 
-def test_a_guard_that_is_dismissed_has_ended_and_harmed_nobody(tmp_path: Path) -> None:
+def test_a_dismissed_guard_has_ended_and_killed_no_process(tmp_path: Path) -> None:
     with (
         OrphanGuard(tmp_path) as guard,
         subprocess.Popen(["sleep", "600"], cwd=tmp_path) as process,

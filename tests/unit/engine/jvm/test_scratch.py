@@ -16,7 +16,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_directory_goes_with_its_session() -> None:
+def test_a_scratch_directory_is_removed_with_its_session() -> None:
     with scratch_dir() as made:
         assert made.directory.is_dir()
 

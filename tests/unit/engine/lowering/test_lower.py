@@ -43,7 +43,7 @@ def test_a_join_that_feeds_two_aggregates_is_computed_once() -> None:
     assert [sink["topic"] for sink in spec["sinks"]] == ["by_airline", "by_dest"]
 
 
-def test_columns_that_nobody_behind_a_shuffle_reads_stay_behind() -> None:
+def test_columns_that_are_not_read_downstream_are_not_shuffled() -> None:
     spec = spec_of(cut())
 
     to_join = spec["edges"][1]
@@ -75,7 +75,7 @@ def test_a_grouped_table_takes_back_what_a_stream_only_adds() -> None:
     assert taken_back == [(False, None), (True, ["CAST((a0 - 1) AS BIGINT)"])]
 
 
-def test_what_is_made_of_a_table_is_computed_as_its_rows_come_though_it_is_only_looked_up() -> None:
+def test_derived_tables_are_computed_on_arrival_even_if_only_looked_up() -> None:
     """A row that cannot be processed is then told of, as in Kafka Streams, and not passed over."""
     topology = Topology("looked-up")
     names = topology.table("names", key="k STRING", value="name STRING, pattern STRING")
@@ -104,7 +104,7 @@ def test_an_old_key_is_carried_into_the_value_before_it_is_replaced() -> None:
     assert rekey["keys"] == ["v1"]
 
 
-def test_explain_says_mode_and_why_before_the_levels() -> None:
+def test_explain_shows_mode_and_reason_before_the_levels() -> None:
     chosen = choose_mode("auto", needed=7, free=62, slots_total=64)
 
     text = explain(cut(), "flights", chosen, {"flights": 2, "airlines": 1})
@@ -118,7 +118,7 @@ def test_explain_says_mode_and_why_before_the_levels() -> None:
     assert "Sub-topology 0, stores table-2-store" in text
 
 
-def test_explain_says_of_each_operator_what_it_keeps_until_when_and_why() -> None:
+def test_explain_shows_what_each_operator_stores_until_when_and_why() -> None:
     topology = Topology("visits")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     users = topology.table("users", key="user STRING", value="age INT").named("users")
@@ -144,7 +144,7 @@ def test_explain_says_of_each_operator_what_it_keeps_until_when_and_why() -> Non
     ]
 
 
-def test_explain_says_what_it_does_not_know_and_what_the_first_start_has_fixed() -> None:
+def test_explain_shows_what_is_unknown_and_what_the_first_start_has_fixed() -> None:
     chosen = choose_mode("micro-batch", needed=7, free=62, slots_total=64)
     counts = {"flights": 5, "airlines": None}
 

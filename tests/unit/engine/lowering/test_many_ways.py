@@ -44,7 +44,7 @@ def joined(topology: Topology, stream: Stream) -> None:
 
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("end", [counted, kept, joined])
-def test_a_start_goes_through_each_node_and_not_through_each_way(
+def test_shapes_are_computed_per_node_and_not_per_path(
     end: End,
     shuffled: bool,  # noqa: FBT001
 ) -> None:
@@ -65,7 +65,7 @@ def test_what_many_ways_bring_to_a_table_is_compared_and_written_short(first: in
     assert "has changed" in first_difference(shape(5), shape(6))
 
 
-def test_few_ways_are_told_one_by_one() -> None:
+def test_few_paths_are_described_one_by_one() -> None:
     (layout,) = shape_of_topology(diamonds(kept, many=2))["stores"].values()
 
     assert layout["filters"].count("or") == 3

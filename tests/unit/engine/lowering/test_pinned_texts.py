@@ -163,7 +163,7 @@ def part(of: Json, name: str) -> str:
         "a pair",
     ],
 )
-def test_layouts_say_what_b506ee0_said(build: Build, name: str, text: str) -> None:
+def test_layouts_equal_those_of_b506ee0(build: Build, name: str, text: str) -> None:
     assert text in part(shape(build), name)
 
 

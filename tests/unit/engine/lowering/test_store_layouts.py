@@ -226,7 +226,7 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
         ),
     ],
 )
-def test_a_change_that_would_misread_a_store_is_told(
+def test_a_change_that_would_misread_a_store_is_reported(
     before: Build, after: Build, told: str
 ) -> None:
     assert difference(before, before) == ""
@@ -265,7 +265,7 @@ WORST = max_("delay")
         ({"n": N, "x": WORST}, {"x": WORST, "n": N}, "has another order: "),
     ],
 )
-def test_an_aggregate_that_changed_is_told_by_its_results(
+def test_a_changed_aggregate_is_described_by_its_results(
     before: dict[str, Expr], after: dict[str, Expr], told: str
 ) -> None:
     found = difference(totals(before), totals(after))
@@ -273,7 +273,7 @@ def test_an_aggregate_that_changed_is_told_by_its_results(
     assert found.startswith(f'The aggregate of topic "customer-totals" {told}')
 
 
-def test_a_checkpoint_that_knows_no_results_is_told_by_what_it_keeps() -> None:
+def test_a_checkpoint_without_recorded_results_is_described_by_its_stores() -> None:
     before, after = (shape(totals(of), FLIGHTS, AIRLINES) for of in ({"n": N}, {"n": MEAN}))
     for layout in before["stores"].values():
         del layout["results"], layout["called"]
@@ -281,9 +281,7 @@ def test_a_checkpoint_that_knows_no_results_is_told_by_what_it_keeps() -> None:
     assert "its store has count(*), and would have " in first_difference(before, after)
 
 
-def test_a_store_that_an_operator_in_front_has_renamed_is_told_with_the_name_that_keeps_it() -> (
-    None
-):
+def test_a_store_renamed_by_an_upstream_operator_is_reported_with_the_name_to_keep() -> None:
     def with_a_filter(topology: Topology, flights: Stream, airlines: Table) -> None:
         totals({"n": N}, named=False)(topology, flights.filter(col("delay") > 0), airlines)
 
@@ -299,7 +297,7 @@ def test_a_store_that_an_operator_in_front_has_renamed_is_told_with_the_name_tha
     assert difference(totals({"n": N}, named=False), as_told) == ""
 
 
-def test_what_is_gone_and_what_is_new_have_the_names_that_people_know() -> None:
+def test_removed_and_new_stores_are_described_by_familiar_names() -> None:
     def counted(topic: str, by: str) -> Build:
         def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
             flights.group_by(by).materialized(by).count().to(topic)
@@ -354,7 +352,7 @@ def branches(*, first: bool = True) -> Build:
     return build
 
 
-def test_stores_of_two_branches_are_told_apart() -> None:
+def test_stores_of_two_branches_are_distinguished() -> None:
     assert difference(branches(), branches()) == ""
     assert "the filter upstream of it" in difference(branches(), branches(first=False))
 
@@ -435,7 +433,7 @@ def test_an_expression_of_any_length_is_compared_and_written_short() -> None:
     assert len(told) < 1000
 
 
-def test_a_text_that_looks_like_a_column_is_a_text() -> None:
+def test_a_string_that_resembles_a_column_stays_a_string() -> None:
     def build(of: str) -> Build:
         def counts(_topology: Topology, _flights: Stream, airlines: Table) -> None:
             airlines.filter(col("name") == of).group_by("country").count("n").to("out")

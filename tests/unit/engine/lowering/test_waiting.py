@@ -64,7 +64,7 @@ def test_the_order_of_results_is_that_of_the_group_s_key() -> None:
     assert fold["on_close"] == "CAST(k0 AS BINARY)"
 
 
-def test_where_too_many_wait_it_is_said_what_to_do() -> None:
+def test_a_full_buffer_has_a_hint() -> None:
     error = query_failed(
         "app",
         [

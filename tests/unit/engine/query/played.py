@@ -200,7 +200,7 @@ class PlayedTopics:
             raise error
         return {"flights": {0: self.end} | dict.fromkeys(range(1, counts["flights"]), 5)}
 
-    def without_what_is_no_record(self, positions: Positions, _ends: Positions) -> Positions:
+    def skip_non_records(self, positions: Positions, _ends: Positions) -> Positions:
         return positions
 
     def event_time_left_ms(self, _positions: Positions, _ends: Positions) -> int | None:

@@ -62,7 +62,7 @@ def run(tasks: PlayedTasks, function: Any, *, passes_over: bool = False) -> Call
     return caller
 
 
-def test_records_are_called_in_order_and_told_as_done() -> None:
+def test_callbacks_run_in_order_and_are_confirmed() -> None:
     called: list[CalledRecord] = []
     tasks = PlayedTasks([row(0, 1, [["h", "eA=="], ["none", None]])], [row(1, 2), row(2, None)])
 
@@ -95,7 +95,7 @@ def test_the_query_ends_with_the_record_before_another_is_called() -> None:
     assert len(tasks.batches) == 1
 
 
-def test_a_record_is_passed_over_where_the_handler_says_so() -> None:
+def test_a_record_is_skipped_if_the_handler_allows_it() -> None:
     tasks = PlayedTasks([row(0, 1), row(1, 2), row(2, 3)])
 
     caller = run(tasks, fails_at_two, passes_over=True)
@@ -105,7 +105,7 @@ def test_a_record_is_passed_over_where_the_handler_says_so() -> None:
     assert tasks.done == [2]
 
 
-def test_a_jvm_that_is_away_is_asked_again() -> None:
+def test_an_unreachable_jvm_is_called_again() -> None:
     tasks = PlayedTasks(ConnectionError("gone"), [row(0, 1)])
 
     run(tasks, lambda record: None)

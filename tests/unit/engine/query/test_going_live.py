@@ -24,11 +24,11 @@ def passes(going_live: GoingLive, *left_ms: int | None) -> list[bool]:
         ((4_000, 8_000), [False, True]),
     ],
 )
-def test_passes_go_on_while_they_come_nearer(left_ms: tuple[int, ...], live: list[bool]) -> None:
+def test_passes_continue_while_they_get_closer(left_ms: tuple[int, ...], live: list[bool]) -> None:
     assert passes(GoingLive(1000, 10_000), *left_ms) == live
 
 
-def test_event_time_that_no_look_tells_is_not_waited_for() -> None:
+def test_unknown_event_time_is_not_waited_for() -> None:
     assert passes(GoingLive(1000, 10_000), None) == [True]
 
 

@@ -15,7 +15,7 @@ from duolog.engine.query.launch import Launcher
 from duolog.engine.settings import EngineConfig, ErrorHandling
 
 
-def test_a_jvm_that_has_gone_before_a_query_starts_is_a_failure_of_ours(tmp_path: Path) -> None:
+def test_a_jvm_that_ended_before_a_query_starts_raises_our_own_error(tmp_path: Path) -> None:
     share = MagicMock()
     share.kernel.side_effect = ConnectionRefusedError("no JVM")
     spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
@@ -56,7 +56,7 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
     assert told[0]["launch"] != told[1]["launch"]
 
 
-def test_what_is_begun_anew_by_intent_goes_on_behind_what_was_committed_under_its_name(
+def test_an_intentional_new_start_continues_after_commits_under_its_name(
     tmp_path: Path,
 ) -> None:
     """A second rebuild was refused: the topic of its marker outlives the checkpoint of the first one."""

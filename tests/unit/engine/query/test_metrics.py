@@ -63,7 +63,7 @@ def test_a_reason_that_two_jvms_know_is_one() -> None:
     assert skipped.count == 4
 
 
-def test_lag_in_time_is_the_age_of_what_was_read_last_where_more_waits() -> None:
+def test_time_lag_is_the_age_of_the_last_record_read_if_more_wait() -> None:
     counted = {"tasks": {"orders-0": TASK, "orders-1": TASK}}
     read = {"orders": {0: 3, 1: 3, 2: 0}}
 
@@ -73,7 +73,7 @@ def test_lag_in_time_is_the_age_of_what_was_read_last_where_more_waits() -> None
     assert [source.lag_ms(1000) for source in sources] == [300, 0, 0]
 
 
-def test_where_no_broker_tells_ends_lag_is_not_known() -> None:
+def test_without_a_broker_the_lag_is_unknown() -> None:
     sources = read_sources(ONE, {"orders": {0: 3}}, {})
     metrics = Metrics("sums", "running", "real-time", 1000, sources=sources)
 
@@ -81,7 +81,7 @@ def test_where_no_broker_tells_ends_lag_is_not_known() -> None:
     assert (metrics.lag_records, metrics.lag_ms) == (None, None)
 
 
-def test_what_a_process_tells_of_itself_is_read_by_another() -> None:
+def test_metrics_of_one_process_can_be_read_by_another() -> None:
     metrics = whole()
 
     found = Metrics.from_json(json.loads(json.dumps(metrics.to_json())))

@@ -16,7 +16,7 @@ from duolog.engine.query.printing import lines_of
         (1_700_000_000_000_000, "1700000000000000 ms"),
     ],
 )
-def test_a_time_that_python_has_no_year_for_is_told_in_milliseconds(ts: int, shown: str) -> None:
+def test_a_time_outside_of_pythons_years_is_printed_in_milliseconds(ts: int, shown: str) -> None:
     """Printing ended with the first of them, and nobody was told."""
     record = {"label": "a", "ts": ts, "key": None, "value": "1"}
 

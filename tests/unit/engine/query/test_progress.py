@@ -29,7 +29,7 @@ def test_a_report_of_spark_is_read_whether_its_offsets_are_json_or_text() -> Non
     assert report.state_commit_ms == 42
 
 
-def test_the_source_of_ticks_is_no_topic() -> None:
+def test_the_source_of_ticks_is_not_a_topic() -> None:
     """A broker was asked for the end of its log, did not know it, and so no log of the application was watched."""
     of_ticks = {"endOffset": json.dumps({TICKS: {"0": 1_700_000_000_000}})}
     report = Report.parse(json.dumps(REPORT | {"sources": [*REPORT["sources"], of_ticks]}))
@@ -67,7 +67,7 @@ SAMPLE = {
 }
 
 
-def test_a_skipped_record_is_told_with_its_place_its_bytes_and_the_reason() -> None:
+def test_a_skipped_record_is_reported_with_position_bytes_and_reason() -> None:
     (skipped,) = Counters.parse(json.dumps({"samples": [SAMPLE]})).skipped_because
 
     assert str(skipped) == (
@@ -76,7 +76,7 @@ def test_a_skipped_record_is_told_with_its_place_its_bytes_and_the_reason() -> N
     )
 
 
-def test_reasons_of_two_jvms_are_one_where_only_their_numbers_differ() -> None:
+def test_reasons_of_two_jvms_are_merged_if_only_their_numbers_differ() -> None:
     old = SAMPLE | {"reason": "its timestamp is -5", "count": 2}
     new = SAMPLE | {"reason": "its timestamp is -17", "count": 3, "offset": 40}
     before, now = (Counters.parse(json.dumps({"samples": [one]})) for one in (old, new))

@@ -54,7 +54,7 @@ def test_a_query_stops_for_another_process_that_takes_its_place() -> None:
     assert (query.state, launcher.started) == ("stopped", ["micro-batch"])
 
 
-def test_what_is_to_end_reads_in_passes_until_it_has_come_far_enough() -> None:
+def test_a_bounded_query_reads_in_passes_until_it_is_done() -> None:
     launcher = PlayedLauncher()
     passes = iter([False, False, True])
     query = RunningQuery(
@@ -79,7 +79,7 @@ def test_what_is_to_end_reads_in_passes_until_it_has_come_far_enough() -> None:
         ([60_000, 60_000], 2),
     ],
 )
-def test_real_time_reads_in_passes_while_they_come_nearer_in_event_time(
+def test_real_time_reads_in_passes_while_they_get_closer_in_event_time(
     left_ms: list[int], passes: int
 ) -> None:
     """Read in real time, flights of an epoch cut off overtook the table rows that they join.
@@ -106,7 +106,7 @@ def test_few_records_of_many_minutes_are_not_read_in_real_time() -> None:
     assert launcher.started == ["available-now", "available-now", "real-time"]
 
 
-def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
+def test_auto_does_not_go_live_on_an_unknown_lag() -> None:
     launcher = PlayedLauncher()
 
     query = start(
@@ -130,7 +130,7 @@ def test_a_defect_while_modes_change_fails_the_query_and_is_not_swallowed() -> N
     assert query.state == "failed"
 
 
-def test_what_an_earlier_run_has_read_is_no_lag() -> None:
+def test_records_read_by_an_earlier_run_do_not_count_as_lag() -> None:
     """Real time reports nothing of an epoch until it ends: all records looked unread till then."""
     launcher = PlayedLauncher(committed={"flights": {0: 149_990}})
     query = start(launcher, "real-time")
@@ -154,7 +154,7 @@ def test_the_records_of_a_partition_that_was_added_are_lag() -> None:
     assert lag == {"flights": 10 + 2 * 5}
 
 
-def test_progress_tells_lag_and_what_was_read() -> None:
+def test_progress_reports_lag_and_what_was_read() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "micro-batch")
     launcher.position = 149_000
@@ -181,7 +181,7 @@ def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
     assert isinstance(query.exception(), QueryFailed)
 
 
-def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
+def test_the_end_of_the_jvm_is_reported_as_a_failure() -> None:
     launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
@@ -199,7 +199,7 @@ def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
 AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
 
 
-def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:
+def test_a_query_whose_records_grow_restarts_with_smaller_micro_batches() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)
     launcher.live.clear()
@@ -214,7 +214,7 @@ def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> 
     assert second["flights"] < first["flights"] / 4
 
 
-def test_records_whose_size_nobody_knows_are_taken_for_large_until_they_are_known() -> None:
+def test_records_of_unknown_size_are_assumed_to_be_large() -> None:
     """Without an answer to the look at the topics, a micro-batch had no bound in bytes at all.
 
     And a stream that began empty stayed with hundreds of records for each micro-batch: the bound
@@ -235,7 +235,7 @@ def test_records_whose_size_nobody_knows_are_taken_for_large_until_they_are_know
     assert launcher.bounds[1] == {"flights": bytes_max // 1000}
 
 
-def test_a_topic_that_has_less_than_its_guess_begins_no_query_anew() -> None:
+def test_a_topic_below_its_guessed_bound_causes_no_restart() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "micro-batch", PlayedTopics(end=0, mean_bytes=0))
     launcher.position, launcher.bytes_in = 1000, 100_000
@@ -256,7 +256,7 @@ def test_what_is_written_is_batched_as_its_topics_take_it() -> None:
     assert set(launcher.batch_bytes) == {1000}
 
 
-def test_progress_waits_for_a_broker_that_is_away_for_seconds_only() -> None:
+def test_progress_waits_only_seconds_for_an_unreachable_broker() -> None:
     topics = PlayedTopics()
     query = start(PlayedLauncher(), "micro-batch", topics)
     topics.away = 1
@@ -271,7 +271,7 @@ def test_progress_waits_for_a_broker_that_is_away_for_seconds_only() -> None:
     )
 
 
-def test_a_topic_that_was_deleted_is_named_to_those_who_wait() -> None:
+def test_waiting_callers_get_the_name_of_a_deleted_topic() -> None:
     """It was told that no broker answers."""
     topics = PlayedTopics()
     query = start(PlayedLauncher(), "micro-batch", topics)
@@ -283,7 +283,7 @@ def test_a_topic_that_was_deleted_is_named_to_those_who_wait() -> None:
     query.stop()
 
 
-def test_many_small_micro_batches_between_two_looks_are_not_one_large_one() -> None:
+def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_one() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "micro-batch", PlayedTopics(end=10**6))
     launcher.position, launcher.bytes_in = 10**6, 10**9
@@ -334,7 +334,7 @@ def test_stopping_twice_is_stopping_once() -> None:
     assert query.wait(0)
 
 
-def test_an_idle_query_is_looked_at_less_and_less_often() -> None:
+def test_an_idle_query_is_checked_less_and_less_often() -> None:
     """Fifty idle ones cost a quarter of a core, a third of it for looks that saw nothing."""
     looks = [CHECK_S]
     for _ in range(4):
@@ -344,7 +344,7 @@ def test_an_idle_query_is_looked_at_less_and_less_often() -> None:
     assert next_check_s(8, is_idle=False) == 2
 
 
-def test_a_start_that_fails_leaves_no_producers_behind() -> None:
+def test_a_failed_start_leaves_no_producers_open() -> None:
     """Those of transactions and commits were open by then, and stayed with their threads until the JVM's end."""
     launcher = PlayedLauncher(refuses=QueryFailed("refused", query_id="flights"))
 

@@ -49,7 +49,7 @@ def test_a_second_one_of_a_name_is_refused_with_both_checkpoints(
     assert "SQL service" in (refused.value.hint or "")
 
 
-def test_others_and_those_behind_it_run(sums: Played, tmp_path: Path) -> None:
+def test_other_applications_and_later_starts_run(sums: Played, tmp_path: Path) -> None:
     query_registry.ensure_not_running(tmp_path / "two", "counts")
     sums.has_ended = True
 

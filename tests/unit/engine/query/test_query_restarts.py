@@ -29,7 +29,7 @@ def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 0.01)
 
 
-def test_a_query_whose_broker_is_away_starts_again_when_it_is_back() -> None:
+def test_a_query_restarts_when_its_broker_is_back() -> None:
     """After 67 s without its broker a query had ended, and nothing started it again."""
     launcher, topics = PlayedLauncher(), PlayedTopics()
     query = start(launcher, "micro-batch", topics)
@@ -75,7 +75,7 @@ def test_a_failure_keeps_what_the_function_of_the_user_raised_as_its_cause() -> 
     assert failure.__cause__ is raised
 
 
-def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped(
+def test_a_query_that_waits_for_its_broker_reports_it_and_can_be_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # It waits until it is stopped: a second start would fail for another reason, and say that.
@@ -120,7 +120,7 @@ def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> Non
         AttributeError("'NoneType' has no attribute 'java'"),
     ],
 )
-def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too(
+def test_a_jvm_that_ends_between_two_spark_queries_is_replaced_too(
     stumbled_over: Exception,
 ) -> None:
     launcher, second = PlayedLauncher(), PlayedLauncher()
@@ -164,7 +164,7 @@ def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
     assert after["flights"] == before["flights"] // 2, "it was out of memory, perhaps"
 
 
-def test_a_broker_that_is_away_when_a_query_is_started_again_is_waited_for() -> None:
+def test_a_restart_waits_for_an_unreachable_broker() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "micro-batch")
     launcher.refuses_once = [BrokerUnreachable('topic "t" cannot be read or written')]
@@ -178,7 +178,7 @@ def test_a_broker_that_is_away_when_a_query_is_started_again_is_waited_for() -> 
     assert query.state == "stopped"
 
 
-def test_a_broker_that_is_away_too_does_not_hide_that_memory_ran_out() -> None:
+def test_an_unreachable_broker_does_not_hide_an_out_of_memory_failure() -> None:
     """The next start had forgotten it, and read as much as the last one."""
     launcher, second = PlayedLauncher(), PlayedLauncher()
     topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
@@ -225,7 +225,7 @@ def test_a_source_topic_that_a_starting_broker_does_not_know_yet_is_waited_for()
     assert (query.state, query.exception()) == ("stopped", None)
 
 
-def test_a_source_topic_that_stays_away_ends_the_query_with_what_to_do(
+def test_a_source_topic_that_stays_missing_ends_the_query_with_a_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(restarts, "MISSING_S", 0.0)
@@ -282,7 +282,7 @@ def test_trouble_is_borne_for_as_long_as_the_setting_says(monkeypatch: pytest.Mo
     made.assert_called_once_with(300.0)
 
 
-def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:
+def test_a_query_whose_jvm_was_killed_reports_the_signal() -> None:
     launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "micro-batch")
     launcher.jvm_has_ended = True
@@ -295,7 +295,7 @@ def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:
     assert "The JVM was killed by SIGKILL." in (caught.value.detail or "")
 
 
-def test_counts_go_on_when_the_jvm_is_replaced() -> None:
+def test_counts_continue_when_the_jvm_is_replaced() -> None:
     launcher, second = PlayedLauncher(), PlayedLauncher()
     query = start(launcher, "micro-batch", second=second)
     launcher.position = 1000
@@ -330,7 +330,7 @@ def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> Non
     assert launcher.forgotten == 0
 
 
-def test_a_query_whose_checkpoint_was_taken_over_says_so_whatever_spark_stumbled_over() -> None:
+def test_a_takeover_of_the_checkpoint_is_reported_whatever_error_spark_raises() -> None:
     launcher = PlayedLauncher(taken_over_by="process 7 on host other")
     query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
 

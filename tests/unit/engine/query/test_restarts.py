@@ -90,7 +90,7 @@ def test_a_source_topic_that_is_missing_is_waited_for_as_long_as_a_broker_may_ta
     assert restarts.pause_s(MISSING) is None
 
 
-def test_a_topic_that_came_back_in_between_is_waited_for_anew() -> None:
+def test_a_topic_that_reappeared_and_is_missing_again_is_waited_for_again() -> None:
     clock = Clock()
     restarts = Restarts(timeout_s=1e9, clock=clock)
     restarts.pause_s(MISSING)

@@ -47,7 +47,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
 
 
-def test_a_query_that_commits_nothing_while_records_wait_is_told_of(
+def test_a_query_that_commits_nothing_while_records_wait_is_warned_about(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One that was started beside many others said "running" and committed nothing until it was started again."""
@@ -69,7 +69,7 @@ def test_a_query_that_commits_nothing_while_records_wait_is_told_of(
     assert len(warnings(caplog)) == 2, "once more after twice the time"
 
 
-def test_a_query_that_commits_again_is_told_of_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_query_that_commits_again_is_warned_about_again(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     watched.waiting = 1
     watched.pass_s(60)
@@ -82,7 +82,7 @@ def test_a_query_that_commits_again_is_told_of_anew(caplog: pytest.LogCaptureFix
     assert len(warnings(caplog)) == 2
 
 
-def test_a_broker_that_is_away_is_no_commit(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_broker_does_not_count_as_a_commit(caplog: pytest.LogCaptureFixture) -> None:
     """It was reported as "has committed again"."""
     caplog.set_level(logging.INFO)
     watched = Watched()
@@ -98,7 +98,7 @@ def test_a_broker_that_is_away_is_no_commit(caplog: pytest.LogCaptureFixture) ->
 
 
 @pytest.mark.parametrize("moves", [True, False])
-def test_a_query_that_is_busy_or_idle_is_not_told_of(
+def test_a_busy_or_idle_query_is_not_warned_about(
     caplog: pytest.LogCaptureFixture, *, moves: bool
 ) -> None:
     watched = Watched()
@@ -110,7 +110,7 @@ def test_a_query_that_is_busy_or_idle_is_not_told_of(
     assert warnings(caplog) == []
 
 
-def test_a_record_that_comes_after_a_long_silence_is_given_time(
+def test_a_record_after_a_long_silence_is_given_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     watched = Watched()
@@ -132,7 +132,7 @@ def test_a_query_is_given_three_epochs(epoch_ms: int, patience_s: float) -> None
     assert StallDetector.of("flights", config).patience_s == patience_s
 
 
-def test_a_running_query_looks_at_what_it_has_committed(
+def test_a_running_query_checks_its_committed_positions(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(stall_detector, "LOOKS_EVERY_S", 0.0)

@@ -7,7 +7,7 @@ from duolog.engine.errors import FileSystemFailed
 from duolog.engine.spark.failures import Cause, query_failed, to_query_failed
 
 
-def test_the_innermost_cause_is_told_and_the_telling_error_class_kept() -> None:
+def test_the_innermost_cause_is_reported_with_the_most_specific_error_class() -> None:
     error = query_failed(
         "flights",
         [
@@ -24,7 +24,7 @@ def test_the_innermost_cause_is_told_and_the_telling_error_class_kept() -> None:
     assert error.query_id == "flights"
 
 
-def test_a_record_that_failed_is_told_by_its_name_and_not_by_what_it_failed_of() -> None:
+def test_a_failed_record_is_reported_by_its_position_and_not_by_its_cause() -> None:
     error = query_failed(
         "flights",
         [
@@ -40,7 +40,7 @@ def test_a_record_that_failed_is_told_by_its_name_and_not_by_what_it_failed_of()
     assert "processing.exception.handler=log_and_continue" in error.hint
 
 
-def test_lost_records_come_with_what_to_do() -> None:
+def test_lost_records_have_a_hint() -> None:
     error = query_failed(
         "flights",
         [
@@ -67,7 +67,7 @@ def test_a_failure_without_causes_is_still_an_error_of_ours() -> None:
     assert query_failed("q", []).message == 'application "q" failed: unknown failure'
 
 
-def test_a_sentence_that_spark_breaks_into_lines_is_told_whole() -> None:
+def test_a_sentence_that_spark_wraps_is_reported_completely() -> None:
     """It was cut at its semicolon."""
     said = (
         "[KAFKA_DATA_LOSS.X] Some data may have been lost because they are not available;\n"
@@ -86,7 +86,7 @@ def test_a_sentence_that_spark_breaks_into_lines_is_told_whole() -> None:
     )
 
 
-def test_a_checkpoint_that_two_write_to_comes_with_what_to_do() -> None:
+def test_a_checkpoint_with_two_writers_has_a_hint() -> None:
     said = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."
 
     error = query_failed("q", [Cause("SparkException", said, "CONCURRENT_STREAM_LOG_UPDATE")])
@@ -95,7 +95,7 @@ def test_a_checkpoint_that_two_write_to_comes_with_what_to_do() -> None:
     assert error.hint.startswith("This process no longer owns the checkpoint.")
 
 
-def test_what_the_engine_says_names_its_log_and_what_others_say_does_not() -> None:
+def test_errors_of_the_engine_name_its_log_and_others_do_not() -> None:
     log = Path("/data/engine.log")
 
     assert to_query_failed(ConnectionRefusedError("gone"), "flights", log).detail == (
@@ -144,7 +144,7 @@ def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
         "Job 3 cancelled because SparkContext was shut down",
     ],
 )
-def test_an_executor_that_has_gone_ends_no_query_for_good(said: str) -> None:
+def test_a_lost_executor_does_not_end_a_query_for_good(said: str) -> None:
     """In real time its tasks are not tried again by Spark."""
     failed = query_failed(
         "q",
@@ -158,7 +158,7 @@ def test_an_executor_that_has_gone_ends_no_query_for_good(said: str) -> None:
     assert not failed.out_of_memory
 
 
-def test_a_record_that_fails_again_wherever_it_is_read_is_no_lost_executor() -> None:
+def test_a_record_that_always_fails_does_not_count_as_a_lost_executor() -> None:
     causes = [
         Cause("SparkException", "ExecutorLostFailure", ""),
         Cause("RecordFailedException", "cannot read it", ""),
@@ -176,7 +176,7 @@ def test_a_record_that_fails_again_wherever_it_is_read_is_no_lost_executor() -> 
         ("LZ4Exception", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"),
     ],
 )
-def test_state_that_is_damaged_comes_with_what_to_do(name: str, error_class: str) -> None:
+def test_damaged_state_has_a_hint(name: str, error_class: str) -> None:
     """It was Spark's or lz4's word alone: `Error decoding offset 181 of input buffer`."""
     error = query_failed("counted", [Cause(name, "Error decoding", error_class)])
 
@@ -196,7 +196,9 @@ def test_state_that_is_damaged_comes_with_what_to_do(name: str, error_class: str
         ),
     ],
 )
-def test_a_file_system_that_is_away_for_now_ends_no_query_for_good(said: str, hint: str) -> None:
+def test_a_file_system_that_is_temporarily_unreachable_does_not_end_a_query_for_good(
+    said: str, hint: str
+) -> None:
     error = query_failed(
         "flights", [Cause("StreamingQueryException", "failed", ""), Cause("IOException", said, "")]
     )
@@ -205,7 +207,7 @@ def test_a_file_system_that_is_away_for_now_ends_no_query_for_good(said: str, hi
     assert hint in error.hint
 
 
-def test_what_python_finds_away_behind_a_url_may_pass_too() -> None:
+def test_an_unreachable_file_system_found_by_python_may_pass_too() -> None:
     away = FileSystemFailed("away", path="hdfs://h/x", number=113, why="no route", hint="")
 
     assert to_query_failed(away, "flights").may_pass

@@ -25,7 +25,7 @@ from duolog.engine.spark import session
 from duolog.engine.spark.session import open_session
 
 
-def test_a_jvm_that_does_not_start_is_told_with_its_words_and_its_log(
+def test_a_jvm_that_does_not_start_is_reported_with_its_output_and_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trace of PySpark's came, and the reason stood in a file that nobody knew of."""
@@ -168,7 +168,7 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
     assert archive.exists
 
 
-def test_a_jvm_that_writes_its_archive_is_told_of_in_one_line(
+def test_a_jvm_that_writes_its_archive_is_logged_in_one_line(
     stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It stayed for minutes with a gigabyte, and nobody knew why."""
@@ -268,7 +268,7 @@ def running_in(
     return session._Running(spark, jvm, ExitStack(), process, config, end or MagicMock())  # noqa: SLF001
 
 
-def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
+def test_end_now_kills_the_jvm_unless_it_has_other_owners(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
     end = shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)
@@ -310,7 +310,7 @@ def test_queries_that_start_at_once_do_not_get_each_others_shuffle_partitions() 
     spark.conf.set.assert_not_called()
 
 
-def test_a_share_in_a_jvm_that_has_gone_never_asks_the_one_behind_it() -> None:
+def test_a_share_of_an_ended_jvm_never_calls_the_next_jvm() -> None:
     """PySpark has one JVM for the process: none between two, and then the next one's."""
     spark, jvm = MagicMock(), MagicMock()
     running = running_in(spark, jvm=jvm)

@@ -41,8 +41,8 @@ def event_time_left(
 ) -> tuple[int | None, MagicMock]:
     """Return what is left after POSITIONS up to ENDS, and the reader's looks."""
     reader = MagicMock(spec=TopicReader)
-    reader._peek, reader.looks = MagicMock(), MagicMock()  # noqa: SLF001 - what asks a broker
-    reader._peek.ahead.return_value = ahead  # noqa: SLF001
+    reader._sampler, reader.looks = MagicMock(), MagicMock()  # noqa: SLF001 - what asks a broker
+    reader._sampler.sample.return_value = ahead  # noqa: SLF001
     lasts = {at: SeenRecord(1, 0, "", ms) for at, ms in last_ms.items()}
     reader.looks.last_before.return_value = lasts
     return TopicReader.event_time_left_ms(reader, POSITIONS, ENDS), reader
@@ -55,7 +55,7 @@ def test_event_time_is_left_from_the_earliest_record_to_the_latest() -> None:
     left_ms, reader = event_time_left(ahead, {A: 900, B: 700})
 
     assert left_ms == 800
-    reader._peek.ahead.assert_called_once_with({A: 2, B: 3}, records_max=1)  # noqa: SLF001
+    reader._sampler.sample.assert_called_once_with({A: 2, B: 3}, records_max=1)  # noqa: SLF001
     reader.looks.last_before.assert_called_once_with({A: 4, B: 8})
 
 

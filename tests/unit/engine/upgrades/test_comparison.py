@@ -36,7 +36,7 @@ def by_dest(_topology: Topology, flights: Stream, _airlines: Table) -> None:
     flights.group_by("dest").count("n").to("by-dest")
 
 
-def test_a_store_that_is_numbered_anew_is_the_one_of_the_checkpoint() -> None:
+def test_a_renumbered_store_is_matched_with_the_checkpoint() -> None:
     def later(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         late = flights.filter(col("delay") > 15).filter(col("air") > 0)
         late.group_by("dest").count("n").to("by-dest")
@@ -56,7 +56,7 @@ def test_a_store_that_is_given_a_name_keeps_what_it_had_without_one() -> None:
     assert compared(named, by_dest).kept == {"aggregate-4-store": "dests"}
 
 
-def test_the_store_behind_a_store_that_is_numbered_anew_goes_along() -> None:
+def test_a_store_downstream_of_a_renumbered_store_is_kept_too() -> None:
     """Its layout names the other one."""
 
     def two_levels(_topology: Topology, flights: Stream, _airlines: Table) -> None:
@@ -105,7 +105,7 @@ def test_a_table_that_keeps_other_columns_is_new_to_those_that_group_by_them() -
     assert becomes(found) == {"carriers": "changed", "counts": "changed"}
 
 
-def test_what_is_filtered_behind_a_table_changes_its_aggregate_and_not_the_table() -> None:
+def test_a_filter_downstream_of_a_table_changes_its_aggregate_and_not_the_table() -> None:
     def counted(*, filtered: bool) -> Build:
         def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
             rows = flights.select_key("carrier").map_values("dest").to_table(store="rows")
@@ -119,7 +119,7 @@ def test_what_is_filtered_behind_a_table_changes_its_aggregate_and_not_the_table
     assert becomes(found) == {"rows": "keeps", "counts": "changed"}
 
 
-def test_an_aggregate_of_a_table_goes_with_the_table_that_it_takes_back_from() -> None:
+def test_an_aggregate_of_a_table_is_kept_only_with_that_table() -> None:
     """It reads nothing of it but the key, and would add each row once more: to an empty table all are new."""
 
     def counted(other: str) -> Build:
@@ -136,7 +136,7 @@ def test_an_aggregate_of_a_table_goes_with_the_table_that_it_takes_back_from() -
     assert "depends on store" in found.of("changed")[1].why
 
 
-def test_what_a_join_of_streams_keeps_goes_along_together_or_not_at_all() -> None:
+def test_stores_of_a_stream_join_are_kept_together_or_not_at_all() -> None:
     def joined(value: str, *, filtered: bool = False) -> Build:
         def build(topology: Topology, flights: Stream, _airlines: Table) -> None:
             other = topology.stream("landings", key="id STRING", value="a BIGINT, b BIGINT")
@@ -155,7 +155,7 @@ def test_what_a_join_of_streams_keeps_goes_along_together_or_not_at_all() -> Non
     assert other.kept == {}
 
 
-def test_what_a_foreign_key_join_keeps_goes_along_together_or_not_at_all() -> None:
+def test_stores_of_a_foreign_key_join_are_kept_together_or_not_at_all() -> None:
     def joined(column: str) -> Build:
         def build(topology: Topology, _flights: Stream, airlines: Table) -> None:
             value = "airline STRING, seats BIGINT, age BIGINT"
@@ -184,7 +184,7 @@ def test_a_store_of_topics_that_were_not_read_before_has_missed_nothing() -> Non
     assert found.new_topics == ("flights", "landings")
 
 
-def test_what_nobody_needs_any_more_is_dropped_and_other_windows_are_another_store() -> None:
+def test_unused_stores_are_dropped_and_other_windows_are_another_store() -> None:
     def windowed(size: str) -> Build:
         def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
             grouped = flights.group_by("dest").windowed_by(tumbling(size))

@@ -206,7 +206,7 @@ def beside(kept: Kept) -> Shadow:
 
 
 @pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
-def test_a_kept_step_of_several_nodes_stays_whole_beside_a_rebuilt_store(kept: Kept) -> None:
+def test_a_kept_step_of_several_nodes_stays_complete_next_to_a_rebuilt_store(kept: Kept) -> None:
     spec = beside(kept).spec
 
     inside = subtopologies_of(spec)
@@ -231,7 +231,7 @@ def test_a_kept_step_of_several_nodes_stays_whole_beside_a_rebuilt_store(kept: K
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
-def test_the_kernel_builds_what_runs_beside(spark: SparkSession, kept: Kept) -> None:
+def test_the_kernel_can_build_a_shadow(spark: SparkSession, kept: Kept) -> None:
     assert spark is not None, "the chain finds the session of this run"
     spec = beside(kept).spec | python_of(60_000, 1 << 30) | {"errors": ErrorHandling().spec()}
 

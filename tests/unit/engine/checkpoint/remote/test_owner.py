@@ -93,7 +93,7 @@ def test_a_second_driver_is_refused_while_the_first_one_beats() -> None:
 
 
 @pytest.mark.usefixtures("door")
-def test_one_that_was_killed_is_followed_behind_its_lease_and_not_before() -> None:
+def test_a_killed_owner_is_replaced_after_its_lease_and_not_before() -> None:
     first, second = Holder(), Holder()
     start(first)
     first.die()
@@ -168,9 +168,7 @@ def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
 
 
 @pytest.mark.usefixtures("door")
-def test_who_is_paused_between_claim_and_owner_json_and_replaced_does_not_become_the_owner() -> (
-    None
-):
+def test_a_claimant_paused_before_owner_json_and_replaced_does_not_become_the_owner() -> None:
     first = Holder()
     start(first)
     first.die()

@@ -40,7 +40,7 @@ def test_the_system_never_opens_it_as_a_file_of_this_machine(tmp_path: Path) -> 
             door()
 
 
-def test_what_was_written_is_found_and_listed_and_gone_when_removed(door: PlayedDoor) -> None:
+def test_written_files_are_found_listed_and_removed(door: PlayedDoor) -> None:
     make_durable_dir(ROOT / "a" / "b")
     write_durably(ROOT / "a" / "b" / "7", "sieben")
     write_durably(ROOT / "a" / "b" / "7", "7")
@@ -126,7 +126,7 @@ def test_a_file_url_is_the_directory_itself() -> None:
 
 
 @pytest.mark.parametrize("url", ["s3a://bucket/data", "abfss://box@host/data", "gs://bucket/data"])
-def test_a_store_that_is_not_known_to_be_atomic_is_refused_unless_a_setting_says_so(
+def test_a_file_system_not_known_to_be_atomic_is_refused_unless_a_setting_allows_it(
     url: str,
 ) -> None:
     scheme = url.partition(":")[0]

@@ -73,7 +73,7 @@ def test_each_call_makes_another_uuid(session: SparkSession) -> None:
         (Map(STRING, TIME), "map('a', 60000)", '{"a":"00:01"}'),
     ],
 )
-def test_json_of_a_value_tells_times_from_numbers(
+def test_json_of_a_value_distinguishes_times_from_numbers(
     session: SparkSession, kind: Type, value: str, json: str
 ) -> None:
     sql = lower_sql_function("TO_JSON_STRING", [value], [kind], STRING)

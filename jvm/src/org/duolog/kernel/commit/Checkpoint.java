@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
  *   owner.N.beat   touched while the owner numbered N lives, for hosts that do not see the lock
  * </pre>
  *
- * <p>Python decides who may claim a directory, and when ({@code engine/owner.py}). This class guards writes: each write
+ * <p>Python decides who may claim a directory, and when ({@code engine/checkpoint/owner.py}). This class guards writes: each write
  * checks that {@code owner.json} still holds the claim, so an owner that was paused, taken for dead and replaced writes
  * nothing more.
  *

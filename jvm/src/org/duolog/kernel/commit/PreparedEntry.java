@@ -17,7 +17,7 @@ import java.util.HexFormat;
  *   the entry, as Spark has written it
  * </pre>
  *
- * <p>{@code engine/prepared_entry.py} reads it. Threads: any.
+ * <p>{@code engine/checkpoint/pending_commit.py} reads it. Threads: any.
  */
 final class PreparedEntry {
   private static final String HEAD = "duolog-prepared 1 ";

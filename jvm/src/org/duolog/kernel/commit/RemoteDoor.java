@@ -37,7 +37,7 @@ import org.apache.hadoop.security.AccessControlException;
  *   its answer      {"found": …} or {"failed": name of an errno, "why": …}
  * </pre>
  *
- * <p>{@code engine/remote/door.py} is the other side. The JVM ends when its standard input is closed. Threads: one.
+ * <p>{@code engine/checkpoint/remote/door.py} is the other side. The JVM ends when its standard input is closed. Threads: one.
  */
 public final class RemoteDoor {
   private static final ObjectMapper MAPPER = new ObjectMapper();

@@ -40,7 +40,7 @@ import org.duolog.kernel.commit.TransactionEnds.Part;
  *
  * <p>So after any crash there are two cases. If the marker does not name epoch N, nothing of the epoch counts, neither
  * in topics nor in the state; it is computed again, with any plan, order and mode. If it does, {@code prepared.N} is
- * the entry that Spark would have written, and a start writes it ({@code engine/epochs.py}). Correctness does not
+ * the entry that Spark would have written, and a start writes it ({@code engine/exactly_once/epochs.py}). Correctness does not
  * depend on a deterministic replay, which real time could not provide.
  *
  * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would write twice, so the

@@ -18,7 +18,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Registers the functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and {@link TimeUnits}, under the names
- * that {@code duolog.engine.sql_functions} uses. The result is null if an argument is.
+ * that {@code duolog.engine.lowering.sql_functions} uses. The result is null if an argument is.
  */
 public final class ValueFunctions {
   private static final DataType TEXT = DataTypes.StringType;
