@@ -164,6 +164,6 @@ def test_explain_upgrade_tells_what_becomes_of_each_store_and_changes_nothing(
     assert 'keeps its state  It was "' in moved.output
     assert changed.exit_code == 6, changed.output
     assert "gained n" in changed.output
-    assert "keep      is refused: not to be kept are" in changed.output
+    assert "keep      is refused: it cannot keep" in changed.output
     assert (pin / "application.json").read_bytes() == pinned
     assert [path.name for path in pin.iterdir()] == ["application.json"]
