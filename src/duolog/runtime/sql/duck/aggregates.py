@@ -1,9 +1,9 @@
 """Lower aggregate and window functions to DuckDB.
 
-ksqlDB's, with its types: SUM of INTEGERs is an INTEGER, STDDEV_SAMP is (as in ksqlDB) the variance
-DuckDB's: MEDIAN, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV_POP, VAR_SAMP, VAR_POP Only with OVER (…):
-ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE,
-NTH_VALUE
+- ksqlDB's functions have its types: SUM of INTEGERs is an INTEGER, and STDDEV_SAMP is a variance.
+- DuckDB's own are MEDIAN, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV_POP, VAR_SAMP and VAR_POP.
+- ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE
+  and NTH_VALUE need OVER (…).
 """
 
 from collections.abc import Callable, Mapping, Sequence
