@@ -254,7 +254,7 @@ def test_a_table_without_a_topic_says_what_to_do(cluster: EmbeddedCluster, tmp_p
     visits.join(counted).to("numbered")
     topology.running = application(cluster, topology, tmp_path)
 
-    with pytest.raises(StatementError, match="no topic has the records of table") as caught:
+    with pytest.raises(StatementError, match="no topic contains the records of table") as caught:
         counted.to_dicts()
     assert '.to("topic")' in caught.value.hint
     assert caught.value.place.endswith(f"{Path(__file__).name}:{_line_of('counted = visits')}")

@@ -62,7 +62,7 @@ def watched(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 
 def get(broker: BrokerProcess, path: str) -> str:
-    address = log_fields(broker, "metrics are served")["address"]
+    address = log_fields(broker, "serving metrics")["address"]
     with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as answer:
         return str(answer.read().decode())
 

@@ -48,7 +48,7 @@ def too_deep(statement: str) -> SqlError:
     return SqlError(
         "the statement is nested too deeply",
         statement=statement,
-        hint="Say IN for a long list of OR, or let one query read from another.",
+        hint="Use IN instead of a long list of OR, or split the query in two.",
     )
 
 

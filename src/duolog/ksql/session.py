@@ -99,8 +99,8 @@ class SqlSession:
             raise too_deep(text) from error
         except StatementError as error:
             # Errors of the plan are errors of this statement too.
-            told = SqlError(error.message, detail=error.detail, hint=error.hint, statement=text)
-            raise told from error
+            in_sql = SqlError(error.message, detail=error.detail, hint=error.hint, statement=text)
+            raise in_sql from error
 
     def _execute(self, node: exp.Expression) -> Done:
         called = with_functions(node, self.catalog.functions)
@@ -125,8 +125,8 @@ class SqlSession:
 def _set(state: SessionState, node: nodes.SetProperty) -> Done:
     name, value = node.this.name, node.args["value"].name
     before = state.settings.set(name, value)
-    told = "" if before is None else f" from '{before}'"
-    message = f"Successfully changed local property '{name}'{told} to '{value}'."
+    previous = "" if before is None else f" from '{before}'"
+    message = f"Successfully changed local property '{name}'{previous} to '{value}'."
     if idle := state.settings.without_effect(name):
         message = f"{message} {idle}"
     return Done(node, message=message)
@@ -156,7 +156,7 @@ def _undefine(state: SessionState, node: nodes.Undefine) -> Done:
 def _only_in_tests(node: nodes.AssertValues | nodes.AssertSource) -> SqlError:
     word = "NULL" if node.args.get("tombstone") else str(node.args.get("kind") or "VALUES")
     at = place_of(node)
-    assert at is not None, "a statement has its place"
+    assert at is not None, "every statement has a position"
     return SqlError(
         f"Syntax error at or near '{word}' at line {at.line}:{at.column + len('ASSERT ')}",
         kind="syntax",
@@ -175,12 +175,14 @@ def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:
 def _no_connect(_state: SessionState, node: exp.Expression) -> Done:
     raise SqlError(
         "no Connect cluster is configured, so there are no connectors",
-        hint="Run Kafka Connect beside it; its topics are topics like others.",
+        hint="Run Kafka Connect separately, and declare streams over its topics.",
     )
 
 
 def _no_system(_state: SessionState, node: exp.Expression) -> Done:
-    raise SqlError("ALTER SYSTEM is not supported.", hint="SET changes a property of this session.")
+    raise SqlError(
+        "ALTER SYSTEM is not supported.", hint="Use SET to change a property of this session."
+    )
 
 
 _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {

@@ -175,12 +175,12 @@ class Settings:
         if name in _VALUES and value not in _VALUES[name]:
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
-                hint=f"It is one of {', '.join(_VALUES[name])}.",
+                hint=f"Use one of {', '.join(_VALUES[name])}.",
             )
         if name in _COUNTS and not (value.isascii() and value.isdecimal()):
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
-                hint="It is a whole number; 0 is no limit.",
+                hint="Use a whole number; 0 disables the limit.",
             )
         before = self[name]
         self.given[name] = value
@@ -189,7 +189,7 @@ class Settings:
     def without_effect(self, name: str) -> str:
         """Return the reason why setting a property has no effect; empty if it has one."""
         if name in _OF_START:
-            return f"It has no effect now: it is read at the start. Start with --set {name}=…."
+            return f"It has no effect until the next start. Start with --set {name}=…."
         if name in _OF_STRICT and not self.strict:
             return f"It has no effect unless '{COMPATIBILITY}' is 'strict'."
         if name in _OF_SESSION:

@@ -91,8 +91,8 @@ def _ensure_topics(topics: Iterable[tuple[str, str]]) -> None:
         alike = by_metric.setdefault(metric_name(topic), topic)
         if alike != topic:
             raise InvalidPlan(
-                f'topics "{alike}" and "{topic}" cannot be in one cluster',
-                detail="Kafka's metrics have underscores for dots, so both would have one name there.",
+                f'topics "{alike}" and "{topic}" cannot exist in one cluster',
+                detail="Kafka's metric names replace dots by underscores, so both would have the same name.",
                 hint="Use either dots or underscores in the names of topics.",
                 place=place,
             )

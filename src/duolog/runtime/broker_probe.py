@@ -23,7 +23,7 @@ logger: Final = logging.getLogger(__name__)
 REACH_S: Final = 1.5
 PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
-SILENT: Final = "takes connections and does not answer"
+SILENT: Final = "accepts connections but does not answer"
 
 # Length, API key, version, correlation id, client id. Brokers answer ApiVersions before
 # authentication.
@@ -44,10 +44,10 @@ def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
     except TimeoutError:
         return SILENT
     if not answer:
-        return "closes the connection, which is not what a Kafka broker without TLS does"
+        return "closes the connection, unlike a Kafka broker without TLS"
     # The first bytes may arrive alone.
     expected = struct.pack(">i", _CORRELATION_ID)
-    return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is no Kafka broker"
+    return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is not a Kafka broker"
 
 
 def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) -> None:
@@ -66,7 +66,7 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
             raise BrokerUnavailable(
                 f"no broker answers at {bootstrap_servers}",
                 detail=problems,
-                hint="`duolog broker --data DIR` starts one; see that the address is right.",
+                hint="Check the address, or start a broker with `duolog broker --data DIR`.",
             )
         if not told:
             logger.warning("waiting for an answer from %s …", bootstrap_servers)

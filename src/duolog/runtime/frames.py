@@ -114,7 +114,7 @@ def library(name: str, package: str) -> Any:
             f"{name} is not installed",
             name=name,
             detail=f"{error}.",
-            hint=f"`pip install '{package}'`.",
+            hint=f"Run `pip install '{package}'`.",
         ) from error
 
 

@@ -54,8 +54,8 @@ def ensure_runs_nowhere(application_id: str) -> None:
             raise CheckpointInUse(
                 f'application "{application_id}" runs in another process',
                 query_id=application_id,
-                detail=f"Process {other['pid']} runs it, with a checkpoint that is not among those looked at.",
-                hint="Stop it first; --data says where its checkpoint is.",
+                detail=f"Process {other['pid']} runs it, with a checkpoint in another directory.",
+                hint="Stop it first, or pass its data directory with --data.",
             )
 
 

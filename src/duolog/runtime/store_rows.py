@@ -74,8 +74,8 @@ def table_of_store(plan: Plan, name: str) -> Node:
     for node in plan.nodes:
         if name in node.stores:
             raise InvalidPlan(
-                f'store "{name}" holds what {node} waits for, and no rows of a table',
-                hint=f"Look into one of {', '.join(tables)}." if tables else "",
+                f'store "{name}" holds pending records of {node}, not rows of a table',
+                hint=f"Use one of {', '.join(tables)}." if tables else "",
                 place=plan.places.get(node.name, ""),
             )
     raise unknown_name("store", name, tables)
@@ -209,8 +209,8 @@ def ensure_text(table: Node) -> None:
     first = table.schema.key[0]
     if first.type != STRING:
         raise InvalidPlan(
-            f'the keys of "{table}" begin with {first.name} {first.type}, which has no prefix',
-            hint="Ask for rows by key: get(key), range(low, high), all().",
+            f'the keys of "{table}" have no prefix: they start with {first.name} {first.type}, not a STRING',
+            hint="Use get(key), range(low, high) or all().",
         )
 
 
@@ -218,8 +218,8 @@ def ensure_windowed(table: Node) -> None:
     """Raise a StatementError unless the keys are windowed."""
     if table.schema.key[-len(BOUNDS) :] != BOUNDS:
         raise InvalidPlan(
-            f'the store of "{table}" has no windows',
-            hint="Ask for rows by key: get(key), range(low, high), all().",
+            f'the store of "{table}" is not windowed',
+            hint="Use get(key), range(low, high) or all().",
         )
 
 

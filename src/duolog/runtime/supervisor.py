@@ -155,7 +155,7 @@ class BrokerProcess:
         raise BrokerUnavailable(
             "the broker did not start" if ended else "the broker was not ready in time",
             detail=self._last_words(),
-            hint=f"Its log is {self.log_path}.",
+            hint=f"See its log, {self.log_path}.",
         )
 
     def _last_words(self) -> str:

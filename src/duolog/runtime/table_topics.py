@@ -18,13 +18,13 @@ def topic_of(plan: Plan, node: Node) -> Source | Sink:
     kind = "table" if node.is_table else "stream"
     if node not in plan.nodes:
         raise InvalidPlan(
-            f'{kind} "{node}" is not part of what runs',
+            f'{kind} "{node}" is not part of the running topology',
             hint='Write it to a topic, `.to("topic")`, and start again.',
         )
     raise InvalidPlan(
-        f'no topic has the records of {kind} "{node}"',
-        detail="It is not written to one: they are in the stores of its tasks, or nowhere.",
-        hint='Write it to one: `.to("topic")`. What runs by then goes on from its state.',
+        f'no topic contains the records of {kind} "{node}"',
+        detail="It is not written to a topic.",
+        hint='Write it to a topic: `.to("topic")`. The application keeps its state.',
         place=plan.places.get(node.name, ""),
     )
 
@@ -46,5 +46,8 @@ def table_named(plan: Plan, name: str) -> Node:
     if name in tables:
         return tables[name]
     if any(name == node.topic for node in (*plan.sources, *plan.sinks)):
-        raise InvalidPlan(f'topic "{name}" holds a stream', hint="Only a table has present rows.")
+        raise InvalidPlan(
+            f'topic "{name}" contains a stream, not a table',
+            hint="Use a table: only tables have current rows.",
+        )
     raise unknown_name("table", name, tables)

@@ -56,7 +56,7 @@ class TopicValues:
         if len(row) != len(self.key_columns):
             names = ", ".join(column.name for column in self.key_columns)
             raise SerdeError(
-                f'{key!r} is no key of topic "{self.topic}"',
+                f'{key!r} is not a key of topic "{self.topic}"',
                 detail=f"Its key has the columns {names}." if names else "Its key is not read.",
             )
         return self._keys.serialize(row)
@@ -76,9 +76,9 @@ class TopicValues:
         if not self._is_plain:
             names = ", ".join(column.name for column in self.value_columns)
             raise SerdeError(
-                f'{value!r} is no value of topic "{self.topic}"',
+                f'{value!r} is not a value of topic "{self.topic}"',
                 detail=f"Its value is a row with the columns {names}.",
-                hint="Give a dict by name, or a dataclass.",
+                hint="Pass a dict by column name, or a dataclass.",
             )
         return self._values.serialize((value,))
 

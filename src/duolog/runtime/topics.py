@@ -31,7 +31,7 @@ def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, in
         raise BrokerUnavailable(
             f"no broker answers at {bootstrap_servers}",
             detail=str(error.args[0]),
-            hint="`duolog broker` starts one.",
+            hint="Start one with `duolog broker`.",
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}
 

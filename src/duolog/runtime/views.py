@@ -55,7 +55,7 @@ class TopicView:
         """
         with self.follower() as follower:
             complete = follower.catch_up(GLANCE_S)
-            return self.render(follower, "" if complete else ", more is to be read")
+            return self.render(follower, "" if complete else ", still reading")
 
     _repr_html_ = to_html
 
@@ -95,7 +95,7 @@ class TableRows(TopicView, Framed):
             if not follower.catch_up(READ_S):
                 raise BrokerUnavailable(
                     f'cannot read topic "{self.topic}" to its end',
-                    detail=f"It was read for {READ_S:.0f} s.",
+                    detail=f"Reading stopped after {READ_S:.0f} s.",
                 )
             if follower.skipped:
                 logger.warning(
@@ -136,7 +136,7 @@ class LiveView:
             self._thread.join()
 
     def __repr__(self) -> str:
-        state = "runs; stop() ends it" if self._thread.is_alive() else "has ended"
+        state = "running; stop() stops it" if self._thread.is_alive() else "stopped"
         return f"<live view of {self._view.topic}: {state}>"
 
     def _run(self) -> None:
@@ -146,7 +146,7 @@ class LiveView:
                 shown = ""
                 while not self._stopping.is_set():
                     complete = follower.catch_up(self._every_s)
-                    html = self._view.render(follower, "" if complete else ", more is to be read")
+                    html = self._view.render(follower, "" if complete else ", still reading")
                     if html != shown:
                         self._show(html)
                     shown = html

@@ -48,7 +48,7 @@ def test_a_property_with_a_default_is_used(name: str) -> None:
 @pytest.mark.parametrize("name", ["commit.interval.ms", "ksql.query.retry.backoff.initial.ms"])
 def test_a_property_that_is_read_at_the_start_says_how_to_set_it(name: str) -> None:
     assert answered(f"SET '{name}' = '100';").endswith(
-        f"It has no effect now: it is read at the start. Start with --set {name}=…."
+        f"It has no effect until the next start. Start with --set {name}=…."
     )
 
 

@@ -54,7 +54,7 @@ REFUSED: list[tuple[Callable[[], Topology], Mapping[str, Any], str]] = [
     (lambda: counting(writes=".."), {}, "cannot be"),
     (lambda: counting(writes="x" * 250), {}, "longer than 249"),
     (lambda: counting(writes=""), {}, "is empty"),
-    (lambda: counting(reads="by.item", writes="by_item"), {}, "cannot be in one cluster"),
+    (lambda: counting(reads="by.item", writes="by_item"), {}, "cannot exist in one cluster"),
     (lambda: choosing("eu-orders", "us orders"), {}, "a character other than letters"),
     (counting, {"mode": "batch"}, 'unknown mode "batch"'),
     (counting, {"settings": {"epoch": "1"}}, 'unknown engine setting "epoch"'),

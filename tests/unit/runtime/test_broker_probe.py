@@ -56,8 +56,8 @@ def stays_silent(connection: socket.socket) -> None:
     ("peer", "told"),
     [
         (closes, "closes the connection"),
-        (greets, "is no Kafka broker"),
-        (answers_as_the_web, "is no Kafka broker"),
+        (greets, "is not a Kafka broker"),
+        (answers_as_the_web, "is not a Kafka broker"),
     ],
 )
 def test_a_program_that_is_no_broker_is_told_at_once(
@@ -85,4 +85,4 @@ def test_a_port_that_stays_silent_is_told_as_such() -> None:
     with listening(*[stays_silent] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
         ensure_reachable(address, patience_s=0.6)
 
-    assert caught.value.detail == f"{address}: takes connections and does not answer"
+    assert caught.value.detail == f"{address}: accepts connections but does not answer"

@@ -34,7 +34,7 @@ def test_a_broker_that_takes_connections_and_answers_nothing_is_reported(
     one.is_frozen = False
 
     assert frozen == [
-        f"no broker answers at {one.address}: {one.address}: takes connections and does not answer; it waits"
+        f"no broker answers at {one.address}: {one.address}: accepts connections but does not answer; it waits"
     ]
     assert not watch.answers
     assert answering.look() == []

@@ -202,9 +202,9 @@ def test_a_wrong_name_is_told_with_the_right_ones(
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (("a", "b"), {}, "is no key of topic"),
+        (("a", "b"), {}, "is not a key of topic"),
         (7, {}, 'cannot write column "name"'),
-        ("a", "park", "is no value of topic"),
+        ("a", "park", "is not a value of topic"),
         ("a", {"place": b"park"}, "cannot write a row as JSON"),
     ],
 )

@@ -80,9 +80,9 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, Source) and node.times.of is not None:
         if not isinstance(node.times.of, ColumnRef):
             raise StatementError(
-                f'topic "{topic}" cannot be a {"table" if node.is_table else "stream"} of SQL',
-                detail=f"Its timestamp is computed, {node.times.of}, and SQL takes one from a column.",
-                hint="Name the topics that are to be visible: names={'orders': 'orders'}.",
+                f'topic "{topic}" cannot be declared as a {"table" if node.is_table else "stream"} in SQL',
+                detail=f"Its timestamp is the expression {node.times.of}; SQL takes timestamps from a column only.",
+                hint="Pass the topics that SQL should see: names={'orders': 'orders'}.",
             )
         yield "TIMESTAMP", _literal(f"`{node.times.of.name}`")
 

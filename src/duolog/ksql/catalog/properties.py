@@ -330,8 +330,8 @@ def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
         parts_of(pattern)
     except ValueError as error:
         raise SqlError(
-            f"TIMESTAMP_FORMAT is not a pattern of dates: '{pattern}'",
-            hint="Write it as Java's DateTimeFormatter takes it, for example 'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
+            f"TIMESTAMP_FORMAT is not a valid date pattern: '{pattern}'",
+            hint="Use the syntax of Java's DateTimeFormatter, for example 'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
         ) from error
 
 

@@ -42,16 +42,16 @@ def topics_of(properties: Properties, node: nodes.CreateSource, settings: Settin
         if given is not None and not settings.strict:
             names = tuple(dict.fromkeys(name.strip() for name in given.split(_SEPARATOR)))
         if "" in names:
-            raise SqlError(f"KAFKA_TOPIC has an empty name in it: '{given}'", at=place_of(node))
+            raise SqlError(f"KAFKA_TOPIC contains an empty name: '{given}'", at=place_of(node))
         ensure_legal(names, node)
         found = SourceTopics(names)
     else:
         found = SourceTopics((_checked(pattern, given, node),), is_pattern=True)
     if node.args["kind"] == "TABLE" and (found.is_pattern or len(found.names) > 1):
         raise SqlError(
-            f"Table {node.this.name} reads one topic: its rows would be those of several.",
+            f"Table {node.this.name} must read a single topic.",
             at=place_of(node),
-            hint="Read them as a stream, and group it.",
+            hint="Declare a stream over the topics, and aggregate it into a table.",
         )
     return found
 
@@ -69,7 +69,7 @@ def ensure_legal(names: Iterable[str], node: exp.Expression) -> None:
             raise SqlError(
                 f"KAFKA_TOPIC is not legal: {wrong}",
                 at=place_of(node),
-                hint="Name a topic by KAFKA_TOPIC that has letters, digits, '.', '_' and '-' only.",
+                hint="Set KAFKA_TOPIC to a name of letters, digits, '.', '_' and '-'.",
             )
 
 
@@ -82,7 +82,7 @@ def _checked(pattern: str, given: str | None, node: nodes.CreateSource) -> str:
         re.compile(pattern)
     except re.error as error:
         raise SqlError(
-            f"{TOPIC_PATTERN} is no regular expression: '{pattern}'",
+            f"{TOPIC_PATTERN} is not a valid regular expression: '{pattern}'",
             detail=f"{error}.",
             at=place_of(node),
         ) from error
@@ -95,5 +95,5 @@ def ensure_one_topic(source: SourceInfo, what: str, node: exp.Expression) -> Non
         raise SqlError(
             f"Cannot {what} {source.name}: it reads several topics, {source.topics_told}.",
             at=place_of(node),
-            hint="Declare a stream over the one that is meant.",
+            hint="Declare a stream over one of these topics.",
         )

@@ -43,9 +43,9 @@ def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: st
         raise syntax_error(at, "Expecting one of STREAM, TABLE, TYPE, found 'GLOBAL'", text)
     if at is not None and node.args.get("expression") is not None:
         raise SqlError(
-            "A global table is over a topic, and no result of a query.",
+            "A global table must read a topic; it cannot be the result of a query.",
             at=at,
-            hint=f"Declare one over the topic that CREATE TABLE {node.this.name} AS SELECT writes.",
+            hint=f"Declare a global table over the topic that CREATE TABLE {node.this.name} AS SELECT writes.",
         )
 
 

@@ -147,7 +147,7 @@ def ensure_merges(calls: Sequence[exp.Anonymous]) -> None:
             raise SqlError(
                 f"{of_user.name} cannot be used in session windows: it has no merge",
                 at=place_of(call),
-                hint="Sessions that come together become one. Give it merge(self, one, other).",
+                hint="Define merge(self, one, other), which merges overlapping sessions.",
             )
 
 
@@ -163,12 +163,14 @@ def _distinct(node: exp.Anonymous) -> exp.Expression | None:
     name = called(node).function.name
     if name not in _OF_DISTINCT:
         raise SqlError(
-            f"{name} cannot have DISTINCT",
+            f"{name} does not support DISTINCT",
             at=place_of(found),
-            hint=f"{', '.join(_OF_DISTINCT)} can; COLLECT_SET and TOPKDISTINCT read each value once.",
+            hint=f"Use {', '.join(_OF_DISTINCT)}; COLLECT_SET and TOPKDISTINCT are distinct already.",
         )
     if len(node.expressions) > 1:
-        raise SqlError(f"{name} cannot have DISTINCT beside other arguments", at=place_of(found))
+        raise SqlError(
+            f"{name} does not support DISTINCT with several arguments", at=place_of(found)
+        )
     value: exp.Expression = found.expressions[0]
     return value
 

@@ -29,12 +29,12 @@ def _arithmetic(binding: Binding, node: exp.Expression) -> Bound:
     if isinstance(node, exp.Add) and set(types) == {STRING}:
         return Bound(call("JOIN", *(side.expression for side in sides)), STRING)
     if NULL in types:
-        told = " and ".join("null" if of == NULL else sql_name(of) for of in types)
+        named = " and ".join("null" if of == NULL else sql_name(of) for of in types)
         raise SqlError(
             f"Error processing expression: {formatted(node)}. "
-            f"Arithmetic on types {told} are not supported.",
+            f"Arithmetic on types {named} are not supported.",
             at=place_of(node),
-            hint="A null needs a type: CAST(NULL AS INT).",
+            hint="Give the null a type: CAST(NULL AS INT).",
         )
     if not all(map(numeric, types)):
         raise SqlError(

@@ -46,7 +46,7 @@ def _of_user(binding: Binding, node: exp.Expression, of: UserFunction) -> Bound:
     """Bind a call of a user-defined function."""
     if of.kind != "scalar":
         word = "an aggregate" if of.kind == "aggregate" else "a table"
-        raise SqlError(f"{of.name} is {word} function, which cannot stand here", at=place_of(node))
+        raise SqlError(f"{of.name} is {word} function and cannot be called here", at=place_of(node))
     routine, args = bind_user_call(of, _bound_arguments(binding, node, of), node)
     return Bound(user_call(routine, args), routine.result)
 
@@ -54,7 +54,7 @@ def _of_user(binding: Binding, node: exp.Expression, of: UserFunction) -> Bound:
 def _bound_arguments(binding: Binding, node: exp.Expression, of: UserFunction) -> list[Bound]:
     for arg in node.expressions:
         if isinstance(arg, exp.Lambda):
-            raise SqlError(f"{of.name} takes no lambda", at=place_of(arg))
+            raise SqlError(f"{of.name} does not accept lambdas", at=place_of(arg))
     return [binding.bind(arg) for arg in node.expressions if not isinstance(arg, exp.Star)]
 
 
@@ -71,7 +71,7 @@ def bind_user_call(
         NULL in parts_of(one) for one in resolved.arguments
     ):
         raise SqlError(
-            f"Function '{of.name.lower()}' is called with a null whose type nobody says.",
+            f"Function '{of.name.lower()}' is called with a null that has no type.",
             at=place_of(node),
             hint="Cast it: CAST(null AS STRING).",
         )
@@ -150,7 +150,7 @@ def _resolved(function: SqlFunction, types: tuple[Type, ...], node: exp.Expressi
 def _distinct(_binding: Binding, node: exp.Expression) -> Bound:
     call = node.find_ancestor(exp.Anonymous)
     name = str(call.this).upper() if call is not None else "A function"
-    raise SqlError(f"{name} cannot have DISTINCT", at=place_of(node))
+    raise SqlError(f"{name} does not support DISTINCT", at=place_of(node))
 
 
 MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {

@@ -31,7 +31,7 @@ def unknown_function(name: str, node: exp.Expression) -> SqlError:
         scalar = [one for one, function in SQL_FUNCTIONS.items() if not function.hidden]
         known = [*scalar, *SQL_AGGREGATES, *_TABLE_FUNCTIONS]
         near = get_close_matches(name, known, n=1, cutoff=0.7)
-        hint = f"Did you mean {near[0]}?" if near else "SHOW FUNCTIONS; lists all functions."
+        hint = f"Did you mean {near[0]}?" if near else "Run SHOW FUNCTIONS; to list all functions."
     return SqlError(
         f"Can't find any functions with the name '{name}'", at=place_of(node), hint=hint
     )

@@ -90,7 +90,11 @@ class SqlScope:
 
     def _unknown(self, node: exp.Column) -> SqlError:
         if node.table and node.table not in {*self.sources, *self.names}:
-            hint = f"The query reads {', '.join(self.sources)}." if self.sources else ""
+            hint = (
+                f"Use one of the query's sources: {', '.join(self.sources)}."
+                if self.sources
+                else ""
+            )
             return SqlError(
                 f"'{node.table}' is not a valid stream/table name or alias.",
                 at=place_of(node),

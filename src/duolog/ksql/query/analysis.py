@@ -115,7 +115,7 @@ class _Items:
         of = self.binder.bind(node.this).type
         if not isinstance(of, Struct):
             raise SqlError(
-                "Cannot deference field * of something that is no STRUCT", at=place_of(node)
+                "Cannot dereference field * of a value that is not a STRUCT", at=place_of(node)
             )
         return [
             Item(
@@ -156,7 +156,8 @@ def renamed(
     """
     if len(items) != len(columns):
         raise SqlError(
-            f"{len(columns)} columns are named, and {len(items)} are selected.", at=place_of(query)
+            f"WITH names {len(columns)} columns, but the query selects {len(items)}.",
+            at=place_of(query),
         )
     return tuple(Item(name, item.node) for name, item in zip(columns, items, strict=True))
 

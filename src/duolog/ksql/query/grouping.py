@@ -268,13 +268,13 @@ class Grouping:
             return
         if self._window is not None:
             raise SqlError(
-                "Rows of windows have no TTL: they go when their windows have closed.",
+                "TTL is not allowed for windows: their rows are removed after the windows close.",
                 at=place_of(self._window),
-                hint="RETENTION says how long they are kept: WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 7 DAYS).",
+                hint="Set RETENTION: WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 7 DAYS).",
             )
         if self.relation.node.is_table:
             raise SqlError(
-                "Groups of a table's rows have no TTL: what has gone could not be taken back when rows change.",
+                "TTL is not allowed for groups of a table: a changed row cannot be subtracted from a removed group.",
                 hint="Group the table's changes: CREATE STREAM … AS CHANGES OF.",
             )
 

@@ -133,7 +133,7 @@ class CriterionReader:
         flipped = first == {self.comes}
         if not flipped and second != {self.comes}:
             raise SqlError(
-                "Invalid join condition: one side must reference the source that is joined, and no other: "
+                "Invalid join condition: one side must reference only the source that is joined, "
                 f"`{self.comes}`. Got {told}.",
                 at=place_of(condition),
             )

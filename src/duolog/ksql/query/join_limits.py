@@ -26,7 +26,7 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
     if not sessions and (one.size_ms is None) != (other.size_ms is None):
         raise SqlError(
             f"Incompatible windowed sources.\nLeft source: {one}\nRight source: {other}\n"
-            "Windows of the calendar can only be joined to other windows of the calendar"
+            "Calendar windows can only be joined to other calendar windows"
         )
     if (one.kind == "SESSION") != (other.kind == "SESSION"):
         raise SqlError(

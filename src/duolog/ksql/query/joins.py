@@ -47,7 +47,7 @@ SYNTHETIC_NOTE: Final = (
     "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
     "This expression must be included in the projection and may be aliased."
 )
-_TOLD: Final = {"INNER": "[INNER]", "LEFT": "LEFT [OUTER]", "RIGHT": "RIGHT [OUTER]", "FULL": "[FULL] OUTER"}  # fmt: skip
+_SIDE_NAMES: Final = {"INNER": "[INNER]", "LEFT": "LEFT [OUTER]", "RIGHT": "RIGHT [OUTER]", "FULL": "[FULL] OUTER"}  # fmt: skip
 _KINDS: Final[dict[str, JoinKind]] = {
     "INNER": "inner",
     "LEFT": "left",
@@ -111,9 +111,9 @@ class Joiner:
                 )
             if aliases[at] in aliases[:at]:
                 raise SqlError(
-                    f"Two sources are called '{aliases[at]}' in one query.",
+                    f"Two sources of the query have the name '{aliases[at]}'.",
                     at=place_of(table),
-                    hint="Give one of them another name: AS.",
+                    hint="Give one of them an alias with AS.",
                 )
 
     def _criteria(
@@ -143,7 +143,7 @@ class Joiner:
         if kinds == (True, False):
             raise SqlError(
                 "Invalid join order: table-stream joins are not supported; only stream-table joins. "
-                f"Got {left.sources[0].name} {_TOLD[_side(join)]} JOIN {right.sources[0].name}.",
+                f"Got {left.sources[0].name} {_SIDE_NAMES[_side(join)]} JOIN {right.sources[0].name}.",
                 at=place_of(join),
             )
         criterion.ensure_types()
@@ -161,7 +161,7 @@ class Joiner:
             raise SqlError(
                 "Stream-Stream joins must have a WITHIN clause specified. None was provided.",
                 at=place_of(join),
-                hint="Say how far apart two records may be: WITHIN 1 HOUR.",
+                hint="Set the maximal time difference of two records: WITHIN 1 HOUR.",
             )
         self._ensure_partitions(left, right)
         window = window_of(within, strict=self.strict)
@@ -195,7 +195,7 @@ class Joiner:
                 f"{called} outer joins between streams and tables (stream: left, table: right) are not "
                 "supported.",
                 at=place_of(join),
-                hint="A change of the table emits nothing: use LEFT JOIN.",
+                hint="Use LEFT JOIN: a change of the table emits nothing.",
             )
         ensure_no_window(join, "Stream-Table")
         if is_global(right):
@@ -274,7 +274,7 @@ class Joiner:
             raise SqlError(
                 f"{side} OUTER JOIN on a foreign key is not supported",
                 at=place_of(join),
-                hint="A row of the right table alone would have no key: use LEFT JOIN.",
+                hint="Use LEFT JOIN: a row of the right table alone would have no key.",
             )
         if right.node.schema.window is not None:
             raise no_repartitioning(join)

@@ -27,7 +27,7 @@ def ensure_key_expressions(clause: str, given: Sequence[exp.Expression], scope: 
         raise SqlError(
             f"{clause} does not support aggregate functions: {name} is an aggregate function.",
             at=place_of(call),
-            hint="Aggregate in a first table, and group its changes in a second query.",
+            hint="Aggregate into a table first, and group that table in a second query.",
         )
     seen: set[str] = set()
     for node in given:

@@ -50,7 +50,7 @@ def named_queries(
         return around
     for one in clause.expressions:
         if one.alias in own:
-            raise SqlError(f"Two queries are called '{one.alias}'.", at=place_of(clause))
+            raise SqlError(f"Two queries in WITH have the name '{one.alias}'.", at=place_of(clause))
         own.add(one.alias)
         columns = tuple(name.name for name in one.args["alias"].args.get("columns") or ())
         known[one.alias] = NamedQuery(one.this, columns, dict(known))
@@ -68,9 +68,9 @@ def inner_query(
     if isinstance(table, exp.Subquery):
         if not table.alias:
             raise SqlError(
-                "A query in FROM needs a name.",
+                "A subquery in FROM needs an alias.",
                 at=place_of(table),
-                hint="FROM (SELECT …) AS x",
+                hint="Write FROM (SELECT …) AS x.",
             )
         return NamedQuery(table.this, (), known), table.alias
     if isinstance(table, exp.Table) and table.name in known:
@@ -86,8 +86,8 @@ def only_select(query: exp.Expression) -> exp.Select:
     """
     if not isinstance(query, exp.Select):
         word = type(query).__name__.upper()
-        raise SqlError(f"A query that goes on cannot have {word}", at=place_of(query))
+        raise SqlError(f"A continuous query cannot have {word}", at=place_of(query))
     limit = query.args.get("limit")
     if limit is not None:
-        raise SqlError("A query that goes on cannot read from one with LIMIT", at=place_of(query))
+        raise SqlError("A continuous query cannot read a subquery with LIMIT", at=place_of(query))
     return query

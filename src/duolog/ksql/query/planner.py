@@ -124,9 +124,9 @@ class _Planner:
             return relation, *grouping.view()
         if "TTL" in target.properties:
             raise SqlError(
-                "TTL is how long groups are kept, and this query has none.",
-                hint="Say it of the table that is read, CREATE TABLE … WITH (TTL = '7 days'): what is made of its rows "
-                "goes with them.",
+                "TTL applies to groups, and this query has none.",
+                hint="Set it on the table that is read, CREATE TABLE … WITH (TTL = '7 days'): derived rows are removed "
+                "with their input.",
             )
         return relation, *self._selected(select, relation)
 

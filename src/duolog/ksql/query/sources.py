@@ -309,7 +309,7 @@ class SourceReader:
         """
         if not node.is_table:
             raise SqlError(
-                f"{source.name} is a stream: CHANGES OF is of tables.", at=place_of(table)
+                f"CHANGES OF requires a table, but {source.name} is a stream.", at=place_of(table)
             )
         return self.steps.add("changes", lambda name: ToStream(name, node))
 

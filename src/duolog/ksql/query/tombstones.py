@@ -28,7 +28,7 @@ def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Set
         raise syntax_error(at, "Expecting 'VALUES', found 'NULL'", text_of(node))
     if not source.key:
         raise SqlError(
-            f"A record without a value needs a key, and {source.name} has none.", at=place_of(null)
+            f"NULL VALUES requires a key, but {source.name} has none.", at=place_of(null)
         )
     if source.is_table:
         ensure_no_result(source, node)
@@ -36,8 +36,8 @@ def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Set
     for name in node.args.get("columns") or ():
         if name.name not in keys | {_BESIDE_THE_KEY}:
             raise SqlError(
-                f"NULL VALUES takes a value for each column of the key and none for others: `{name.name}` is no "
-                f"column of the key of {source.name}.",
+                f"NULL VALUES accepts values of key columns only: `{name.name}` is not a key "
+                f"column of {source.name}.",
                 at=place_of(name),
             )
 
@@ -46,7 +46,7 @@ def ensure_no_result(source: SourceInfo, node: nodes.InsertValues | nodes.Delete
     """Refuse to change rows of a table that a query writes: the query would not see the change."""
     if source.query:
         raise SqlError(
-            f"Cannot delete rows of {source.name}: query {source.query} computes it, and would not know.",
+            f"Cannot delete rows of {source.name}: query {source.query} writes it, and would not see the change.",
             at=place_of(node.this),
             hint="Delete the rows that the query reads.",
         )

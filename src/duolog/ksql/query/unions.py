@@ -82,7 +82,7 @@ def _ensure_fits(
     at: Place | None,
 ) -> None:
     if part.info.is_table:
-        raise SqlError("UNION ALL is of streams, and no tables.", at=at)
+        raise SqlError("UNION ALL requires streams, not tables.", at=at)
     if len(own) != len(wanted):
         raise SqlError(
             f"The queries of UNION ALL have {len(wanted)} and {len(own)} columns.", at=at
@@ -91,15 +91,17 @@ def _ensure_fits(
     if keys != [(i, column.type) for i, column in enumerate(own) if column.role == "KEY"]:
         raise SqlError(
             "The queries of UNION ALL have different keys.",
-            detail=f"They are {_told(first.info.key)} and {_told(part.info.key)}.",
+            detail=f"Found {_listed(first.info.key)} and {_listed(part.info.key)}.",
             at=at,
-            hint="PARTITION BY gives a stream another key; a key stands at the same place in each SELECT.",
+            hint="Select the key at the same position in each query; PARTITION BY changes a key.",
         )
     if (
         _key_places(part, own) != _key_places(first, wanted)
         or part.info.window != first.info.window
     ):
-        raise SqlError("The queries of UNION ALL have keys of different order or windows.", at=at)
+        raise SqlError(
+            "The queries of UNION ALL have different windows, or keys in different order.", at=at
+        )
 
 
 def _key_places(part: Nested, own: Sequence[SqlColumn]) -> list[int]:
@@ -142,5 +144,5 @@ def _as_first(
     return steps.add("names", lambda name: Rename(name, projected, keys, names))
 
 
-def _told(columns: Sequence[SqlColumn]) -> str:
+def _listed(columns: Sequence[SqlColumn]) -> str:
     return ", ".join(map(str, columns)) or "none"

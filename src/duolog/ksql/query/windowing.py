@@ -81,9 +81,9 @@ def idle_ms(node: nodes.StreamWindow, *, on_close: bool) -> int | None:
         return None
     if not on_close:
         raise SqlError(
-            "IDLE TIMEOUT closes windows, and results leave with each update",
+            "IDLE TIMEOUT requires EMIT FINAL: without it, results are emitted on each update",
             at=place_of(said),
-            hint="Write EMIT FINAL, or leave IDLE TIMEOUT out.",
+            hint="Add EMIT FINAL, or remove IDLE TIMEOUT.",
         )
     if (after := milliseconds(said)) < 1:
         raise SqlError("Duration must be positive", at=place_of(said))
@@ -111,10 +111,10 @@ def _calendar(node: nodes.StreamWindow) -> CalendarWindows:
     of = _CALENDAR.get((number, unit))
     if of is None:
         raise SqlError(
-            f"The calendar has no windows of {number} {unit}",
+            f"Calendar windows cannot have SIZE {number} {unit}",
             at=place_of(size),
-            hint="It has days, weeks, months, quarters and years, one of each: SIZE 1 MONTH. "
-            "Windows of a fixed length have no TIMEZONE: SIZE 14 DAYS, OFFSET 4 DAYS.",
+            hint="Use one day, week, month, quarter or year: SIZE 1 MONTH. "
+            "For a fixed length, remove TIMEZONE: SIZE 14 DAYS, OFFSET 4 DAYS.",
         )
     windows = CalendarWindows(
         of,

@@ -34,7 +34,8 @@ def ensure_no_headers(query: exp.Expr) -> None:
     found = query.find(nodes.HeaderItem)
     if found is not None:
         raise SqlError(
-            "Headers are written by CREATE STREAM … AS SELECT and INSERT INTO.", at=place_of(found)
+            "HEADER is only allowed in CREATE STREAM … AS SELECT and INSERT INTO.",
+            at=place_of(found),
         )
 
 
@@ -58,7 +59,7 @@ def with_headers(
         return view, left, ()
     if view.node.is_table:
         raise SqlError(
-            "Headers are written to streams, and the query makes a table.",
+            "Headers can only be written to a stream, but the query returns a table.",
             at=place_of(found[0][1]) if found else None,
         )
     written = tuple((column.header, _bound(view, column, node)) for column, node in found)
@@ -70,13 +71,13 @@ def _column(item: nodes.HeaderItem) -> tuple[SqlColumn, exp.Expression]:
     alias, node = item.args.get("alias"), item.this
     if alias is None and not isinstance(node, exp.Column):
         raise SqlError(
-            "A header needs the name of a column.",
+            "A header needs a column name.",
             at=place_of(node),
-            hint=f"… AS name HEADER('{item.args['header'].name}')",
+            hint=f"Write … AS name HEADER('{item.args['header'].name}').",
         )
     header = item.args["header"].name
     if not header:
-        raise SqlError("A header has a name.", at=place_of(item))
+        raise SqlError("The name of a header cannot be empty.", at=place_of(item))
     return SqlColumn((alias or node).name, BYTES, "HEADER", header), node
 
 
@@ -90,9 +91,9 @@ def ensure_header_type(header: str, of: Type, node: exp.Expression) -> None:
     """Refuse headers that are neither BYTES nor STRING."""
     if of not in {BYTES, STRING, NULL}:
         raise SqlError(
-            f"Header '{header}' cannot be {sql_name(of)}: it is BYTES or STRING.",
+            f"Header '{header}' must be BYTES or STRING, not {sql_name(of)}.",
             at=place_of(node),
-            hint="CAST (… AS STRING) makes a text of it.",
+            hint="Convert it: CAST(… AS STRING).",
         )
 
 

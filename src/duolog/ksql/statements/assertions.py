@@ -99,10 +99,10 @@ def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
         if expected is not None and expected != actual:
             raise SqlError(
                 f"Expected {what} does not match actual for source {source.name}. "
-                f"Expected: {_told(expected)}, Actual: {_told(actual)}"
+                f"Expected: {_shown(expected)}, Actual: {_shown(actual)}"
             )
     return Done(node)
 
 
-def _told(value: object) -> object:
+def _shown(value: object) -> object:
     return getattr(value, "name", None) or getattr(value, "kind", None) or value

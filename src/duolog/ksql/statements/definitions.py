@@ -49,7 +49,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     ensure_known_to_ksqldb(properties, state.settings)
     ensure_global_allowed(node, state.settings, text_of(node))
     if kind == "STREAM" and "TTL" in properties:
-        raise SqlError("Rows of a stream have no TTL: they are no state.")
+        raise SqlError("TTL is only allowed for tables.")
     elements = node.args.get("elements") or []
     if stands := there_already(state, node):
         return stands
@@ -65,7 +65,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if source.window is not None and not source.key:
         raise SqlError("Windowed sources require a key column.")
     if source.is_global and (source.window or source.headers or source.ttl_ms):
-        raise SqlError(f"A global table has no windowed key, no headers and no TTL: {name}.")
+        raise SqlError(f"Global table {name} cannot have a windowed key, headers or a TTL.")
     ensure_key(source.key_format, source.key)
     ensure_value(source.value_format, source.value)
     ensure_registry(state, source.key_format, source.value_format)
@@ -189,7 +189,7 @@ def _not_dropped(state: SessionState, node: nodes.DropSource) -> SqlError:
     case = closest(name, state.catalog.sources)
     of_kind = [one.name for one in state.catalog.sources.values() if one.kind == kind]
     near = get_close_matches(name, of_kind, n=1, cutoff=0.7)
-    lists = f"SHOW {kind}S; lists what there is. DROP {kind} IF EXISTS accepts that it is gone."
+    lists = f"Run SHOW {kind}S; to list them, or use DROP {kind} IF EXISTS."
     hint = f"Did you mean {near[0]}?" if near else lists
     return SqlError(
         f"Source {name} does not exist.{case}", at=place_of(node.this), hint="" if case else hint

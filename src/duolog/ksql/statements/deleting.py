@@ -45,7 +45,7 @@ def delete_rows(state: SessionState, node: nodes.DeleteRows) -> Done:
         nulls = [one for one in values[-1] if isinstance(one, Literal) and one.value is None]
         if nulls:
             raise SqlError(
-                f"A key is never null: no row of {source.name} has null for `{column.name}`.",
+                f"Key column `{column.name}` of {source.name} cannot be null.",
                 at=place_of(node.args["where"]),
             )
     names = [column.name for column in source.key]
@@ -57,16 +57,16 @@ def _ensure_deletable(source: SourceInfo, node: nodes.DeleteRows) -> None:
     at = place_of(node.this)
     if not source.is_table:
         raise SqlError(
-            f"Cannot delete rows of {source.name}: it is a stream, whose records stay as they came.",
+            f"Cannot delete rows of {source.name}: it is a stream.",
             at=at,
-            hint="INSERT INTO … NULL VALUES KEY (…) writes a record without a value.",
+            hint="Use INSERT INTO … NULL VALUES KEY (…) to write a record with a null value.",
         )
     if source.read_only:
         raise SqlError(f"Cannot delete rows of read-only table: {source.name}", at=at)
     ensure_no_result(source, node)
     if source.window is not None:
         raise SqlError(
-            f"Cannot delete rows of {source.name}: its keys have windows in them.",
+            f"Cannot delete rows of {source.name}: its keys are windowed.",
             at=at,
         )
 
@@ -78,11 +78,11 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
         SqlError: WHERE is missing, has other conditions, or does not name the whole key.
     """
     keys = [column.name for column in source.key]
-    hint = "WHERE " + " AND ".join(f"{name} = …" for name in keys) + ", or IN (…)."
+    hint = "Write WHERE " + " AND ".join(f"{name} = …" for name in keys) + ", or IN (…)."
     where = node.args.get("where")
     if where is None:
         raise SqlError(
-            f"DELETE needs a WHERE that names the key of {source.name}.",
+            f"DELETE requires a WHERE clause with the key of {source.name}.",
             at=place_of(node.this),
             hint=hint,
         )
@@ -91,7 +91,7 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
         name, values = _matched(condition, source.name)
         if name not in keys or name in found:
             raise SqlError(
-                "DELETE takes one condition on each column of the key and no other: "
+                "DELETE accepts one condition for each key column: "
                 + (f"`{name}` has two." if name in found else _what_is(source, name)),
                 at=place_of(condition),
                 hint=hint,
@@ -99,7 +99,7 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
         found[name] = values
     if missing := [name for name in keys if name not in found]:
         raise SqlError(
-            f"DELETE needs all of the key of {source.name}: {', '.join(missing)} is missing.",
+            f"DELETE requires the whole key of {source.name}: {', '.join(missing)} is missing.",
             at=place_of(where),
             hint=hint,
         )
@@ -108,7 +108,7 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
 
 def _what_is(source: SourceInfo, name: str) -> str:
     known = name in {column.name for column in source.columns}
-    return f"`{name}` is no column of the key." if known else f"there is no column `{name}`."
+    return f"`{name}` is not a key column." if known else f"there is no column `{name}`."
 
 
 def _conditions(node: exp.Expression) -> list[exp.Expression]:
@@ -133,7 +133,7 @@ def _matched(condition: exp.Expression, source: str) -> tuple[str, list[exp.Expr
         case exp.In() if _is_column(column := unwrapped(condition.this), source):
             return column.name, list(condition.expressions)
     raise SqlError(
-        "DELETE takes `column = value` and `column IN (values)`, with AND between them.",
+        "DELETE accepts only `column = value` and `column IN (values)`, combined by AND.",
         at=place_of(condition),
     )
 

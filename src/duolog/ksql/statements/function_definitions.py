@@ -25,18 +25,18 @@ def create_function(state: SessionState, node: nodes.CreateFunction) -> Done:
     name, origin = node.this.name.upper(), node.args["origin"].name
     there = state.catalog.functions.get(name)
     if there is not None and node.args.get("exists"):
-        return Done(node, message=f"Function {name} is there already, from '{there.origin}'")
+        return Done(node, message=f"Function {name} already exists, from '{there.origin}'")
     if name in FUNCTIONS or name in SQL_FUNCTIONS:
         raise SqlError(
-            f"Cannot create function {name}: the language has one of that name",
+            f"Cannot create function {name}: a built-in function has this name",
             at=place_of(node.this),
-            hint="Give yours another name.",
+            hint="Choose another name.",
         )
     if there is not None and not node.args.get("replace"):
         raise SqlError(
-            f"Cannot create function {name}: it is there already, from '{there.origin}'",
+            f"Cannot create function {name}: it already exists, from '{there.origin}'",
             at=place_of(node.this),
-            hint="CREATE OR REPLACE FUNCTION takes its place.",
+            hint="Use CREATE OR REPLACE FUNCTION to replace it.",
         )
     define(state, _loaded(node, name, origin, anew=there is not None))
     return Done(
@@ -56,9 +56,9 @@ def define(state: SessionState, function: UserFunction) -> None:
         gone = [one for one in there.overloads if one not in function.overloads]
         if callers and (gone or there.kind != function.kind):
             raise SqlError(
-                f"Cannot replace function {function.name}: queries call it, and its types would be others",
+                f"Cannot replace function {function.name}: queries call it, and its types would change",
                 detail=f"It is called by {', '.join(one.id for one in callers)}.",
-                hint="Terminate them, or keep the overloads that there are and add others.",
+                hint="Terminate them, or keep the existing overloads and add new ones.",
             )
         function = replace(function, revision=there.revision + 1)
         there.code.give_way(function.code)

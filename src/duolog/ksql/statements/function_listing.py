@@ -49,7 +49,7 @@ def described(node: exp.Expression, of_users: Mapping[str, UserFunction]) -> tup
         raise SqlError(
             f"Can't find any functions with the name '{name}'",
             at=place_of(node),
-            hint=f"Did you mean {near[0]}?" if near else "SHOW FUNCTIONS lists all.",
+            hint=f"Did you mean {near[0]}?" if near else "Run SHOW FUNCTIONS to list them.",
         )
     facts = [("Name", name), ("Category", function.family), ("Overview", function.description)]
     if of_user is not None:

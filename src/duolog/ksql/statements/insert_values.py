@@ -65,7 +65,7 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
     if source.is_table and source.query in state.queries:
         raise SqlError(
             f"Cannot insert values into table {source.name}: query {source.query} writes it",
-            hint="Insert into what the query reads.",
+            hint="Insert into the sources of that query.",
         )
     try:
         row = _row(state, source, node)
@@ -147,7 +147,7 @@ def _names(
     if refused:
         raise SqlError(
             f"Cannot insert into HEADER columns: {', '.join(refused)}",
-            hint="" if strict else "Declare each header that is written: name BYTES HEADER('…').",
+            hint="" if strict else "Declare each header as a column: name BYTES HEADER('…').",
         )
     known = {column.name for column in source.columns} | {_TIME}
     for name in columns:

@@ -74,7 +74,7 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
     if node.args.get("upgrade"):
         if not explained.args.get("replace"):
             raise SqlError(
-                "EXPLAIN UPGRADE tells what CREATE OR REPLACE ... AS SELECT would do.",
+                "EXPLAIN UPGRADE requires CREATE OR REPLACE ... AS SELECT.",
                 at=place_of(explained),
             )
         # The caller, which runs the queries, knows their state.
@@ -175,7 +175,7 @@ def _described_all(state: SessionState, kind: str) -> tuple[Rows, ...]:
 
 
 def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tuple[Rows, ...]:
-    fields = tuple((column.name, _told(source, column)) for column in source.columns)
+    fields = tuple((column.name, _described_type(source, column)) for column in source.columns)
     columns = Rows(("Field", "Type"), fields, f"Name : {source.name}")
     if not extended:
         return (columns,)
@@ -243,7 +243,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
     )
 
 
-def _told(source: SourceInfo, column: SqlColumn) -> str:
+def _described_type(source: SourceInfo, column: SqlColumn) -> str:
     of = sql_name(column.type)
     match column.role:
         case "KEY":

@@ -35,7 +35,7 @@ from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.ksql.syntax.script import text_of
 
-_ENDS_OTHERWISE: Final = "Without EMIT CHANGES it answers what is there now, and ends."
+_PULL_INSTEAD: Final = "Use a pull query, without EMIT CHANGES, to get the current rows."
 _TRANSIENT: Final = "__rows"
 """Topic in the plans of queries that write no topic."""
 
@@ -57,7 +57,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
     topic = properties.topic() or f"{state.settings.output_prefix}{name}"
     if "," in topic and not state.settings.strict:
-        raise SqlError(f"The rows of a query go to one topic, and not to several: '{topic}'")
+        raise SqlError(f"A query writes a single topic, not several: '{topic}'")
     ensure_legal((topic,), node)
     target = Target(topic, properties, state.settings, name=name)
     planned = plan_query(query, state.catalog, target)
@@ -114,7 +114,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         raise SqlError(
             f"Incompatible data sink and query result. Data sink ({sink.name}) type is KSTREAM "
             "but select query result is KTABLE.",
-            hint="INSERT INTO takes the rows of a stream. CREATE TABLE … AS SELECT keeps those of a table.",
+            hint="Use CREATE TABLE … AS SELECT for a query that returns a table.",
         )
     # Headers are not compared: the query may write undeclared ones, and need not write declared
     # ones.
@@ -208,7 +208,7 @@ def _dead_letters(state: SessionState, properties: Properties, planned: Planned)
     read = any(source.topics_among((topic,)) for source in planned.sources)
     if topic and (read or topic == planned.topic):
         raise SqlError(
-            f"Dead letters cannot go to '{topic}', which the query {'reads' if read else 'writes'}."
+            f"Dead letters cannot be written to '{topic}', which the query {'reads' if read else 'writes'}."
         )
     return topic
 
@@ -266,7 +266,7 @@ def _as_select(query: exp.Query) -> exp.Select:
 
 def _not_pushed(what: str, query: exp.Expression | None = None) -> SqlError:
     at = None if query is None else place_of(query)
-    return SqlError(f"A query that goes on cannot have {what}", at=at, hint=_ENDS_OTHERWISE)
+    return SqlError(f"A continuous query cannot have {what}", at=at, hint=_PULL_INSTEAD)
 
 
 def _ensure_lasts(query: exp.Query) -> None:
@@ -278,12 +278,12 @@ def _ensure_lasts(query: exp.Query) -> None:
             found = inner
     crossed = [one for one in query.find_all(nodes.SourceJoin) if one.args.get("on") is None]
     if crossed:
-        raise SqlError("A query that goes on cannot have CROSS JOIN", at=place_of(crossed[0]))
+        raise SqlError("A continuous query cannot have CROSS JOIN", at=place_of(crossed[0]))
     if found is not None:
         raise SqlError(
-            f"A query that goes on cannot have {_TOLD.get(type(found), 'a query within it')}",
+            f"A continuous query cannot have {_CLAUSES.get(type(found), 'a subquery')}",
             at=place_of(found),
-            hint=_ENDS_OTHERWISE,
+            hint=_PULL_INSTEAD,
         )
 
 
@@ -293,15 +293,15 @@ def ensure_goes_on(select: exp.Select) -> None:
     found = select.find(*ROWS_ONLY)
     distinct = select.args.get("distinct")
     if found is not None or distinct:
-        what = "DISTINCT" if found is None else _TOLD.get(type(found), "a query within it")
+        what = "DISTINCT" if found is None else _CLAUSES.get(type(found), "a subquery")
         raise SqlError(
-            f"A query that goes on cannot have {what}",
+            f"A continuous query cannot have {what}",
             at=place_of(found) if found is not None else None,
-            hint=_ENDS_OTHERWISE,
+            hint=_PULL_INSTEAD,
         )
 
 
-_TOLD: Final = {
+_CLAUSES: Final = {
     exp.Window: "OVER",
     exp.Filter: "FILTER",
     exp.Order: "ORDER BY",

@@ -66,7 +66,7 @@ def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
         ("KAFKA_TOPIC", old.topics_told, new.topics_told),
         ("KEY_FORMAT", old.key_format.name, new.key_format.name),
         ("VALUE_FORMAT", old.value_format.name, new.value_format.name),
-        ("WINDOW_TYPE", _window_told(old), _window_told(new)),
+        ("WINDOW_TYPE", _window_text(old), _window_text(new)),
     ]
     hint = "; ".join(
         f"{name} must stay {before}, and not become {now}"
@@ -74,7 +74,7 @@ def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
         if before != now
     )
     if hint:
-        raise _refused(old, "topic", _topic_told(old), _topic_told(new), hint=f"{hint}.")
+        raise _refused(old, "topic", _topic_text(old), _topic_text(new), hint=f"{hint}.")
 
 
 def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
@@ -86,11 +86,11 @@ def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
             if number >= len(now) or now[number] != column
         ]
         if changed or (part and len(before) != len(now)):
-            why = (
-                f"The following {part}columns are changed, missing or reordered: [{_told(changed)}]"
-            )
+            why = f"The following {part}columns are changed, missing or reordered: [{_listed(changed)}]"
             why = f"Key columns must be identical. {why}" if part else why
-            raise _refused(old, "schema", _told(old.columns), _told(new.columns), why=f" ({why})")
+            raise _refused(
+                old, "schema", _listed(old.columns), _listed(new.columns), why=f" ({why})"
+            )
 
 
 def _refused(
@@ -103,24 +103,24 @@ def _refused(
     )
 
 
-def _topic_told(source: SourceInfo) -> str:
+def _topic_text(source: SourceInfo) -> str:
     """Format a topic and its formats as in ksqlDB's errors."""
     key = ", ".join(features_of("Key", source.key_format, source.key))
     value = ", ".join(features_of("Value", source.value_format, source.value))
-    window = f"Optional[{_window_told(source)}]" if source.window else "Optional.empty"
+    window = f"Optional[{_window_text(source)}]" if source.window else "Optional.empty"
     return (
         f"KsqlTopic{{kafkaTopicName='{source.topics_told}', "
-        f"keyFormat=KeyFormat{{format={_format_told(source.key_format)}, features=[{key}], window={window}}}, "
-        f"valueFormat=ValueFormat{{format={_format_told(source.value_format)}, features=[{value}]}}}}"
+        f"keyFormat=KeyFormat{{format={_format_text(source.key_format)}, features=[{key}], window={window}}}, "
+        f"valueFormat=ValueFormat{{format={_format_text(source.value_format)}, features=[{value}]}}}}"
     )
 
 
-def _format_told(of: SqlFormat) -> str:
+def _format_text(of: SqlFormat) -> str:
     options = ", ".join(f"{name}={value}" for name, value in of.properties)
     return f"FormatInfo{{format={of.name}, properties={{{options}}}}}"
 
 
-def _window_told(source: SourceInfo) -> str:
+def _window_text(source: SourceInfo) -> str:
     window = source.window
     if window is None:
         return "none"
@@ -128,7 +128,7 @@ def _window_told(source: SourceInfo) -> str:
     return f"{window.kind}{size}"
 
 
-def _told(columns: Sequence[SqlColumn]) -> str:
+def _listed(columns: Sequence[SqlColumn]) -> str:
     return ", ".join(map(str, columns))
 
 
@@ -185,7 +185,7 @@ def _ensure_same_state(old: AggregateNode, new: AggregateNode) -> None:
             raise SqlError(
                 f"Query is not upgradeable. Plan step of type {step} must have matching {what}. "
                 f"Values differ: [{', '.join(before)}] vs. [{', '.join(now)}]",
-                hint="UNSET 'ksql.compatibility' first: then what the state lacks is computed again.",
+                hint="UNSET 'ksql.compatibility' first: Duolog then recomputes what the state lacks.",
             )
 
 

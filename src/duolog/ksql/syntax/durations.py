@@ -24,9 +24,9 @@ def milliseconds(node: nodes.Duration) -> int:
     unit = node.args["unit"].name
     if unit not in _FIXED:
         raise SqlError(
-            f"A {unit} is not always as long: {node.this.name} {unit} is no duration",
+            f"{node.this.name} {unit} is not a fixed duration: the length of a {unit} varies",
             at=place_of(node),
-            hint="Say it in DAYS. A window of the calendar is WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin').",
+            hint="Use DAYS. For windows of the calendar, use WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin').",
         )
     return int(node.this.name) * _FIXED[unit]
 
@@ -40,8 +40,8 @@ def property_ms(name: str, text: str) -> int:
     number, unit = number_and_unit(name, text)
     if unit not in _FIXED:
         raise SqlError(
-            f"Configuration {name} is invalid: Invalid duration: '{text}'. A {unit} is not always as long",
-            hint=f"Say it in {_KNOWN}.",
+            f"Configuration {name} is invalid: Invalid duration: '{text}'. The length of a {unit} varies",
+            hint=f"Use {_KNOWN}.",
         )
     return number * _FIXED[unit]
 

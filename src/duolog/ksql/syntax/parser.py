@@ -41,9 +41,9 @@ class KsqlParser(RowsParser):
             ("DROP",): self._drop,
             ("ALTER", "SYSTEM"): self._alter_system,
             ("ALTER",): self._alter,
-            ("TERMINATE",): lambda: self._of_query("TERMINATE"),
-            ("PAUSE",): lambda: self._of_query("PAUSE"),
-            ("RESUME",): lambda: self._of_query("RESUME"),
+            ("TERMINATE",): lambda: self._query_command("TERMINATE"),
+            ("PAUSE",): lambda: self._query_command("PAUSE"),
+            ("RESUME",): lambda: self._query_command("RESUME"),
             ("SHOW",): self._show,
             ("LIST",): self._show,
             ("DESCRIBE",): self._describe,
@@ -227,7 +227,7 @@ class KsqlParser(RowsParser):
 
     # Running queries.
 
-    def _of_query(self, kind: str) -> exp.Expression:
+    def _query_command(self, kind: str) -> exp.Expression:
         if self.take_word("ALL"):
             return nodes.QueryCommand(kind=kind)
         return nodes.QueryCommand(kind=kind, this=self.identifier("the id of a query"))

@@ -52,8 +52,8 @@ PLAIN: Final[Mapping[object, Type]] = {
 }
 _GIVEN_DECIMAL: Final = Decimal(38, 18)
 _KNOWN: Final = (
-    "Types are str, int, float, bool, bytes, Decimal, datetime, date, time, list[…], dict[…, …], dataclasses, and each of "
-    "them | None."
+    "Use str, int, float, bool, bytes, Decimal, datetime, date, time, list[…], dict[…, …] or a dataclass, "
+    "optionally | None."
 )
 _ROWS: Final = (list, Iterable, Iterator, Generator, Sequence, Collection)
 
@@ -61,8 +61,8 @@ _ROWS: Final = (list, Iterable, Iterator, Generator, Sequence, Collection)
 class NoType(Exception):
     """An annotation has no SQL type; the message names it, the hint lists what is allowed."""
 
-    def __init__(self, told: str, hint: str = _KNOWN) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, hint: str = _KNOWN) -> None:
+        super().__init__(message)
         self.hint = hint
 
 
@@ -96,7 +96,10 @@ def type_of_rows(annotation: Any) -> Type:
     """
     plain = without_none(annotation)
     if (get_origin(plain) or plain) not in _ROWS or not get_args(plain):
-        raise NoType(f"{shown(annotation)} is no rows", "Say of what: list[str], Iterator[Point].")
+        raise NoType(
+            f"{shown(annotation)} is not a collection of rows",
+            "Annotate the rows: list[str], Iterator[Point].",
+        )
     return _type(get_args(plain)[0], ())
 
 
@@ -113,14 +116,14 @@ def shown(annotation: Any) -> str:
 
 
 def _is_any_decimal(annotation: Any) -> bool:
-    told = _told_type(annotation)
+    told = _named_type(annotation)
     return told is None and without_none(annotation) is PythonDecimal
 
 
-def _told_type(annotation: Any) -> str | None:
+def _named_type(annotation: Any) -> str | None:
     """Return the type text in an `Annotated`, or None."""
     if get_origin(annotation) in {Union, UnionType}:
-        found = (_told_type(one) for one in get_args(annotation))
+        found = (_named_type(one) for one in get_args(annotation))
         return next((one for one in found if one is not None), None)
     if get_origin(annotation) is not Annotated:
         return None
@@ -130,11 +133,11 @@ def _told_type(annotation: Any) -> str | None:
 def _type(  # noqa: PLR0911 - a table of cases
     annotation: Any, around: tuple[Any, ...]
 ) -> Type:
-    if (told := _told_type(annotation)) is not None:
+    if (told := _named_type(annotation)) is not None:
         try:
             return parse_type(told)
         except DuologError as error:
-            raise NoType(f'"{told}" is no type: {error.message}') from error
+            raise NoType(f'"{told}" is not a type: {error.message}') from error
     plain = without_none(annotation)
     origin, args = get_origin(plain), get_args(plain)
     if origin is list and args:
@@ -144,7 +147,7 @@ def _type(  # noqa: PLR0911 - a table of cases
     if isinstance(plain, TypeVar):
         if len(plain.__name__) > 1:
             raise NoType(
-                f"the TypeVar {plain.__name__} has a long name", "Call it by one letter: T."
+                f"the name of TypeVar {plain.__name__} is too long", "Use a single letter: T."
             )
         return Generic(plain.__name__)
     if is_dataclass(plain) and isinstance(plain, type):
@@ -159,35 +162,33 @@ def _type(  # noqa: PLR0911 - a table of cases
 
 def _struct(of: type, around: tuple[Any, ...]) -> Struct:
     if of in around:
-        raise NoType(
-            f"{of.__name__} contains itself", "A STRUCT has as many fields as its type says."
-        )
+        raise NoType(f"{of.__name__} contains itself", "Use types that are not recursive.")
     try:
         hints = get_type_hints(of, include_extras=True)
     except (NameError, TypeError) as error:
         raise NoType(
             f"the annotations of {of.__name__} cannot be read: {error}",
-            "Define what they name at the top of its module.",
+            "Define the names they use at the top level of the module.",
         ) from error
     columns = tuple(
         Column(field_name(one.name), _type(hints[one.name], (*around, of))) for one in fields(of)
     )
     if len({column.name for column in columns}) < len(columns):
         raise NoType(
-            f"two fields of {of.__name__} differ in capitals alone",
-            "Names of the language are written in capitals: give one of them another name.",
+            f"two fields of {of.__name__} have the same name in upper case",
+            "Rename one of them.",
         )
     return Struct(columns)
 
 
 def _no_type(annotation: Any) -> NoType:
     hints: Mapping[Any, str] = {
-        list: "Say of what: list[str].",
-        dict: "Say of what: dict[str, int].",
-        Any: "Say which type, or use a TypeVar where any will do.",
+        list: "Annotate the elements: list[str].",
+        dict: "Annotate keys and values: dict[str, int].",
+        Any: "Use a specific type, or a TypeVar for any type.",
     }
-    told = f"no type of the language for {shown(annotation)}"
+    message = f"there is no SQL type for {shown(annotation)}"
     try:
-        return NoType(told, hints.get(annotation, _KNOWN))
+        return NoType(message, hints.get(annotation, _KNOWN))
     except TypeError:
-        return NoType(told)
+        return NoType(message)

@@ -187,12 +187,12 @@ def define(decorated: Any, kind: Kind = "scalar") -> Definition:
     if kind == "aggregate":
         if not isinstance(decorated, type):
             raise _refused(
-                decorated, "is no class", "An aggregate is a class: initialize, aggregate …"
+                decorated, "is not a class", "Define a class with initialize and aggregate."
             )
         found = dict(_overloads_of_class(decorated))
     else:
         if not isinstance(decorated, FunctionType):
-            raise _refused(decorated, "is no function", "Decorate a function: def …")
+            raise _refused(decorated, "is not a function", "Decorate a function: def …")
         _ensure_awaits_nothing(decorated, decorated)
         found = dict(_overloads_of_function(decorated, kind))
     name = decorated.__name__
@@ -202,7 +202,7 @@ def define(decorated: Any, kind: Kind = "scalar") -> Definition:
 def _ensure_awaits_nothing(of: Any, function: Any) -> None:
     if is_coroutine(function) or is_async_generator(function):
         raise _refused(
-            of, "is a coroutine function", "Nobody would wait for it: use def.", function
+            of, "is a coroutine function", "Use def: coroutines are not awaited.", function
         )
 
 
@@ -224,12 +224,12 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
     for name in _NEEDED:
         if name not in steps:
             raise _refused(
-                of, f"has no {name}", "It needs initialize(self) and aggregate(self, kept, value)."
+                of, f"has no {name}", "Define initialize(self) and aggregate(self, kept, value)."
             )
     for step in steps.values():
         _ensure_awaits_nothing(of, step)
         if is_generator(step):
-            raise _refused(of, "has a step that is a generator", "Return the value.", step)
+            raise _refused(of, "has a method that is a generator", "Return the value.", step)
     hints = {name: _hints(of, step) for name, step in steps.items()}
     kept_as = hints["initialize"].get("return", inspect.Signature.empty)
     state = _result(of, steps["initialize"], hints["initialize"], rows=False)
@@ -248,7 +248,7 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
         for constants in _ways(of, made_with):
             if any(one.kind is one.VAR_POSITIONAL for one in constants):
                 raise _refused(
-                    of, "is made with any number of constants", "Say how many there are."
+                    of, "accepts any number of constants", "Declare a fixed number in __init__."
                 )
             one, body = _overload(of, of, way, hints["aggregate"], result)
             behind, _ = _overload(of, of, constants, init_hints, result)
@@ -278,11 +278,11 @@ def _ensure_steps_agree(
     for name, step in steps.items():
         parameters = [*inspect.signature(step).parameters.values()][1:]
         if name in counts and len(parameters) != counts[name]:
-            raise _refused(of, f"has a step {name} with {len(parameters)} parameters", f"It has {counts[name]} beside self.")  # fmt: skip
+            raise _refused(of, f"has a method {name} with {len(parameters)} parameters", f"Declare {counts[name]} after self.")  # fmt: skip
         kept = parameters[:2] if name == "merge" else parameters[: 0 if name == "initialize" else 1]
         if name in {"aggregate", "undo"} and len(parameters) < 2:
             raise _refused(
-                of, f"has a step {name} without a value", f"def {name}(self, kept, value)."
+                of, f"has a method {name} without a value", f"Declare {name}(self, kept, value)."
             )
         for parameter in kept:
             found = _type(
@@ -290,13 +290,19 @@ def _ensure_steps_agree(
             )
             if found != state:
                 raise _refused(
-                    of, f"keeps {state}, and {name} takes {found}", "Annotate them alike.", step
+                    of,
+                    f"has state {state}, but {name} accepts {found}",
+                    "Use the same annotation.",
+                    step,
                 )
         if name in {"aggregate", "undo", "merge"}:
             gives = _result(of, step, hints[name], rows=False)
             if gives != state:
                 raise _refused(
-                    of, f"keeps {state}, and {name} gives {gives}", "Annotate them alike.", step
+                    of,
+                    f"has state {state}, but {name} returns {gives}",
+                    "Use the same annotation.",
+                    step,
                 )
     if "undo" in steps:
         one, other = (
@@ -305,7 +311,9 @@ def _ensure_steps_agree(
         )  # fmt: skip
         if one != other:
             raise _refused(
-                of, "has an undo of other values than aggregate", "Give both the same parameters."
+                of,
+                "has different parameters in undo and aggregate",
+                "Give both the same parameters.",
             )
 
 
@@ -337,8 +345,8 @@ def _ways(of: Any, parameters: list[inspect.Parameter]) -> Iterator[list[inspect
         ):
             raise _refused(
                 of,
-                f'has a parameter "{one.name}" that is given by name',
-                "Arguments stand at places.",
+                f'has a keyword parameter "{one.name}"',
+                "Use positional parameters.",
             )
     placed = [one for one in parameters if one.kind in _ONE or one.kind is one.VAR_POSITIONAL]
     needed = [one for one in placed if one.default is one.empty]
@@ -353,7 +361,7 @@ def _type(of: Any, step: Any, name: str, annotation: Any) -> Type:
         raise _refused(
             of,
             f'has a parameter "{name}" without an annotation',
-            f"{name}: str, for example.",
+            f"Annotate it, for example {name}: str.",
             step,
         )
     try:
@@ -369,12 +377,12 @@ def _result(of: Any, step: Any, hints: Mapping[str, Any], *, rows: bool) -> Type
     if annotation is inspect.Signature.empty or annotation is type(None):
         example = "-> list[str]" if rows else "-> str"
         raise _refused(
-            of, "does not say what it gives", f"Annotate its result: {example}, for example.", step
+            of, "has no return annotation", f"Annotate its result: {example}, for example.", step
         )
     try:
         return type_of_rows(annotation) if rows else type_of_result(annotation)
     except NoType as error:
-        raise _refused(of, f'gives "{shown(annotation)}": {error}', error.hint, step) from error
+        raise _refused(of, f'returns "{shown(annotation)}": {error}', error.hint, step) from error
 
 
 def _hints(of: Any, step: Any) -> Mapping[str, Any]:
@@ -384,7 +392,7 @@ def _hints(of: Any, step: Any) -> Mapping[str, Any]:
         raise _refused(
             of,
             f"has annotations that cannot be read: {error}",
-            "Define what they name at the top of its module.",
+            "Define the names they use at the top level of the module.",
             step,
         ) from error
 

@@ -21,7 +21,9 @@ from duolog.plan.sql.signatures import Signature, signature
 from duolog.plan.sql.user_functions import Code, Kind, Overload, UserFunction
 from duolog.plan.types import parse_type
 
-_HINT: Final = "It is looked for beside the file of statements, in the directory of the process, and where Python is installed."
+_HINT: Final = (
+    "Put it next to the file of statements, in the working directory, or on Python's path."
+)
 
 
 def look_in(*directories: Path) -> None:
@@ -45,7 +47,7 @@ def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
     module_name, _, wanted = origin.partition(":")
     if not module_name or not wanted:
         raise StatementError(
-            f'"{origin}" names no function',
+            f'"{origin}" is not the name of a function',
             hint="Write the module and the function: 'scoring:score'.",
         )
     module = _imported(module_name, anew=anew)
@@ -71,8 +73,8 @@ def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction,
         by_name.setdefault(one.name, []).append(one)
     if not by_name:
         raise StatementError(
-            f'module "{module_name}" defines no function of SQL',
-            hint="Decorate some: @duolog.udf, @duolog.udaf, @duolog.udtf.",
+            f'module "{module_name}" defines no SQL function',
+            hint="Decorate functions with @duolog.udf, @duolog.udaf or @duolog.udtf.",
         )
     return tuple(_function(name, f"{module_name}:{name}", of) for name, of in by_name.items())
 
@@ -108,9 +110,7 @@ def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = Fal
     gone = [one for one in overloads if one not in found.overloads]
     if found.kind != kind or gone:
         was = ", ".join(_text(one.signature) for one in gone or overloads)
-        told = (
-            f"It was {was}, and is another one now. CREATE OR REPLACE FUNCTION takes it as it is."
-        )
+        told = f"Its signature was {was} and has changed. Run CREATE OR REPLACE FUNCTION to use the new one."
         return UserFunction(name, kind, origin, overloads, Code({}, told))
     return UserFunction(name, kind, origin, overloads, found.code, found.description, found.family)
 
@@ -138,8 +138,8 @@ def _function(name: str, origin: str, of: Sequence[Definition]) -> UserFunction:
     kinds = {one.kind for one in of}
     if len(kinds) > 1:
         raise StatementError(
-            f'function "{name}" from "{origin}" is of several kinds',
-            hint="Give them names of their own.",
+            f'function "{name}" from "{origin}" has several kinds',
+            hint="Give each kind a name of its own.",
         )
     bodies = {over: body for one in of for over, body in one.bodies.items()}
     taken = [[parameter.type for parameter in one.signature.parameters] for one in bodies]
@@ -148,8 +148,8 @@ def _function(name: str, origin: str, of: Sequence[Definition]) -> UserFunction:
             places = sorted({body.place for body in bodies.values()})
             raise StatementError(
                 f'function "{name}" has two overloads of the same types',
-                detail=f"They are written at {', '.join(places)}.",
-                hint="Call one of them otherwise: @udf(name=…).",
+                detail=f"They are defined at {', '.join(places)}.",
+                hint="Rename one of them: @udf(name=…).",
             )
     description = next((one.description for one in of if one.description), "")
     family = next((one.family for one in of if one.family), "")
@@ -202,8 +202,8 @@ def _failed(name: str, error: BaseException) -> StatementError:
     at = next(_places(error), "")
     return StatementError(
         f'module "{name}" cannot be imported: {describe_exception(error)}',
-        detail=f"It is raised at {at}." if at else "",
-        hint=f'python -c "import {name}" shows the whole trace.',
+        detail=f"It was raised at {at}." if at else "",
+        hint=f'Run python -c "import {name}" to see the full traceback.',
     )
 
 

@@ -62,12 +62,12 @@ class Collector:
             return None
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            logger.warning("spans are sent nowhere: no address of HTTP", extra={"endpoint": url})
+            logger.warning("spans are not sent: not an HTTP address", extra={"endpoint": url})
             return None
         protocol = _either(environment, "PROTOCOL")
         if protocol not in _SPOKEN:
             logger.warning(
-                "spans are sent nowhere: they can go over HTTP, by http/json",
+                "spans are not sent: only http/json is supported",
                 extra={"endpoint": url, "protocol": protocol},
             )
             return None
@@ -89,13 +89,13 @@ class Collector:
         except (OSError, ValueError) as error:
             if not self._fails:
                 logger.warning(
-                    "the collector takes no spans; the last ones are kept for it, and all else goes on",
+                    "the collector does not accept spans; the last ones are kept and sent again",
                     extra={**told, "reason": str(error)},
                 )
             self._fails = True
             return False
         if self._fails:
-            logger.info("the collector takes spans again", extra=told)
+            logger.info("the collector accepts spans again", extra=told)
         self._fails = False
         return True
 

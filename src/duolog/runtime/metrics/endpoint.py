@@ -30,7 +30,7 @@ def serve_metrics(address: str) -> "ApplicationsEndpoint":
         listening = open_listener(parse_address(address, option="metrics"), insecure=False)
     except ConfigError as error:
         if "beyond loopback" in error.message:
-            error.hint = "Listen on 127.0.0.1, and let a proxy that asks who comes stand before it."
+            error.hint = "Listen on 127.0.0.1, behind a proxy that authenticates clients."
         raise
     return ApplicationsEndpoint(listening)
 
@@ -40,7 +40,7 @@ class ApplicationsEndpoint(Endpoint):
 
     def __init__(self, listening: socket.socket) -> None:
         super().__init__(listening)
-        logger.info("metrics are served", extra={"address": str(self.address)})
+        logger.info("serving metrics", extra={"address": str(self.address)})
 
     def metrics(self) -> bytes | None:
         return "".join(exposition(local_applications())).encode()

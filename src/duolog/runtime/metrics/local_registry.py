@@ -53,7 +53,7 @@ def register_process() -> None:
         except (
             OSError
         ) as error:  # The path is too long, or the disk is full: applications run anyway.
-            logger.debug("duolog top does not see this process", extra={"reason": str(error)})
+            logger.debug("this process is not visible to duolog top", extra={"reason": str(error)})
             return
         _tells.append(path)
         atexit.register(path.unlink, missing_ok=True)
@@ -84,7 +84,7 @@ def _directory() -> Path:
     found = path.lstat()
     # In a directory that is writable for all, another user may have created it.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{path} is not this user's alone")
+        raise PermissionError(f"{path} is accessible to other users")
     return path
 
 
@@ -121,4 +121,4 @@ def _answer(listening: socket.socket) -> None:
                 told = json.dumps([one.to_json() for one in local_applications()])
                 accepted.sendall(told.encode())
             except Exception as error:  # noqa: BLE001 - the next client may succeed
-                logger.debug("a look has failed", extra={"reason": str(error)})
+                logger.debug("could not send metrics to a client", extra={"reason": str(error)})

@@ -89,7 +89,7 @@ class Result(Framed):
         if self._rows is None:
             return table_html(["message"], [(self.message,)], "")
         if self._rows.unbounded:
-            return table_html([column.name for column in self.columns], [], "rows that go on")
+            return table_html([column.name for column in self.columns], [], "unbounded rows")
         rows = self.rows()
         more = f", the first {_SHOWN_MAX} shown" if len(rows) > _SHOWN_MAX else ""
         names = [column.name for column in self.columns]
@@ -108,7 +108,7 @@ class Result(Framed):
         if isinstance(rows, PushedRows) and not rows.limited:
             raise ConfigError(
                 "the rows of this query do not end",
-                hint="Say LIMIT; or take them one by one: for row in duolog.sql(…).",
+                hint="Add LIMIT, or iterate over them: for row in duolog.sql(…).",
             )
 
 

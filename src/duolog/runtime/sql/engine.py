@@ -425,7 +425,7 @@ class SqlEngine:
             if self._supervisor is not None:
                 self._supervisor.want(self._replayed.wanted)
                 if self._states is not None:
-                    self._states.tell(self._supervisor.live_all())
+                    self._states.publish(self._supervisor.live_all())
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:
@@ -446,7 +446,9 @@ class SqlEngine:
 
     def _lost(self) -> None:
         """Stop the queries after missed heartbeats, and start them again once possible."""
-        logger.warning("the broker has lost sight of service %s: its queries stop", self.service_id)
+        logger.warning(
+            "the broker has missed heartbeats of service %s; stopping its queries", self.service_id
+        )
         self._stop_queries()
         threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
 

@@ -11,7 +11,7 @@ class CommandDamaged(DuologError):
             f'command topic "{topic}" is damaged at offset {offset}',
             detail=why,
             hint=hint
-            or "No statement behind it was run. Another service id begins with an empty catalog.",
+            or "Later statements were not applied. Use another service id to start with an empty catalog.",
         )
         self.offset = offset
 
@@ -21,8 +21,8 @@ class ServiceInUse(DuologError):
 
     def __init__(self, service_id: str, owner: str) -> None:
         super().__init__(
-            f'the queries of service "{service_id}" run elsewhere',
+            f'another engine runs the queries of service "{service_id}"',
             detail=f"{owner or 'Another engine'} runs them.",
-            hint="Statements reach it all the same; to take over, stop it first. Another service id has queries of its own.",
+            hint="Statements still work here. To run the queries here, stop it first, or use another service id.",
         )
         self.owner = owner

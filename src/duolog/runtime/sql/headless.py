@@ -74,7 +74,7 @@ def run_script(
         engine.start()
         for query in engine.queries():
             if query.id not in begun:
-                tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
+                tell(f"{query.id} is not in {file.name} and keeps running; TERMINATE ends it")
         _report(engine, tell, tell_progress or partial(_tell_each, tell), every_s, stop)
 
 
@@ -148,7 +148,7 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
             node, text, there = _as_it_stands(engine, node, text)
             query = _query_of(engine, node.this.name) if there else ""
             if there:
-                yield f"{query or node.this.name} goes on"
+                yield f"{query or node.this.name} continues"
             else:
                 yield from _told(engine, node, text)
                 query = _query_of(engine, node.this.name)
@@ -158,7 +158,7 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
             before = {query.id for query in engine.queries()}
             there_as = _same_insert(engine, node, begun)
             if there_as:
-                yield f"{there_as} goes on"
+                yield f"{there_as} continues"
             else:
                 yield from _told(engine, node, text)
             begun |= {there_as} if there_as else {q.id for q in engine.queries()} - before
@@ -171,8 +171,8 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
         case _:
             words = " ".join(text.split()[:2]).upper()
             raise SqlError(
-                f"{words} is not run from a file that goes on",
-                hint="Definitions, queries, SET and DEFINE are. Run the others by duolog sql -e.",
+                f"{words} is not allowed in a file of statements",
+                hint="Use only definitions, queries, SET and DEFINE; run others with duolog sql -e.",
                 at=place_of(node),
             )
 
@@ -268,7 +268,7 @@ class Reporter:
         try:
             return [self.line(query) for query in self._engine.queries(with_progress=with_progress)]
         except DuologError as error:
-            return [f"nothing is known of the queries: {error.message}"]
+            return [f"the states of queries are unavailable: {error.message}"]
 
     def line(self, query: LiveQuery) -> str:
         told = [f"{query.id}  {query.state}"]
@@ -279,7 +279,7 @@ class Reporter:
             behind = f", about {lag / rate:,.0f} s" if lag and rate else ""
             told.append("lag ?" if lag is None else f"lag {lag:,} records{behind}")
             if now.records_skipped:
-                told.append(f"{now.records_skipped:,} passed over")
+                told.append(f"{now.records_skipped:,} skipped")
         if query.error:
             told.append(query.error.splitlines()[0])
         return "  ".join(told)

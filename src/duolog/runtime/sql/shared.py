@@ -65,16 +65,16 @@ def sql_statements(topology: "Topology", names: Mapping[str, str] | None = None)
     if missing := [topic for topic in names if topic not in nodes]:
         raise StatementError(
             f'topology "{topology.name}" has no topic "{missing[0]}"',
-            detail=f"Those that it reads or writes by name: {', '.join(nodes)}.",
+            detail=f"It reads and writes {', '.join(nodes)}.",
         )
     made: dict[str, str] = {}
     for topic, written in names.items():
         name = _name(written)
         if name in made:
             raise StatementError(
-                f'two topics would be "{name}" in SQL',
+                f'two topics have the name "{name}" in SQL',
                 detail=f"{', '.join(names)}.",
-                hint='Name them: names={"by-city": "by_city"}.',
+                hint='Pass names for them: names={"by-city": "by_city"}.',
             )
         made[name] = declaration(nodes[topic], topic, name)
     return made
@@ -241,13 +241,13 @@ def _source(
     if source is None:
         raise StatementError(
             f"{kind.lower()} {wanted} does not exist in SQL",
-            detail=f"There are {', '.join(sorted(catalog.sources)) or 'none'}.",
+            detail=f"Existing streams and tables: {', '.join(sorted(catalog.sources)) or 'none'}.",
             hint=closest(wanted, catalog.sources).strip(),
         )
     if source.kind != kind:
         raise StatementError(
-            f"{wanted} is a {source.kind.lower()} of SQL",
-            hint=f'Take it by sql_{source.kind.lower()}(topology, "{name}").',
+            f"{wanted} is a {source.kind.lower()} in SQL",
+            hint=f'Use sql_{source.kind.lower()}(topology, "{name}").',
         )
     return source
 

@@ -405,9 +405,9 @@ def test_each_column_of_a_key_is_looked_up() -> None:
          "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type STRING."),
         ("v TIMESTAMP, timestamp='v', timestamp_format='yyyy'",
          "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type STRING."),
-        ("v STRING, timestamp='v', timestamp_format='yyyy-MM-dd{'", "TIMESTAMP_FORMAT is not a pattern of dates: 'yyyy-MM-dd{'"),
-        ("v STRING, timestamp='v', timestamp_format='noon'", "TIMESTAMP_FORMAT is not a pattern of dates: 'noon'"),
-        ("v STRING, timestamp='v', timestamp_format='yyyy]'", "TIMESTAMP_FORMAT is not a pattern of dates: 'yyyy]'"),
+        ("v STRING, timestamp='v', timestamp_format='yyyy-MM-dd{'", "TIMESTAMP_FORMAT is not a valid date pattern: 'yyyy-MM-dd{'"),
+        ("v STRING, timestamp='v', timestamp_format='noon'", "TIMESTAMP_FORMAT is not a valid date pattern: 'noon'"),
+        ("v STRING, timestamp='v', timestamp_format='yyyy]'", "TIMESTAMP_FORMAT is not a valid date pattern: 'yyyy]'"),
     ],
 )  # fmt: skip
 def test_what_a_property_cannot_be(given: str, told: str) -> None:
@@ -424,7 +424,7 @@ def test_a_source_that_there_is_none_of_is_not_dropped() -> None:
 
     assert stream.message == table.message == "Source NOWHERE does not exist."
     assert stream.hint.startswith("SHOW STREAMS; lists what there is.")
-    assert table.hint.endswith("DROP TABLE IF EXISTS accepts that it is gone.")
+    assert table.hint.endswith("or use DROP TABLE IF EXISTS.")
 
 
 def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> None:
@@ -443,7 +443,7 @@ def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> Non
         ("CREATE STREAM s AS SELECT r.id, e.kms FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id", ""),
         ("CREATE STREAM s AS SELECT id, something FROM rides", ""),
         ("DROP STREAM ride", "Did you mean RIDES?"),
-        ("DROP TABLE ride", "SHOW TABLES; lists what there is. DROP TABLE IF EXISTS accepts that it is gone."),
+        ("DROP TABLE ride", "Run SHOW TABLES; to list them, or use DROP TABLE IF EXISTS."),
     ],
 )  # fmt: skip
 def test_a_name_that_is_much_like_another_one_is_suggested(statement: str, hint: str) -> None:

@@ -76,10 +76,10 @@ def test_the_result_is_of_the_type_that_it_is_of_without_distinct() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("COLLECT_LIST(DISTINCT km)", "COLLECT_LIST cannot have DISTINCT"),
-        ("TOPK(DISTINCT km, 3)", "TOPK cannot have DISTINCT"),
-        ("COUNT(*) + ABS(DISTINCT id)", "ABS cannot have DISTINCT"),
-        ("SUM(DISTINCT km, km)", "SUM cannot have DISTINCT beside other arguments"),
+        ("COLLECT_LIST(DISTINCT km)", "COLLECT_LIST does not support DISTINCT"),
+        ("TOPK(DISTINCT km, 3)", "TOPK does not support DISTINCT"),
+        ("COUNT(*) + ABS(DISTINCT id)", "ABS does not support DISTINCT"),
+        ("SUM(DISTINCT km, km)", "SUM does not support DISTINCT with several arguments"),
         ("SUM(DISTINCT 'x')", "Function 'SUM' does not accept parameters (STRING)."),
     ],
 )

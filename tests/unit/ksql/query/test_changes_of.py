@@ -49,7 +49,10 @@ def test_a_stream_may_be_called_changes() -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("CREATE STREAM made AS CHANGES OF ends", "ENDS is a stream: CHANGES OF is of tables."),
+        (
+            "CREATE STREAM made AS CHANGES OF ends",
+            "CHANGES OF requires a table, but ENDS is a stream.",
+        ),
         ("CREATE TABLE made AS CHANGES OF cities", "Your SELECT query produces a STREAM."),
         ("CREATE STREAM made AS CHANGES OF nowhere", "NOWHERE does not exist."),
     ],

@@ -47,8 +47,8 @@ def test_another_definition_may_have_another_topic() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (OUT.format("WITH (dead_letter_topic = 's')"), "Dead letters cannot go to 's', which the query reads."),
-        (OUT.format("WITH (dead_letter_topic = 'OUT')"), "Dead letters cannot go to 'OUT', which the query writes."),
+        (OUT.format("WITH (dead_letter_topic = 's')"), "Dead letters cannot be written to 's', which the query reads."),
+        (OUT.format("WITH (dead_letter_topic = 'OUT')"), "Dead letters cannot be written to 'OUT', which the query writes."),
         ("CREATE STREAM x (n INT) WITH (kafka_topic='x', format='JSON', dead_letter_topic = 'd');", "Invalid config variable"),
     ],
 )  # fmt: skip

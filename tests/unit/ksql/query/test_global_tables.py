@@ -117,12 +117,12 @@ def test_it_is_described_as_one() -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("CREATE GLOBAL TABLE made AS SELECT town, people FROM towns", "A global table is over a topic"),
+        ("CREATE GLOBAL TABLE made AS SELECT town, people FROM towns", "A global table must read a topic"),
         ("CREATE GLOBAL STREAM made (a INT) WITH (kafka_topic='a', format='JSON')", "found 'GLOBAL'"),
         ("CREATE GLOBAL TABLE made (a INT PRIMARY KEY, h ARRAY<STRUCT<key STRING, value BYTES>> HEADERS) WITH (kafka_topic='a', format='JSON')",
-         "A global table has no windowed key, no headers and no TTL"),
+         "cannot have a windowed key, headers or a TTL"),
         ("CREATE GLOBAL TABLE made (a INT PRIMARY KEY, n INT) WITH (kafka_topic='a', format='JSON', window_type='SESSION')",
-         "no windowed key, no headers"),
+         "cannot have a windowed key, headers"),
         ("CREATE STREAM made AS SELECT r.id, t.people FROM rides r JOIN towns t ON r.city = t.town AND r.driver = t.people",
          "joins with a global table require to join on the whole primary key of that table"),
         ("CREATE STREAM made AS SELECT r.id, g.km FROM rides r JOIN roads g ON r.city = g.one",

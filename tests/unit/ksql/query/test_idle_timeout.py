@@ -31,10 +31,13 @@ def test_windows_of_all_kinds_have_one(window: str) -> None:
     [
         (
             counted("TUMBLING (SIZE 1 HOUR, IDLE TIMEOUT 1 SECOND)"),
-            "results leave with each update",
+            "results are emitted on each update",
         ),
         (counted("TUMBLING (SIZE 1 HOUR, IDLE TIMEOUT 0 SECONDS)") + FINAL, "must be positive"),
-        (counted("TUMBLING (SIZE 1 HOUR, IDLE TIMEOUT 1 MONTH)") + FINAL, "is not always as long"),
+        (
+            counted("TUMBLING (SIZE 1 HOUR, IDLE TIMEOUT 1 MONTH)") + FINAL,
+            "the length of a MONTH varies",
+        ),
     ],
 )
 def test_it_is_refused_where_it_means_nothing(query: str, said: str) -> None:

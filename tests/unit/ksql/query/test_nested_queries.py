@@ -93,16 +93,16 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("SELECT * FROM (SELECT id, km FROM ends)", "A query in FROM needs a name."),
-        ("SELECT * FROM (SELECT id, km FROM ends LIMIT 3) e", "cannot read from one with LIMIT"),
+        ("SELECT * FROM (SELECT id, km FROM ends)", "A subquery in FROM needs an alias."),
+        ("SELECT * FROM (SELECT id, km FROM ends LIMIT 3) e", "cannot read a subquery with LIMIT"),
         ("SELECT * FROM (SELECT id, km FROM ends ORDER BY km) e", "cannot have ORDER BY"),
-        ("SELECT * FROM (SELECT id, km FROM ends WHERE km = (SELECT 1 FROM pays)) e", "cannot have a query within it"),
+        ("SELECT * FROM (SELECT id, km FROM ends WHERE km = (SELECT 1 FROM pays)) e", "cannot have a subquery"),
         ("SELECT * FROM (SELECT id, km FROM ends UNION SELECT id, cents FROM pays) e", "cannot have UNION"),
         ("SELECT * FROM (SELECT e.id, km FROM ends e CROSS JOIN pays p) e", "cannot have CROSS JOIN"),
         ("SELECT * FROM (SELECT km FROM ends) e", "The query used to build `E` must include the key column ID"),
         ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM ends) SELECT * FROM a", "B does not exist."),
-        ("WITH a AS (SELECT * FROM ends), a AS (SELECT * FROM pays) SELECT * FROM a", "Two queries are called 'A'."),
-        ("WITH a (x) AS (SELECT id, km FROM ends) SELECT * FROM a", "1 columns are named, and 2 are selected."),
+        ("WITH a AS (SELECT * FROM ends), a AS (SELECT * FROM pays) SELECT * FROM a", "Two queries in WITH have the name 'A'."),
+        ("WITH a (x) AS (SELECT id, km FROM ends) SELECT * FROM a", "WITH names 1 columns, but the query selects 2."),
         ("SELECT e.id, ROWOFFSET AS o FROM (SELECT id, km FROM ends) e", "ROWOFFSET"),
     ],
 )  # fmt: skip

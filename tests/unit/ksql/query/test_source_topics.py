@@ -98,12 +98,12 @@ def test_columns_are_traced_to_a_stream_over_several_topics() -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (kafka_topic='a,b', format='JSON')", "Table T reads one topic"),
-        ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (topic_pattern='a.*', format='JSON')", "Table T reads one topic"),
-        ("CREATE STREAM s (n INT) WITH (kafka_topic='a,,b', format='JSON')", "KAFKA_TOPIC has an empty name in it"),
+        ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (kafka_topic='a,b', format='JSON')", "Table T must read a single topic"),
+        ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (topic_pattern='a.*', format='JSON')", "Table T must read a single topic"),
+        ("CREATE STREAM s (n INT) WITH (kafka_topic='a,,b', format='JSON')", "KAFKA_TOPIC contains an empty name"),
         ("CREATE STREAM s (n INT) WITH (kafka_topic='a', topic_pattern='b', format='JSON')", "Cannot supply both"),
-        ("CREATE STREAM s (n INT) WITH (topic_pattern='(', format='JSON')", "TOPIC_PATTERN is no regular expression"),
-        ("CREATE STREAM s WITH (kafka_topic='a,b') AS SELECT * FROM one", "go to one topic, and not to several"),
+        ("CREATE STREAM s (n INT) WITH (topic_pattern='(', format='JSON')", "TOPIC_PATTERN is not a valid regular expression"),
+        ("CREATE STREAM s WITH (kafka_topic='a,b') AS SELECT * FROM one", "writes a single topic, not several"),
         ("CREATE STREAM s WITH (topic_pattern='a') AS SELECT * FROM one", "Invalid config variable(s) in the WITH clause"),
         ("INSERT INTO both SELECT * FROM one", "Cannot insert into BOTH: it reads several topics, eu,us."),
         ("INSERT INTO all (id) VALUES ('a')", "Cannot insert values into ALL: it reads several topics"),

@@ -75,7 +75,7 @@ def test_a_query_reads_the_sources_of_all() -> None:
         ("SELECT id, km FROM ends UNION ALL SELECT id, cents, 1 FROM pays", "have 2 and 3 columns"),
         ("SELECT id, km FROM ends UNION ALL SELECT cents, id FROM pays", "different keys"),
         ("SELECT id, km FROM ends UNION ALL SELECT id, city FROM rides", "Column 2 of UNION ALL is INTEGER and STRING."),
-        ("SELECT id, name FROM drivers UNION ALL SELECT id, number FROM phones", "of streams, and no tables"),
+        ("SELECT id, name FROM drivers UNION ALL SELECT id, number FROM phones", "requires streams, not tables"),
         ("SELECT id, km FROM ends UNION ALL SELECT id, cents FROM pays LIMIT 3", "LIMIT"),
         ("SELECT * FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id UNION ALL SELECT id, km, 1, 2, 'x' FROM ends",
          "Column 5 of UNION ALL is INTEGER and STRING."),

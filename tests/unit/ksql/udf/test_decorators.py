@@ -127,7 +127,7 @@ def test_a_function_that_has_become_another_one_is_not_called() -> None:
 
     found = of_kept("INVERSE", f"{MODULE}:told", kept)
 
-    assert found.code.missing.startswith("It was DOUBLE (value BIGINT), and is another one now.")
+    assert found.code.missing.startswith("Its signature was DOUBLE (value BIGINT) and has changed.")
 
 
 def test_a_function_without_a_decorator_is_one_for_each_row() -> None:
@@ -222,21 +222,21 @@ class Yielding:
     ("decorator", "of", "told"),
     [
         (udf, no_annotation, 'function "no_annotation" has a parameter "value" without an annotation'),
-        (udf, no_result, 'function "no_result" does not say what it gives'),
-        (udf, bare_list, 'no type of the language for list\nhint: Say of what: list\\[str\\]'),
-        (udf, strange, 'has a parameter "value: set\\[int\\]": no type of the language'),
-        (udf, by_name, 'has a parameter "value" that is given by name'),
-        (udf, twice, "two fields of Twice differ in capitals alone"),
-        (udf, long_name, "the TypeVar Long has a long name"),
+        (udf, no_result, 'function "no_result" has no return annotation'),
+        (udf, bare_list, 'there is no SQL type for list\nhint: Annotate the elements: list\\[str\\]'),
+        (udf, strange, 'has a parameter "value: set\\[int\\]": there is no SQL type'),
+        (udf, by_name, 'has a keyword parameter "value"'),
+        (udf, twice, "two fields of Twice have the same name in upper case"),
+        (udf, long_name, "the name of TypeVar Long is too long"),
         (udf, waits, "is a coroutine function"),
-        (udtf, no_rows, 'gives "int": int is no rows\nhint: Say of what: list\\[str\\]'),
+        (udtf, no_rows, 'returns "int": int is not a collection of rows\nhint: Annotate the rows: list\\[str\\]'),
         (udaf, NoAggregate, 'function "NoAggregate" has no aggregate'),
-        (udaf, OtherState, 'keeps BIGINT, and aggregate takes STRING'),
-        (udaf, OtherUndo, 'has an undo of other values than aggregate'),
+        (udaf, OtherState, 'has state BIGINT, but aggregate accepts STRING'),
+        (udaf, OtherUndo, 'has different parameters in undo and aggregate'),
         (udaf, Waiting, 'function "Waiting" is a coroutine function'),
-        (udaf, Yielding, 'function "Yielding" has a step that is a generator'),
-        (udaf, no_rows, 'function "no_rows" is no class'),
-        (udf, Twice, 'function "Twice" is no function'),
+        (udaf, Yielding, 'function "Yielding" has a method that is a generator'),
+        (udaf, no_rows, 'function "no_rows" is not a class'),
+        (udf, Twice, 'function "Twice" is not a function'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_function_is_refused_with_its_line(

@@ -184,9 +184,9 @@ def test_an_endpoint_that_hangs_is_given_up(
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({ENDPOINT: "127.0.0.1:4318"}, "no address of HTTP"),
-        ({ENDPOINT: "grpc://collector:4317"}, "no address of HTTP"),
-        ({ENDPOINT: "http://c:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "by http/json"),
+        ({ENDPOINT: "127.0.0.1:4318"}, "not an HTTP address"),
+        ({ENDPOINT: "grpc://collector:4317"}, "not an HTTP address"),
+        ({ENDPOINT: "http://c:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "only http/json"),
     ],
 )
 def test_what_cannot_be_a_collector_is_named(

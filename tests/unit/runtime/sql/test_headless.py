@@ -58,7 +58,7 @@ def test_the_second_start_of_a_file_goes_on_with_what_the_first_one_made(
     second = applied(engine, tmp_path, script(service).replace("SELECT *", "select   *"))
 
     assert first[-3:] == [f"Created query with ID {name}" for name in ("CSAS_LATE_0", "INSERTQUERY_1", "INSERTQUERY_2")]  # fmt: skip
-    assert second[-4:] == ["S goes on", "CSAS_LATE_0 goes on", "INSERTQUERY_1 goes on", "INSERTQUERY_2 goes on"]  # fmt: skip
+    assert second[-4:] == ["S continues", "CSAS_LATE_0 continues", "INSERTQUERY_1 continues", "INSERTQUERY_2 continues"]  # fmt: skip
     assert len(engine.queries()) == 3
 
 
@@ -93,7 +93,7 @@ def test_a_query_that_was_terminated_begins_again_with_its_file(
 def test_what_would_be_done_at_each_start_is_refused(
     engine: SqlEngine, service: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(SqlError, match="INSERT INTO is not run from a file") as refused:
+    with pytest.raises(SqlError, match="INSERT INTO is not allowed in a file") as refused:
         applied(engine, tmp_path, script(service) + "INSERT INTO s VALUES ('a', 1);")
 
     assert refused.value.at is not None
@@ -118,7 +118,7 @@ def test_a_file_runs_until_it_is_told_to_stop_with_a_line_for_each_query(
 
     run_script(engine, path, tell, every_s=0.1, stop=stop)
 
-    assert "CSAS_OLD_0 is not in app.sql, and goes on: TERMINATE ends it" in told
+    assert "CSAS_OLD_0 is not in app.sql and keeps running; TERMINATE ends it" in told
     assert "CSAS_LATE_1  RUNNING  0 events/s  lag 3 records" in told
 
 

@@ -99,7 +99,7 @@ def test_names_choose_topics_and_what_they_are_called() -> None:
     assert list(sql_statements(topology, {"copy": "`mine`", "orders": "all"})) == ["mine", "ALL"]
     with pytest.raises(StatementError, match='has no topic "other"'):
         sql_statements(topology, {"other": "x"})
-    with pytest.raises(StatementError, match='two topics would be "X" in SQL'):
+    with pytest.raises(StatementError, match='two topics have the name "X" in SQL'):
         sql_statements(topology, {"copy": "x", "orders": "X"})
 
 
@@ -110,7 +110,7 @@ def test_a_timestamp_is_a_column_in_sql_and_nothing_else() -> None:
     assert str(taken_back(topology, "stream", "a").times.of) == "at"
 
     topology.stream("b", key=None, value="at BIGINT, n INT", timestamp=col("at") * 1000).print()
-    with pytest.raises(StatementError, match='topic "b" cannot be a stream of SQL'):
+    with pytest.raises(StatementError, match='topic "b" cannot be declared as a stream in SQL'):
         sql_statements(topology)
     assert list(sql_statements(topology, {"a": "a"})) == ["A"]
 
@@ -147,10 +147,10 @@ def test_what_there_is_not_and_what_is_of_the_other_kind_is_refused() -> None:
 
     with pytest.raises(StatementError, match="stream T does not exist in SQL") as missing:
         sql_stream(Topology("t"), "t", statements=made)
-    with pytest.raises(StatementError, match="S is a stream of SQL") as other:
+    with pytest.raises(StatementError, match="S is a stream in SQL") as other:
         sql_table(Topology("t"), "s", statements=made)
 
-    assert missing.value.detail == "There are S."
+    assert missing.value.detail == "Existing streams and tables: S."
     assert "sql_stream" in other.value.hint
 
 

@@ -116,8 +116,8 @@ def test_a_table_function_makes_rows_of_an_answer(ask: Ask, query: str, rows: li
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("SELECT k FROM t WHERE words(a) = 'x'", "WORDS stands in WHERE"),
-        ("SELECT k FROM t ORDER BY words(a)", "WORDS stands in ORDER BY"),
+        ("SELECT k FROM t WHERE words(a) = 'x'", "WORDS is in WHERE"),
+        ("SELECT k FROM t ORDER BY words(a)", "WORDS is in ORDER BY"),
         ("SELECT words(a) AS w, COUNT(*) AS n FROM t GROUP BY k", "cannot be used with aggregations"),
         ("SELECT COUNT(words(a)) AS n FROM t", "cannot be used with aggregations"),
         ("SELECT words(a) AS w, mean(k) OVER (ORDER BY k) AS m FROM t", "cannot be used with aggregations"),
@@ -248,7 +248,7 @@ def test_what_a_function_was_is_what_later_statements_are_understood_by(
         function = engine.catalog.functions["PRICE"]
 
     assert [str(one) for one in engine.catalog.sources["PRICED"].columns] == ["`K` STRING KEY", "`P` BIGINT"]  # fmt: skip
-    assert function.code.missing.startswith("It was BIGINT (a BIGINT), and is another one now.")
+    assert function.code.missing.startswith("Its signature was BIGINT (a BIGINT) and has changed.")
 
 
 def test_a_function_that_is_replaced_starts_its_queries_again_with_the_new_code(
@@ -304,4 +304,4 @@ def test_the_second_start_of_a_file_goes_on_with_its_functions(
         second = list(apply_script(engine, path, set()))
 
     assert first[0] == f"Function PRICE created from '{module.stem}:price'"
-    assert second == ["S goes on", "CSAS_PRICED_0 goes on", "CSAS_COPIED_1 goes on"]
+    assert second == ["S continues", "CSAS_PRICED_0 continues", "CSAS_COPIED_1 continues"]

@@ -141,10 +141,10 @@ class CommandTopic:
         reader = self._reader()
         low, end = self._bounds(reader)
         if low > self._end:
-            told = f"The records from {self._end} to {low - 1} are gone."
+            told = f"The records from {self._end} to {low - 1} are missing."
             raise CommandDamaged(self.name, self._end, told)
         if end < self._end:
-            raise CommandDamaged(self.name, end, f"It had {self._end} records, and has {end}.")
+            raise CommandDamaged(self.name, end, f"It had {self._end} records, and now has {end}.")
         if end > self._end:
             reader.assign([TopicPartition(self.name, 0, self._end)])
         return end
@@ -174,7 +174,7 @@ class CommandTopic:
             raise KafkaException(error)
         offset = message.offset() or 0
         if offset != self._end:
-            told = f"The records from {self._end} to {offset - 1} are gone."
+            told = f"The records from {self._end} to {offset - 1} are missing."
             raise CommandDamaged(self.name, self._end, told)
         command = decode(message.value(), self.name, offset)
         self._end = offset + 1

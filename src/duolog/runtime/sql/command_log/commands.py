@@ -75,18 +75,18 @@ def decode(data: bytes | None, topic: str, offset: int) -> Command:
     try:
         content = json.loads(data or b"null")
     except (ValueError, RecursionError):
-        raise CommandDamaged(topic, offset, "It is no JSON.") from None
+        raise CommandDamaged(topic, offset, "It is not JSON.") from None
     if not isinstance(content, dict):
-        raise CommandDamaged(topic, offset, "It is no object.")
+        raise CommandDamaged(topic, offset, "It is not a JSON object.")
     if isinstance(version := content.get("version"), int) and version > VERSION:
         told = f"Its version is {version}; this Duolog reads {VERSION}."
         raise CommandDamaged(topic, offset, told, hint="Use the newer Duolog.")
     if content.pop("check", None) != _check(content):
-        raise CommandDamaged(topic, offset, "It is not what was written.")
+        raise CommandDamaged(topic, offset, "Its checksum does not match.")
     try:
         return _command(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CommandDamaged(topic, offset, f"It has another form: {error!r}.") from error
+        raise CommandDamaged(topic, offset, f"Its content is invalid: {error!r}.") from error
 
 
 def _command(content: Mapping[str, Any]) -> Command:

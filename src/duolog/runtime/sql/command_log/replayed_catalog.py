@@ -114,7 +114,7 @@ class ReplayedCatalog:
             )
             if self._follow_to(self.topic.append(command)):
                 return done
-        raise SqlError("other engines write to the command topic all the time", statement=text)
+        raise SqlError("too many concurrent writes to the command topic", statement=text)
 
     def _follow_to(self, offset: int) -> bool:
         """Read up to a written record; return true if it was applied.
@@ -156,7 +156,7 @@ class ReplayedCatalog:
             done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
             told = error.message if isinstance(error, SqlError) else "It is not one statement."
-            raise CommandDamaged(self.topic.name, offset, f"Its statement cannot run: {told}") from error  # fmt: skip
+            raise CommandDamaged(self.topic.name, offset, f"Its statement cannot be executed: {told}") from error  # fmt: skip
         for query_id in done.ended:
             before = self._endings.get(query_id, 0)
             self.ended.add(checkpoint_of(query_id, before))

@@ -81,7 +81,7 @@ class Topics:
                 found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
         except (KafkaException, TimeoutError) as error:
             told = told_by(error)
-            raise KafkaError("cannot read where topics end", code=told.code(), detail=told.str()) from error  # fmt: skip
+            raise KafkaError("cannot read the end offsets of topics", code=told.code(), detail=told.str()) from error  # fmt: skip
         return found
 
     @property

@@ -115,7 +115,7 @@ def lowered(  # noqa: PLR0911 - a table of cases
         case Call(name, args) if name in PLAN_FUNCTIONS:
             return _call(name.removeprefix(PREFIX), args, names)
         case _:
-            raise SqlError(f"{expression} has no meaning where rows are answered")
+            raise SqlError(f"{expression} is not supported in pull queries")
 
 
 def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
@@ -132,7 +132,7 @@ def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> 
         given = ", ".join("UNIT" if of == UNIT else sql_name(of) for of in types)
         what = f"function '{name}'" if lower is None else f"{name}({given}) with these arguments"
         raise SqlError(
-            f"{what} is not supported in queries that answer rows",
+            f"{what} is not supported in pull queries",
             hint=ELSEWHERE,
         )
     return Lowered(sql, result)

@@ -17,29 +17,29 @@ _NAMED: Final = re.compile(r"^(?:[A-Z]\w*(?: [A-Z]\w*)*) Error: ")
 _WORDS: Final = (
     (
         re.compile("More than one row returned by a subquery"),
-        "a query in an expression gives several rows, and its place takes one value",
-        "Ask for one: LIMIT 1, or an aggregate as MAX(x).",
+        "a subquery returned several rows where one value is expected",
+        "Return one row: LIMIT 1, or an aggregate such as MAX(x).",
     ),
     (
         re.compile("must be greater than zero|must be > 0|argument must be"),
-        "a function takes no number below 1 here",
-        "NTILE, NTH_VALUE and TOPK count from 1.",
+        "an argument must be at least 1",
+        "Pass at least 1 to NTILE, NTH_VALUE and TOPK.",
     ),
     (
         re.compile(
             r"(?:Overflow|overflow|out of range|Out of Range|can't be cast because|Could not cast value)"
         ),
         "a value is too large for its type",
-        "CAST an argument to a type that has room: CAST(x AS BIGINT), CAST(x AS DOUBLE).",
+        "CAST an argument to a larger type: CAST(x AS BIGINT), CAST(x AS DOUBLE).",
     ),
     (
         re.compile(r"Out of Memory|could not allocate|failed to allocate"),
         "the rows do not fit into memory",
-        "Ask for fewer rows or columns, let a persistent query compute them, or SET 'ksql.query.pull.memory.bytes.max'.",
+        "Select fewer rows or columns, use a persistent query, or SET 'ksql.query.pull.memory.bytes.max'.",
     ),
     (
         re.compile(r"[Ii]nterrupt"),
-        "the query was ended",
+        "it was interrupted",
         "",
     ),
 )
@@ -49,11 +49,9 @@ def told(error: Exception) -> SqlError:
     """Return an error of DuckDB as a SqlError."""
     first = str(error).partition("\n")[0]
     if (found := _UNSUPPORTED.search(first)) is not None:
-        return SqlError(f"{found[1]} is not supported in queries that answer rows", hint=ELSEWHERE)
+        return SqlError(f"{found[1]} is not supported in pull queries", hint=ELSEWHERE)
     for pattern, words, hint in _WORDS:
         if pattern.search(first):
-            return SqlError(f"the query cannot be answered: {words}", hint=hint)
+            return SqlError(f"the query failed: {words}", hint=hint)
     reason = _NAMED.sub("", first).strip().rstrip(".!")
-    return SqlError(
-        "the query cannot be answered", detail=f"What computes it says: {reason}.", hint=ELSEWHERE
-    )
+    return SqlError("the query failed", detail=f"DuckDB reports: {reason}.", hint=ELSEWHERE)

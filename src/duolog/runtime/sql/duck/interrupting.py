@@ -34,10 +34,10 @@ class AnswerLimits:
         return self.timeout_ms / 1000 if self.timeout_ms else _FAR_S
 
     def out_of_time(self) -> SqlError:
-        """Return the error of an answer that took longer."""
+        """Return the error for a query that exceeds the time limit."""
         return SqlError(
-            f"the query was ended after {self.timeout_ms} ms, the limit for an answer",
-            hint="SET 'ksql.query.pull.timeout.ms' = '0' removes the limit.",
+            f"the query was stopped after {self.timeout_ms} ms, its time limit",
+            hint="Remove the limit with SET 'ksql.query.pull.timeout.ms' = '0'.",
         )
 
 

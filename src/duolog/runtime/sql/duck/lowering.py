@@ -8,9 +8,7 @@ from duolog.plan.sql.time_patterns import Unsupported
 from duolog.plan.types import Type
 from duolog.runtime.sql.functions.registry import called
 
-ELSEWHERE: Final = (
-    "Compute it in a persistent query, and select its result; or ask with EMIT CHANGES."
-)
+ELSEWHERE: Final = "Compute it in a persistent query and select its result, or use EMIT CHANGES."
 """Hint for functions that are not supported in DuckDB."""
 
 Read = Callable[[str], object]

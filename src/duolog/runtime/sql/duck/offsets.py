@@ -45,7 +45,7 @@ def by_offset(
     ]
     if not order:
         raise SqlError(
-            f"function '{name}' is not supported over the result of another query: its rows have no offsets",
+            f"function '{name}' is not supported over a subquery: its rows have no offsets",
             at=place_of(call),
             hint=ELSEWHERE,
         )
@@ -69,8 +69,8 @@ def _options(call: exp.Anonymous, name: str) -> tuple[int | None, bool]:
         ignores_nulls, rest = bool(rest[0].this), rest[1:]
     if rest or not call.expressions or most == 0:
         raise SqlError(
-            f"{name} takes a value, how many of them, at least 1, and whether nulls are ignored.",
+            f"{name} accepts a value, then optionally a number of values, at least 1, and true to ignore nulls.",
             at=place_of(call),
-            hint=f"{name}(x), {name}(x, 3), {name}(x, false), {name}(x, 3, false)",
+            hint=f"Use {name}(x), {name}(x, 3), {name}(x, false) or {name}(x, 3, false).",
         )
     return most, ignores_nulls

@@ -112,7 +112,7 @@ class Translator:
         names = cte.args["alias"].args.get("columns") or ()
         if names and len(names) != len(query.columns):
             raise SqlError(
-                f"{cte.alias} has {len(query.columns)} columns, and {len(names)} names",
+                f"{cte.alias} has {len(query.columns)} columns, but {len(names)} names",
                 at=place_of(cte.args["alias"].this),
             )
         if not names:
@@ -199,9 +199,9 @@ class Translator:
             again := next((one.source for one in right.columns if one.source in taken), None)
         ) is not None:
             raise SqlError(
-                f"Each side of a join has a name of its own, and two are called {again}",
+                f"Two sides of the join have the name {again}",
                 at=place_of(join.this),
-                hint=f"FROM {again} JOIN {again} AS other ON …",
+                hint=f"Use an alias: FROM {again} JOIN {again} AS other ON …",
             )
         both = (*left.columns, *right.columns)
         kind = "CROSS" if join.args.get("kind") == "CROSS" else (join.args.get("side") or "INNER")
@@ -226,7 +226,7 @@ class Translator:
         left, right = sides
         if len(left.columns) != len(right.columns):
             raise SqlError(
-                f"Both sides of {node.key.upper()} have as many columns: "
+                f"Both sides of {node.key.upper()} must have the same number of columns: "
                 f"these have {len(left.columns)} and {len(right.columns)}",
                 at=place_of(node),
             )
@@ -254,7 +254,7 @@ def _common(left: ResultColumn, right: ResultColumn) -> Type:
     found = wider(left.type, right.type)
     if found is None:
         raise SqlError(
-            f"Column {left.name} is of one type on both sides: {left.type} is no {right.type}"
+            f"Column {left.name} must have one type on both sides, not {left.type} and {right.type}"
         )
     return found
 
@@ -271,6 +271,6 @@ def _as_types(query: Query, types: list[Type]) -> str:
 
 def _no_expression(node: exp.Expression) -> str:
     raise SqlError(
-        "Behind UNION, EXCEPT and INTERSECT rows are ordered by columns of the result",
+        "ORDER BY after UNION, EXCEPT or INTERSECT must name columns of the result",
         at=place_of(node),
     )

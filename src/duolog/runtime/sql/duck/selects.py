@@ -232,7 +232,7 @@ class Selecting:
         query = self.subquery(node.this, self)
         if len(query.columns) != 1:
             raise SqlError(
-                f"A query in an expression gives one column, and this one gives {len(query.columns)}",
+                f"A subquery in an expression must return one column, not {len(query.columns)}",
                 at=place_of(node),
             )
         return _bound(f"({query.sql})", query.columns[0].type)
@@ -241,12 +241,12 @@ class Selecting:
         query = self.subquery(node.args["query"].this, self)
         given = self._lowered(clause, node.this)
         if len(query.columns) != 1:
-            raise SqlError("A query behind IN gives one column", at=place_of(node))
+            raise SqlError("A subquery after IN must return one column", at=place_of(node))
         found = query.columns[0].type
         if given.type != found and not (numeric(given.type) and numeric(found)):
             raise SqlError(
                 f"Error in {clause} expression: Cannot compare {told(node.this, self.scope)} "
-                f"({sql_name(given.type)}) to what the query behind IN gives ({sql_name(found)}).",
+                f"({sql_name(given.type)}) to the result of the subquery after IN ({sql_name(found)}).",
                 at=place_of(node),
             )
         return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
@@ -262,7 +262,7 @@ class Selecting:
         of_user = user_function(call)
         found = AGGREGATES.get(name) or (OVER_ONLY.get(name) if window else None)
         if found is None and name not in BY_OFFSET and of_user is None:
-            raise SqlError(f"'{name}' is no aggregate function", at=place_of(call))
+            raise SqlError(f"'{name}' is not an aggregate function", at=place_of(call))
         if clause in {"WHERE", "GROUP BY", "JOIN"}:
             raise SqlError(f"{clause} cannot have an aggregate function: {name}", at=place_of(call))
         # Arguments are over rows. Without GROUP BY, a window is over rows too; otherwise over
@@ -294,15 +294,15 @@ class Selecting:
         name = str(node.this).upper()
         if clause != "SELECT":
             raise SqlError(
-                f"Table functions stand among what is selected, and {name} stands in {clause}",
+                f"Table functions are only allowed in SELECT, and {name} is in {clause}",
                 at=place_of(node),
-                hint="Name it there in a query of its own: FROM (SELECT … ) AS x.",
+                hint="Use a subquery: FROM (SELECT … ) AS x.",
             )
         if inside or self._aggregated or any(map(_has_window, self.select.expressions)):
             raise SqlError(
-                f"Table functions cannot be used with aggregations, and {name} is",
+                f"Table functions cannot be used with aggregations: {name}",
                 at=place_of(node),
-                hint="Compute one of them in a query of its own: FROM (SELECT … ) AS x.",
+                hint="Compute one of them in a subquery: FROM (SELECT … ) AS x.",
             )
         array, of = array_of(node, self._binder(clause))
         return _bound(f"UNNEST({lowered(array).sql})", of.element)
@@ -348,9 +348,9 @@ def _has_window(node: exp.Expression) -> bool:
 
 def _nested(node: exp.Expression, around: str) -> SqlError:
     return SqlError(
-        f"{around} is of rows or of groups, and no aggregate function stands within it",
+        f"{around} cannot contain an aggregate function",
         at=place_of(node) or next(filter(None, map(place_of, node.find_all(exp.Expression))), None),
-        hint="Compute the inner one in a query of its own: FROM (SELECT … ) AS x.",
+        hint="Compute the inner one in a subquery: FROM (SELECT … ) AS x.",
     )
 
 
@@ -429,9 +429,7 @@ def ordered(
         if columns and (number := _number(node)) is not None:
             text = f"o{_place(number, node, len(columns))}"
         elif isinstance(node, exp.Literal | exp.Boolean | exp.Null):
-            raise SqlError(
-                "ORDER BY a constant orders nothing: it is the same in all rows", at=place_of(node)
-            )
+            raise SqlError("ORDER BY a constant has no effect", at=place_of(node))
         elif isinstance(node, exp.Column) and not node.table and node.name in names:
             text = f"o{names.index(node.name)}"
         else:
@@ -480,10 +478,10 @@ def _place(place: int, node: exp.Expression, count: int) -> int:
     """Return the position, from 0, of a column number, which counts from 1."""
     if not 1 <= place <= count:
         raise SqlError(
-            f"There is no column {place}: there are {count}",
+            f"There is no column {place}; there are {count} columns",
             at=place_of(node)
             or next(filter(None, map(place_of, node.find_all(exp.Literal))), None),
-            hint="A number alone in GROUP BY and ORDER BY is that of a column, from 1 on.",
+            hint="Use the position of a column, from 1, as the number in GROUP BY and ORDER BY.",
         )
     return place - 1
 

@@ -84,7 +84,7 @@ def _parts(pattern: str) -> Sequence[_Part]:
         quoted = (token["quoted"] or "").replace("''", "'") or "'"
         parts.append(_Part(letters, "" if letters else other or quoted))
     if unknown:
-        raise Unsupported(f"{unknown} in a pattern of dates")
+        raise Unsupported(f"{unknown} in a date pattern")
     return parts
 
 

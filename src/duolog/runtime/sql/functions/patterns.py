@@ -104,7 +104,7 @@ class _Translation:
 
     def _inside_class(self, text: str, kind: str | None) -> str:
         if kind == "and" or (kind == "open" and self._depth):
-            raise Unsupported("sets in sets of characters")
+            raise Unsupported("a character class inside a character class")
         self._depth += {"open": 1, "close": -1}.get(kind or "", 0)
         return text.replace("]", r"\]") if kind == "open" else text
 
@@ -113,7 +113,7 @@ class _Translation:
             raise Unsupported(rf"\p{{{name}}}")
         if self._depth:
             if negated:
-                raise Unsupported(rf"\P{{{name}}} in a set of characters")
+                raise Unsupported(rf"\P{{{name}}} in a character class")
             return _CLASSES[name]
         return f"[{'^' if negated else ''}{_CLASSES[name]}]"
 

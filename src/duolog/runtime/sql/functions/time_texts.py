@@ -275,7 +275,7 @@ def _zone_text(  # noqa: PLR0911 - a table of cases
     if part.form == "name":
         told = _abbreviated(at)
         if not told.isalpha():
-            raise Unsupported(f"z in a pattern of times, for {name}")
+            raise Unsupported(f"z in a time pattern, for {name}")
         return told
     away = at.utcoffset()
     assert away is not None, at

@@ -50,18 +50,18 @@ class QueryStates:
         self._bootstrap = bootstrap
         self._topic = states_topic_of(service_id)
         self._owner = owner
-        self._told: dict[str, tuple[LiveState, str]] = {}
+        self._published: dict[str, tuple[LiveState, str]] = {}
         self._producer: Producer | None = None
 
-    def tell(self, queries: Iterable[LiveQuery]) -> None:
+    def publish(self, queries: Iterable[LiveQuery]) -> None:
         """Write changed states; without a broker, they are written with the next change.
 
         Raises:
             KafkaError: the broker refuses the topic.
         """
         now = {one.id: (one.state, one.error) for one in queries}
-        gone = self._told.keys() - now.keys()
-        changed = {one: now[one] for one in now if self._told.get(one) != now[one]}
+        gone = self._published.keys() - now.keys()
+        changed = {one: now[one] for one in now if self._published.get(one) != now[one]}
         if not gone and not changed:
             return
         producer = self._opened()
@@ -71,7 +71,7 @@ class QueryStates:
         for query_id in gone:
             producer.produce(self._topic, None, query_id.encode())
         producer.poll(0)
-        self._told = now
+        self._published = now
 
     def close(self) -> None:
         """Flush pending records. Does nothing if closed."""

@@ -222,7 +222,7 @@ class QuerySupervisor:
                 self._each_look()
                 self._look()
             except Exception:  # an error of one query must not stop the supervisor
-                logger.exception("cannot look after queries")
+                logger.exception("failed to supervise queries")
             with self._changed:
                 self._changed.notify_all()
                 self._changed.wait(_LOOK_S)
@@ -314,13 +314,13 @@ class QuerySupervisor:
 
     def _note(self, life: _Life, error: DuologError | None) -> None:
         life.failures += 1
-        life.error = str(error) if error is not None else "it has ended by itself"
+        life.error = str(error) if error is not None else "the query ended unexpectedly"
         pause_s = self._pauses.after(life.failures)
         life.due_at = time.monotonic() + pause_s
         if self._closing.is_set():
             return
         logger.warning(
-            "query %s failed; another start in %.0f s: %s",
+            "query %s failed; restarting in %.0f s: %s",
             life.wanted.query.id, pause_s, life.error.splitlines()[0],
         )  # fmt: skip
 

@@ -78,9 +78,9 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
     ensure_no_headers(statement)
     if (changes := changes_of(statement)) is not None:
         raise SqlError(
-            "A query that answers what is there now reads no CHANGES OF a table.",
+            "A pull query cannot read CHANGES OF a table.",
             at=place_of(changes),
-            hint="Write EMIT CHANGES behind it, or read the table.",
+            hint="Add EMIT CHANGES, or read the table itself.",
         )
     settings = engine.session.state.settings
     if not settings.strict:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
 _NOT_RUNNING: Final = {
-    "STARTING": "no rows yet: query {query}, which makes table {table}, is starting; ask again when SHOW QUERIES; shows it RUNNING",
-    "PAUSED": "no rows: query {query}, which makes table {table}, is paused; RESUME {query}; continues it",
-    "ERROR": "no rows: query {query}, which makes table {table}, has failed; EXPLAIN {query}; shows why",
-    "UNRESPONSIVE": "no rows: query {query}, which makes table {table}, does not run now; SHOW QUERIES; shows why",
+    "STARTING": "no rows yet: query {query}, which writes table {table}, is starting; try again when SHOW QUERIES; reports RUNNING",
+    "PAUSED": "no rows: query {query}, which writes table {table}, is paused; RESUME {query}; continues it",
+    "ERROR": "no rows: query {query}, which writes table {table}, has failed; EXPLAIN {query}; shows why",
+    "UNRESPONSIVE": "no rows: query {query}, which writes table {table}, is not running; SHOW QUERIES; shows why",
 }
 _INTERNAL = "_"
 """Prefix of internal topics, which ksqlDB lists only with ALL."""

@@ -283,7 +283,7 @@ def _read_whole(reader: TopicReader) -> None:
     if not reader.catch_up(_READ_S):
         raise BrokerUnavailable(
             f'cannot read topic "{reader.topic}" to its end',
-            detail=f"It was read for {_READ_S:.0f} s.",
+            detail=f"Reading stopped after {_READ_S:.0f} s.",
         )
 
 

@@ -93,9 +93,9 @@ def _time_of(source: SourceInfo) -> TimeOf:
         return lambda _row, own_ms: own_ms
     if given.pattern is not None:
         raise SqlError(
-            f"ROWTIME of {source.name} is read from texts by a pattern, which is not supported in queries that "
-            "answer rows",
-            hint="Read the result of a persistent query over it.",
+            f"ROWTIME of {source.name} is parsed by a pattern, which is not supported in pull "
+            "queries",
+            hint="Query the result of a persistent query over it.",
         )
     names = [column.name for column in source.key]
     names += ["", ""] if source.window is not None else []
@@ -119,4 +119,6 @@ def _written_time(text: str) -> int:
     try:
         return millis_of(text)
     except ValueError as error:
-        raise SerdeError("the record has no timestamp", detail=f"{text!r} is none.") from error
+        raise SerdeError(
+            "the record has no timestamp", detail=f"{text!r} is not a timestamp."
+        ) from error

@@ -235,7 +235,7 @@ def test_a_query_says_what_duckdb_can_say(
         ),
         (
             "SELECT id FROM users WHERE name IN (SELECT uid FROM orders);",
-            "Cannot compare NAME (STRING) to what the query behind IN gives (BIGINT)",
+            "Cannot compare NAME (STRING) to the result of the subquery after IN (BIGINT)",
         ),
         ("SELECT nope FROM users;", "SELECT column 'NOPE' cannot be resolved"),
         ("SELECT * FROM nowhere;", "NOWHERE does not exist."),
@@ -243,12 +243,15 @@ def test_a_query_says_what_duckdb_can_say(
             "SELECT LATEST_BY_OFFSET(x.n) FROM (SELECT COUNT(*) AS n FROM users) x;",
             "its rows have no offsets",
         ),
-        ("SELECT LATEST_BY_OFFSET(name, 0) FROM users;", "how many of them, at least 1"),
-        ("SELECT SUM(age) FROM users GROUP BY -1;", "There is no column -1: there are 1"),
-        ("SELECT id FROM users ORDER BY (0);", "There is no column 0: there are 1"),
-        ("SELECT id FROM users ORDER BY 'a';", "ORDER BY a constant orders nothing"),
-        ("SELECT SUM(MAX(age)) FROM users;", "no aggregate function stands within it"),
-        ("SELECT SUM(ROW_NUMBER() OVER ()) FROM users;", "no aggregate function stands within it"),
+        ("SELECT LATEST_BY_OFFSET(name, 0) FROM users;", "a number of values, at least 1"),
+        ("SELECT SUM(age) FROM users GROUP BY -1;", "There is no column -1; there are 1"),
+        ("SELECT id FROM users ORDER BY (0);", "There is no column 0; there are 1"),
+        ("SELECT id FROM users ORDER BY 'a';", "ORDER BY a constant has no effect"),
+        ("SELECT SUM(MAX(age)) FROM users;", "SUM cannot contain an aggregate function"),
+        (
+            "SELECT SUM(ROW_NUMBER() OVER ()) FROM users;",
+            "SUM cannot contain an aggregate function",
+        ),
         (
             "SELECT age FROM users GROUP BY ROW_NUMBER() OVER ();",
             "GROUP BY cannot have an aggregate function: ROW_NUMBER",
@@ -256,23 +259,26 @@ def test_a_query_says_what_duckdb_can_say(
         ("SELECT COUNT(*) FROM users WHERE 'x' > (SELECT 1 AS q FROM users);", "Cannot compare"),
         (
             "SELECT (SELECT oid FROM orders) AS o FROM users;",
-            "a query in an expression gives several rows",
+            "a subquery returned several rows",
         ),
-        ("SELECT NTILE(0) OVER () FROM users;", "a function takes no number below 1 here"),
+        ("SELECT NTILE(0) OVER () FROM users;", "an argument must be at least 1"),
         (
             "SELECT PARSE_TIMESTAMP(name, 'HH zzzz') FROM users;",
             "PARSE_TIMESTAMP(STRING, STRING) with these arguments",
         ),
         (
             "SELECT FORMAT_TIMESTAMP(at, CONCAT('zz', 'zz'), 'Europe/Paris') FROM users;",
-            "zzzz in a pattern of times is not supported in queries that answer rows",
+            "zzzz in a pattern of times is not supported in pull queries",
         ),
         (
             "SELECT REGEXP_EXTRACT('\\p{L}+', name) FROM users;",
             "REGEXP_EXTRACT(STRING, STRING) with these arguments",
         ),
-        ("SELECT id FROM users UNION SELECT oid, uid FROM orders;", "have as many columns"),
-        ("SELECT * FROM users JOIN users ON 1 = 1;", "two are called USERS"),
+        (
+            "SELECT id FROM users UNION SELECT oid, uid FROM orders;",
+            "must have the same number of columns",
+        ),
+        ("SELECT * FROM users JOIN users ON 1 = 1;", "Two sides of the join have the name USERS"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_by_its_name(ask: Ask, text: str, said: str) -> None:
@@ -312,7 +318,7 @@ def test_an_error_of_duckdb_shows_none_of_its_own_sql(ask: Ask) -> None:
         ask("SELECT (SELECT oid FROM orders) AS o FROM users;")
 
     told = str(error.value)
-    assert "hint: Ask for one: LIMIT 1" in told
+    assert "hint: Return one row: LIMIT 1" in told
     assert not any(word in told for word in ("Error:", "LINE", "SET ", "a0."))
 
 

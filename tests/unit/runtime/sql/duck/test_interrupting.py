@@ -42,7 +42,7 @@ def _interrupt_once_it_runs() -> None:
 def test_an_answer_ends_with_its_time(connection: Any) -> None:
     ended: list[str] = []
 
-    with pytest.raises(SqlError, match="ended after 50 ms") as found:
+    with pytest.raises(SqlError, match="stopped after 50 ms") as found:
         answered(connection, FOR_DAYS, lambda: ended.append("ended"), AnswerLimits(timeout_ms=50))
 
     assert "ksql.query.pull.timeout.ms" in found.value.hint

@@ -15,7 +15,7 @@ def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
     states = QueryStates(servers, service, "host/1/1")
 
     def told(*queries: LiveQuery) -> dict[str, tuple[str, str]]:
-        states.tell(queries)
+        states.publish(queries)
         states.close()
         found = read_states(servers, service, "host/1/1")
         return {name: (one.state, one.error) for name, one in found.items()}
@@ -35,7 +35,7 @@ def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
 def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, value: str) -> None:
     servers = cluster.bootstrap_servers
     states = QueryStates(servers, service, "host/1/1")
-    states.tell([LiveQuery("A", "RUNNING")])
+    states.publish([LiveQuery("A", "RUNNING")])
     states.close()
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(states_topic_of(service), value.encode(), b"B")
@@ -46,7 +46,7 @@ def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, v
 
 def test_what_another_owner_has_told_says_nothing(cluster: EmbeddedCluster, service: str) -> None:
     states = QueryStates(cluster.bootstrap_servers, service, "host/1/1")
-    states.tell([LiveQuery("A", "RUNNING")])
+    states.publish([LiveQuery("A", "RUNNING")])
     states.close()
 
     assert read_states(cluster.bootstrap_servers, service, "host/2/2") == {}

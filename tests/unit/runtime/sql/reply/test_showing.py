@@ -21,10 +21,10 @@ def reason(source: SourceInfo, state: LiveState) -> str:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("STARTING", "no rows yet: query CTAS_N_1, which makes table N, is starting; ask again when SHOW QUERIES;"),
+        ("STARTING", "no rows yet: query CTAS_N_1, which writes table N, is starting; try again when SHOW QUERIES;"),
         ("PAUSED", "is paused; RESUME CTAS_N_1; continues it"),
         ("ERROR", "has failed; EXPLAIN CTAS_N_1; shows why"),
-        ("UNRESPONSIVE", "does not run now"),
+        ("UNRESPONSIVE", "is not running"),
     ],
 )  # fmt: skip
 def test_a_query_that_does_not_run_is_why_there_are_no_rows(state: LiveState, told: str) -> None:

@@ -75,5 +75,5 @@ def test_changes_of_a_table_come_with_those_that_delete(engine: SqlEngine) -> No
 
     assert isinstance(rows, Rows)
     assert list(rows) == [(8, 1), (9, 1), (None, 1)]
-    with pytest.raises(SqlError, match="reads no CHANGES OF"):
+    with pytest.raises(SqlError, match="cannot read CHANGES OF"):
         list(engine.execute("SELECT * FROM CHANGES OF t;"))
