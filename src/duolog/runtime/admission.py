@@ -39,13 +39,13 @@ def admit(
             settings.
         StatementError: the plan uses an invalid topic name.
     """
-    ensure_words(application_id, mode, upgrade)
+    ensure_options(application_id, mode, upgrade)
     config = _config(settings)
     ensure_admitted(plan, application_id, config)
     return config
 
 
-def ensure_words(application_id: str, mode: str, upgrade: str | None) -> None:
+def ensure_options(application_id: str, mode: str, upgrade: str | None) -> None:
     """Check application id, mode and upgrade.
 
     Raises:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from duolog.core.addresses import whole_servers
 from duolog.dsl.handles.short_tracebacks import short_tracebacks
-from duolog.runtime.admission import ensure_admitted, ensure_words
+from duolog.runtime.admission import ensure_admitted, ensure_options
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.listing import note_started, stop_earlier
@@ -82,7 +82,7 @@ class Application:
         settings: Mapping[str, str] | None = None,
         upgrade: "How | None" = None,
     ) -> None:
-        ensure_words(topology.name, mode, upgrade)
+        ensure_options(topology.name, mode, upgrade)
         self.plan = topology.build()
         self._topology = topology
         self._live: list[LiveView] = []
@@ -390,10 +390,10 @@ class Application:
 
             config = engine_config(self._settings, self._data_dir, self._bootstrap_servers)
             self._engine = Engine(config)
-            self._engine.on_restore = self._tell_restored
+            self._engine.on_restore = self._report_restored
         return self._engine
 
-    def _tell_restored(self, restored: "Restored") -> None:
+    def _report_restored(self, restored: "Restored") -> None:
         self.on_restore(restored)
 
 

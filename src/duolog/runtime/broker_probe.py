@@ -60,7 +60,7 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
         ConfigError: an address cannot be parsed.
     """
     deadline = time.monotonic() + patience_s
-    told = False
+    logged = False
     while problems := probe(bootstrap_servers, then=speak):
         if SILENT not in problems or time.monotonic() >= deadline:
             raise BrokerUnavailable(
@@ -68,9 +68,9 @@ def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) 
                 detail=problems,
                 hint="Check the address, or start a broker with `duolog broker --data DIR`.",
             )
-        if not told:
+        if not logged:
             logger.warning("waiting for an answer from %s …", bootstrap_servers)
-            told = True
+            logged = True
 
 
 def probe(
@@ -116,5 +116,5 @@ def _knock(
         with socket.create_connection((host, port), timeout=REACH_S) as connection:
             answers.put((server, then(connection)))
     except (OSError, UnicodeError) as error:  # invalid host names raise UnicodeError
-        told = getattr(error, "strerror", None) or str(error)
-        answers.put((server, told.lower()))
+        problem = getattr(error, "strerror", None) or str(error)
+        answers.put((server, problem.lower()))

@@ -32,7 +32,7 @@ _METADATA: Final = struct.pack(">ihhihiB", 15, 3, 4, 0x6476, -1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ProbeResult:
     """Result of checking some addresses.
 
     Args:
@@ -44,11 +44,11 @@ class Looked:
     brokers: tuple[str, ...] = ()
 
 
-def look_at(servers: str, answer_s: float = ANSWER_S) -> Looked:
+def look_at(servers: str, answer_s: float = ANSWER_S) -> ProbeResult:
     """Ask all servers in parallel; return when one has answered, or none has in time."""
     brokers: list[str] = []
     problems = probe(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
-    return Looked(problems, tuple(brokers))
+    return ProbeResult(problems, tuple(brokers))
 
 
 class BrokerWatch:
@@ -60,7 +60,7 @@ class BrokerWatch:
     """
 
     def __init__(
-        self, bootstrap: str, meanwhile: str, look_at: Callable[[str], Looked] = look_at
+        self, bootstrap: str, meanwhile: str, look_at: Callable[[str], ProbeResult] = look_at
     ) -> None:
         self._bootstrap = bootstrap
         self._meanwhile = meanwhile

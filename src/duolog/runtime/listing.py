@@ -53,8 +53,8 @@ def applications() -> list[Listed]:
     from duolog.engine.query.metrics import Metrics  # noqa: PLC0415 - as Application
 
     own = [_listed(one, os.getpid()) for one in local_applications()]
-    told = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in list_applications()]
-    others = [_listed(one, pid) for one, pid in told if pid != os.getpid()]
+    remote = [(Metrics.from_json(_of_metrics(one)), one["pid"]) for one in list_applications()]
+    others = [_listed(one, pid) for one, pid in remote if pid != os.getpid()]
     return sorted([*own, *others], key=lambda one: (one.application_id, one.pid))
 
 
@@ -86,5 +86,5 @@ def _listed(metrics: "Metrics", pid: int) -> Listed:
     return Listed(name, state, mode, metrics.lag_records, pid, application)
 
 
-def _of_metrics(told: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in told.items() if name != "pid"}
+def _of_metrics(remote: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in remote.items() if name != "pid"}

@@ -72,14 +72,14 @@ def _is_read(plan: Plan, topic: str) -> bool:
 def _ahead(admin: AdminClient, read: list[str]) -> dict[str, str]:
     """Return the largest explicit limit of these topics for future timestamps."""
     asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in read]
-    told = []
+    limits = []
     # Without permission to describe configs, use the default.
     with contextlib.suppress(KafkaException):
         for answer in admin.describe_configs(asked).values() if asked else ():
             entry = answer.result(_TIMEOUT_S)[_AHEAD]
             if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value:
-                told.append(int(entry.value))
-    return {_AHEAD: str(max(told))} if max(told, default=0) > HOUR_MS else {}
+                limits.append(int(entry.value))
+    return {_AHEAD: str(max(limits))} if max(limits, default=0) > HOUR_MS else {}
 
 
 def _config(sink: Sink) -> dict[str, str]:

@@ -154,11 +154,11 @@ class BrokerProcess:
         ended = time.monotonic() < deadline
         raise BrokerUnavailable(
             "the broker did not start" if ended else "the broker was not ready in time",
-            detail=self._last_words(),
+            detail=self._log_tail(),
             hint=f"See its log, {self.log_path}.",
         )
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         tail = self.log_path.read_bytes()[-_LOG_TAIL_BYTES:]
         return tail.decode(errors="replace").strip()
 

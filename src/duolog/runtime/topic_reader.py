@@ -58,7 +58,7 @@ class TopicReader:
         self._bootstrap_servers = client["bootstrap.servers"]
         self._admin = AdminClient({**client, "log_level": 0})
         self._reached: dict[int, int] = {}
-        self.began_anew = False
+        self.was_recreated = False
         """True if the topic ends before the position of the reader: it was recreated."""
 
     def __enter__(self) -> Self:
@@ -97,7 +97,7 @@ class TopicReader:
         deadline = time.monotonic() + timeout_s
         with self._told():
             ends = self._end_offsets(list(self._reached))
-            self.began_anew = any(end < self._reached[number] for number, end in ends.items())
+            self.was_recreated = any(end < self._reached[number] for number, end in ends.items())
             while (behind := self._behind(ends)) > 0:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
@@ -160,11 +160,11 @@ class TopicReader:
         try:
             yield
         except (KafkaException, TimeoutError) as error:
-            told = error.args[0] if isinstance(error, KafkaException) else None
+            refusal = error.args[0] if isinstance(error, KafkaException) else None
             raise KafkaError(
                 f'cannot read topic "{self.topic}"',
-                code=told.code() if told else ClientError.REQUEST_TIMED_OUT,
-                detail=f"{told.str() if told else error}.",
+                code=refusal.code() if refusal else ClientError.REQUEST_TIMED_OUT,
+                detail=f"{refusal.str() if refusal else error}.",
             ) from error
 
 

@@ -51,14 +51,14 @@ def _wait(name: str, future: Future[Any]) -> None:
     try:
         future.result(_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
-        told = told_by(error)
-        if told.code() != _ALREADY_EXISTS:
+        refusal = client_error(error)
+        if refusal.code() != _ALREADY_EXISTS:
             raise KafkaError(
-                f'could not create topic "{name}"', code=told.code(), detail=told.str()
+                f'could not create topic "{name}"', code=refusal.code(), detail=refusal.str()
             ) from error
 
 
-def told_by(error: KafkaException | TimeoutError) -> ClientError:
+def client_error(error: KafkaException | TimeoutError) -> ClientError:
     """Return the client's error; a request timeout for a broker that is unreachable."""
     if isinstance(error, KafkaException):
         found: ClientError = error.args[0]

@@ -71,10 +71,10 @@ class TopicView:
         """Return the records read so far as an HTML table with a caption."""
         rows = follower.rows
         skipped = f", {follower.skipped:,} could not be read" if follower.skipped else ""
-        caption = f"{self.topic}: {self._told(len(rows))}{skipped}{state}"
+        caption = f"{self.topic}: {self._count_text(len(rows))}{skipped}{state}"
         return table_html([column.name for column in self.columns], rows[:_SHOWN_MAX], caption)
 
-    def _told(self, count: int) -> str:
+    def _count_text(self, count: int) -> str:
         return f"last {count:,} records"
 
 
@@ -103,7 +103,7 @@ class TableRows(TopicView, Framed):
                 )
             return follower.rows
 
-    def _told(self, count: int) -> str:
+    def _count_text(self, count: int) -> str:
         return f"{count:,} rows" + (f", the first {_SHOWN_MAX} shown" if count > _SHOWN_MAX else "")
 
 

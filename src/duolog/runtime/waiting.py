@@ -66,9 +66,9 @@ class Waiting:
     def _seconds(self) -> int:
         return round(time.monotonic() - self._began_s)
 
-    def _write(self, told: str, end: str = "") -> None:
+    def _write(self, status: str, end: str = "") -> None:
         assert self._stream is not None
-        line = f"{self._name}: {told}"
+        line = f"{self._name}: {status}"
         # Overwrite the previous line, which may have been longer.
         self._stream.write(f"\r{line.ljust(self._width)}{end}")
         self._stream.flush()

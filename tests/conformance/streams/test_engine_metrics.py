@@ -31,7 +31,7 @@ def servers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert spark is not None, "the engine finds the session of this run"
     # A process has one socket, and the run's other tests have it elsewhere.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(local_registry, "_tells", [])
+    monkeypatch.setattr(local_registry, "_sockets", [])
     with EmbeddedCluster() as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         for made in admin.create_topics([NewTopic("orders", 2, 1)]).values():

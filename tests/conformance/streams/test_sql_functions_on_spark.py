@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conformance.streams.test_sql_on_spark import WAIT_S, said, wait_for
-from duolog.ksql.udf.modules import look_in
+from duolog.ksql.udf.modules import add_directories
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
@@ -58,7 +58,7 @@ CREATE STREAM plain AS SELECT id, pieces FROM sales;
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    look_in(tmp_path)
+    add_directories(tmp_path)
     path = tmp_path / "stall.py"
     path.write_text(MODULE)
     yield path

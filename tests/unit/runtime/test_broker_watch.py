@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from duolog.runtime.broker_watch import BrokerWatch, Looked, look_at
+from duolog.runtime.broker_watch import BrokerWatch, ProbeResult, look_at
 from duolog.testing import EmbeddedCluster
 from unit.runtime.played_broker import PlayedBroker, serving
 
@@ -65,9 +65,9 @@ def test_a_cluster_that_authenticates_its_clients_answers(
     one = broker()
     one.authenticates = True
 
-    assert look_at(one.address) == Looked("")
+    assert look_at(one.address) == ProbeResult("")
 
 
 def test_a_real_broker_reports_where_it_is() -> None:
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
-        assert look_at(cluster.bootstrap_servers) == Looked("", (cluster.bootstrap_servers,))
+        assert look_at(cluster.bootstrap_servers) == ProbeResult("", (cluster.bootstrap_servers,))

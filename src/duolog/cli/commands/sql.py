@@ -237,9 +237,9 @@ def _run(engine: "SqlEngine", path: Path, stop: Event) -> None:
             emit(line)
 
     if emits_json():
-        run_script(engine, path, emit, stop=stop, tell_progress=say_changed)
+        run_script(engine, path, emit, stop=stop, report_progress=say_changed)
     else:
-        run_script(engine, path, click.echo, stop=stop, tell_progress=lines.show)
+        run_script(engine, path, click.echo, stop=stop, report_progress=lines.show)
 
 
 def _defined(name: str, value: str) -> str:

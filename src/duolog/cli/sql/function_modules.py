@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from duolog.ksql.catalog.catalog import Catalog
-from duolog.ksql.udf.modules import functions_of, look_in
+from duolog.ksql.udf.modules import add_directories, functions_of
 
 
 def modules_named(given: Sequence[str], *files: Path) -> list[str]:
@@ -15,7 +15,7 @@ def modules_named(given: Sequence[str], *files: Path) -> list[str]:
     """
     found = [Path(one) for one in given]
     beside = [file.parent for file in (*files, *found) if file.suffix]
-    look_in(*dict.fromkeys((*beside, Path())))
+    add_directories(*dict.fromkeys((*beside, Path())))
     return [path.stem if path.suffix == ".py" else str(path) for path in found]
 
 

@@ -80,7 +80,7 @@ def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relatio
         for one in source.columns
     )
     ids = tuple(query.id for query in queries)
-    return Relation(source.name, source.kind.lower(), source.topics_told, columns, ids)
+    return Relation(source.name, source.kind.lower(), source.topic_names, columns, ids)
 
 
 def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, str]]]]:

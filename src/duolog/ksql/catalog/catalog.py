@@ -91,7 +91,7 @@ class SourceInfo:
         return (self.topic, *self.more_topics)
 
     @property
-    def topics_told(self) -> str:
+    def topic_names(self) -> str:
         """The topics, written as in KAFKA_TOPIC."""
         return ",".join(self.topics)
 

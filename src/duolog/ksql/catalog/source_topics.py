@@ -93,7 +93,7 @@ def ensure_one_topic(source: SourceInfo, what: str, node: exp.Expression) -> Non
     """Refuse an operation on a single topic if the stream reads several."""
     if not source.is_of_one_topic:
         raise SqlError(
-            f"Cannot {what} {source.name}: it reads several topics, {source.topics_told}.",
+            f"Cannot {what} {source.name}: it reads several topics, {source.topic_names}.",
             at=place_of(node),
             hint="Declare a stream over one of these topics.",
         )

@@ -59,9 +59,9 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
         columns = (column for node in nodes for column in node.find_all(exp.Column))
         named = {column.name: column for column in columns if column.name in _NOT_ASKED}
         if named:
-            told = ", ".join(f"`{name}`" for name in named)
+            listed_text = ", ".join(f"`{name}`" for name in named)
             raise SqlError(
-                f"Pull queries don't support the following columns in {clause} clauses: {told}",
+                f"Pull queries don't support the following columns in {clause} clauses: {listed_text}",
                 at=place_of(next(iter(named.values()))),
             )
 
@@ -146,8 +146,8 @@ def _ensure_alternative(
                 f"Bound on key columns '[{listed}]' must currently be '='. ", at=place_of(condition)
             )
     if not seen:
-        told = " AND ".join(map(formatted, conditions))
-        raise SqlError(f"WHERE clause missing key column for disjunct: {told}")
+        listed_text = " AND ".join(map(formatted, conditions))
+        raise SqlError(f"WHERE clause missing key column for disjunct: {listed_text}")
     if len(seen) < len(keys):
         raise SqlError(
             "Multi-column sources must specify every key in the WHERE clause. "

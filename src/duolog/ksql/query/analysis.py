@@ -167,7 +167,7 @@ def meaning(node: exp.Expression, scope: SqlScope) -> str:
     return _resolved(node, scope, qualified=True)
 
 
-def told(node: exp.Expression, scope: SqlScope) -> str:
+def error_text(node: exp.Expression, scope: SqlScope) -> str:
     """Format an expression for errors; with a single source, without its name."""
     return _resolved(node, scope, qualified=len(scope.sources) > 1)
 

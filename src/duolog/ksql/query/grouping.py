@@ -28,7 +28,7 @@ from duolog.ksql.expressions.aggregates import (
 )
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope, Visible, is_parameter
-from duolog.ksql.query.analysis import Item, items_of, meaning, told
+from duolog.ksql.query.analysis import Item, error_text, items_of, meaning
 from duolog.ksql.query.key_rules import ensure_key_expressions
 from duolog.ksql.query.keys import new_key, synthetic
 from duolog.ksql.query.projection import GROUPING, View
@@ -202,7 +202,7 @@ class Grouping:
         columns = tuple(Column(kept.name, kept.type) for kept in one.accumulators)
         of = type_of(one.results[0][1], Scope(group.schema.key, accumulators=columns))
         taken = {name for name, _ in self._keys} | {name for name, _, _ in self._results.values()}
-        name = unused(told(call, self._scope), taken)
+        name = unused(error_text(call, self._scope), taken)
         self._results[means] = (name, found, of)
 
     def _over_results(self, node: exp.Expression) -> Bound | None:
@@ -216,7 +216,7 @@ class Grouping:
         if not self._is_bound(node):
             self._behind.within("HAVING").find(node)  # reports unknown columns
             raise SqlError(
-                f"Non-aggregate HAVING expression not part of GROUP BY: [{told(node, self._scope)}]",
+                f"Non-aggregate HAVING expression not part of GROUP BY: [{error_text(node, self._scope)}]",
                 at=place_of(node),
                 hint="Group by it, or aggregate it: MAX(…), LATEST_BY_OFFSET(…).",
             )
@@ -289,7 +289,7 @@ class Grouping:
                 found = [item.node]
             for node in found:
                 Binder(self._behind, self.types).bind(node)  # reports invalid expressions first
-                (beside if of_aggregate else stray).setdefault(told(node, self._scope), node)
+                (beside if of_aggregate else stray).setdefault(error_text(node, self._scope), node)
         if stray:
             raise not_grouped(stray)
         if beside:

@@ -75,12 +75,12 @@ class Criterion:
         for pair in self.pairs:
             if pair.left.bound.type == pair.right.bound.type:
                 continue
-            told = " = ".join(
+            condition_text = " = ".join(
                 f"{meaning(one.node, self.scope)}{{{sql_name(one.bound.type)}}}"
                 for one in pair.written
             )
             raise SqlError(
-                f"Invalid join condition: types don't match. Got {told}.",
+                f"Invalid join condition: types don't match. Got {condition_text}.",
                 at=place_of(pair.written[0].node),
                 hint="Cast one side to the type of the other.",
             )
@@ -116,14 +116,14 @@ class CriterionReader:
         return Criterion(tuple(map(self._pair, _conditions(condition))), self.scope)
 
     def _pair(self, condition: exp.Expression) -> Pair:
-        told = meaning(condition, self.scope)
+        condition_text = meaning(condition, self.scope)
         if not isinstance(condition, exp.EQ):
             raise SqlError(
-                f"Invalid join condition: only equality is supported. Got {told}.",
+                f"Invalid join condition: only equality is supported. Got {condition_text}.",
                 at=place_of(condition),
             )
         sides = unwrapped(condition.this), unwrapped(condition.expression)
-        first, second = (self._sources(side, told) for side in sides)
+        first, second = (self._sources(side, condition_text) for side in sides)
         if first == second:
             raise SqlError(
                 "Each side of the join must reference exactly one source and not the same source. "
@@ -134,14 +134,14 @@ class CriterionReader:
         if not flipped and second != {self.comes}:
             raise SqlError(
                 "Invalid join condition: one side must reference only the source that is joined, "
-                f"`{self.comes}`. Got {told}.",
+                f"`{self.comes}`. Got {condition_text}.",
                 at=place_of(condition),
             )
         binder = Binder(self.scope, self.types)
         left, right = (Matched(side, binder.bind(side)) for side in sides)
         return Pair(right, left, flipped) if flipped else Pair(left, right, flipped)
 
-    def _sources(self, side: exp.Expression, told: str) -> set[str]:
+    def _sources(self, side: exp.Expression, condition_text: str) -> set[str]:
         """Return the sources of the columns in an expression.
 
         Raises:
@@ -152,7 +152,7 @@ class CriterionReader:
         mixed = len(sources) > 1 and (self.strict or self.comes in sources)
         if mixed or not sources:
             raise SqlError(
-                f"Invalid comparison expression '{meaning(side, self.scope)}' in join '{told}'. "
+                f"Invalid comparison expression '{meaning(side, self.scope)}' in join '{condition_text}'. "
                 "Each side of the join comparision must contain references from exactly one source.",
                 at=place_of(side),
             )

@@ -17,11 +17,11 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
     if one is None and other is None:
         return
     if one is None or other is None:
-        told = "\n".join(
+        windows = "\n".join(
             f"`{side.sources[0].name}` is {f'{of.kind} windowed' if of else 'not windowed'}"
             for side, of in ((left, one), (right, other))
         )
-        raise SqlError(f"Can not join windowed source to non-windowed source.\n{told}")
+        raise SqlError(f"Can not join windowed source to non-windowed source.\n{windows}")
     sessions = "SESSION" in {one.kind, other.kind}
     if not sessions and (one.size_ms is None) != (other.size_ms is None):
         raise SqlError(

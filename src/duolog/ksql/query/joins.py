@@ -87,7 +87,7 @@ class Joiner:
         relations: list[Relation] = []
         for table in tables:
             streams = any(not relation.node.is_table for relation in relations)
-            relations.append(self.reader.read(table, joined=True, beside_stream=streams))
+            relations.append(self.reader.read(table, joined=True, stream_first=streams))
         if self.strict:
             ensure_formats([relation.sources[0] for relation in relations], "JOIN")
         criteria = self._criteria(joins, relations)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import meaning, told
+from duolog.ksql.query.analysis import error_text, meaning
 from duolog.ksql.syntax.nodes import place_of
 
 
@@ -34,7 +34,7 @@ def ensure_key_expressions(clause: str, given: Sequence[exp.Expression], scope: 
         means = meaning(node, scope)
         if means in seen:
             raise SqlError(
-                f"Duplicate {clause} expression: {told(node, scope)}",
+                f"Duplicate {clause} expression: {error_text(node, scope)}",
                 at=place_of(node),
             )
         seen.add(means)

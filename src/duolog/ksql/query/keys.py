@@ -8,7 +8,7 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.catalog.format_support import ensure_no_maps
 from duolog.ksql.expressions.binder import Binder
-from duolog.ksql.query.analysis import told
+from duolog.ksql.query.analysis import error_text
 from duolog.ksql.query.sources import Relation
 from duolog.ksql.query.steps import unused
 from duolog.plan.expressions import ColumnRef, Named
@@ -42,7 +42,7 @@ def new_key(
         if isinstance(bound, ColumnRef) and bound.name not in keys:
             name = bound.name
         else:
-            name = unused(told(node, relation.scope), taken)
+            name = unused(error_text(node, relation.scope), taken)
         taken.add(name)
         keys[name] = (name, bound)
     return tuple(keys.values())

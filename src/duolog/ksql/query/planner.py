@@ -23,7 +23,7 @@ from duolog.ksql.catalog.formats import ensure_readable, plan_format
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.expressions.binder import Binder
-from duolog.ksql.query.analysis import Item, items_of, renamed, told
+from duolog.ksql.query.analysis import Item, error_text, items_of, renamed
 from duolog.ksql.query.grouping import Grouping, not_grouped
 from duolog.ksql.query.joins import Joiner
 from duolog.ksql.query.nested import NamedQuery, Nested, inner_query, named_queries, only_select
@@ -356,7 +356,9 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
         if id(column) not in inside
     ]
     if stray:
-        return not_grouped({told(column, relation.scope): column for column in reversed(stray)})
+        return not_grouped(
+            {error_text(column, relation.scope): column for column in reversed(stray)}
+        )
     texts = dict.fromkeys(_with_row_time(call, relation) for call in calls)
     kind = "TABLE"
     return SqlError(
@@ -367,7 +369,7 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
 
 def _with_row_time(call: exp.Expression, relation: Relation) -> str:
     """Format a call as ksqlDB does, which counts rows by their ROWTIME."""
-    text = told(call, relation.scope)
+    text = error_text(call, relation.scope)
     return text.replace("(*)", "(ROWTIME)").replace("()", "(ROWTIME)")
 
 

@@ -16,7 +16,7 @@ from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import Item, key_name, listed, meaning, told
+from duolog.ksql.query.analysis import Item, error_text, key_name, listed, meaning
 from duolog.ksql.query.sources import KeyColumn
 from duolog.ksql.query.steps import Steps, unused
 from duolog.ksql.syntax.nodes import place_of
@@ -123,10 +123,10 @@ def _ensure_selected(view: View, found: Sequence[Sequence[Item]], sink: str) -> 
     if view.keyed_by == FOREIGN_KEY:
         raise _primary_key_missing(view, found)
     if len(view.keys) == 1:
-        texts = [told(given, view.scope) for given in view.keys[0].given]
+        texts = [error_text(given, view.scope) for given in view.keys[0].given]
         word = "or"
     else:
-        texts = [told(key.given[0], view.scope) for key in view.keys]
+        texts = [error_text(key.given[0], view.scope) for key in view.keys]
         word = "and"
     plural = "s" if len(texts) > 1 else ""
     example = texts[0] if word == "or" else ", ".join(texts)

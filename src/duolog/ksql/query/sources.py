@@ -128,12 +128,12 @@ class SourceReader:
         return inner.info if inner else named(self.catalog.sources, table, "{} does not exist.")
 
     def read(
-        self, table: exp.Table, *, joined: bool = False, beside_stream: bool = False
+        self, table: exp.Table, *, joined: bool = False, stream_first: bool = False
     ) -> Relation:
         """Read a source.
 
         If it is `joined`, all columns that the query may name become value columns: metadata, as
-        there are two records then, and the key, as one record may be absent. `beside_stream` is set
+        there are two records then, and the key, as one record may be absent. `stream_first` is set
         if a stream looks the table up; a global table is then copied to each task.
         """
         source, alias = self.info(table), table.alias or table.name
@@ -143,7 +143,7 @@ class SourceReader:
             # Rows of a subquery have only a timestamp; other metadata is lost in joins and
             # aggregates.
             beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
-        everywhere = beside_stream and source.is_global
+        everywhere = stream_first and source.is_global
         if everywhere:
             # A task does not know partition and offset of a global table's rows.
             beside = {name: of for name, of in beside.items() if name == "ROWTIME"}

@@ -25,7 +25,7 @@ def rewritten(begin: str, select: exp.Select, items: Sequence[Item], scope: SqlS
 
     Source: ksqlDB's messages.
     """
-    listed = ",\n".join(f"  {_told(item.node, scope)} {quoted_name(item.name)}" for item in items)
+    listed = ",\n".join(f"  {_text(item.node, scope)} {quoted_name(item.name)}" for item in items)
     lines = [f"{begin}SELECT\n{listed}"]
     lines.append(f"FROM {_source(select.args['from_'].this)}")
     lines += [_join(join, scope) for join in select.args.get("joins") or ()]
@@ -35,9 +35,9 @@ def rewritten(begin: str, select: exp.Select, items: Sequence[Item], scope: SqlS
         clause = select.args.get(key)
         if clause is not None:
             parts = clause.expressions or [clause.this]
-            lines.append(f"{words} {', '.join(_told(part, scope) for part in parts)}")
+            lines.append(f"{words} {', '.join(_text(part, scope) for part in parts)}")
     if (having := select.args.get("having")) is not None:
-        lines.append(f"HAVING {_told(having.this, scope)}")
+        lines.append(f"HAVING {_text(having.this, scope)}")
     emit = select.args.get("emit")
     lines.append(f"EMIT {emit.this if emit is not None else 'CHANGES'}")
     return "\n".join(lines)
@@ -54,18 +54,18 @@ def _join(join: exp.Join, scope: SqlScope) -> str:
     within = join.args.get("within")
     return (
         f"{f'{side} OUTER' if side else 'INNER'} JOIN {_source(join.this)}"
-        f"{f' WITHIN {_within(within)}' if within is not None else ''} ON ({_told(join.args['on'], scope)})"
+        f"{f' WITHIN {_within(within)}' if within is not None else ''} ON ({_text(join.args['on'], scope)})"
     )
 
 
 def _within(within: nodes.Within) -> str:
     before, after = (_duration(within.args[side]) for side in ("before", "after"))
-    told = before if before == after else f"({before}, {after})"
+    parts_text = before if before == after else f"({before}, {after})"
     grace = within.args.get("grace")
-    return told if grace is None else f"{told} GRACE PERIOD {_duration(grace)}"
+    return parts_text if grace is None else f"{parts_text} GRACE PERIOD {_duration(grace)}"
 
 
-def _told(node: exp.Expression, scope: SqlScope) -> str:
+def _text(node: exp.Expression, scope: SqlScope) -> str:
     def qualify(part: exp.Expression) -> exp.Expression:
         found = scope.get(part) if isinstance(part, exp.Column) else None
         if found is None or not found.source:
@@ -79,12 +79,12 @@ def _told(node: exp.Expression, scope: SqlScope) -> str:
 def _window(window: exp.Expression) -> str:
     parts = [("", "size")] if window.args["kind"] == "SESSION" else [("SIZE ", "size")]
     parts += [("ADVANCE BY ", "advance"), ("RETENTION ", "retention"), ("GRACE PERIOD ", "grace")]
-    told = [
+    parts_text = [
         f"{words}{_duration(duration)}"
         for words, key in parts
         if isinstance(duration := window.args.get(key), nodes.Duration)
     ]
-    return f"{window.args['kind']} ( {' , '.join(told)} )"
+    return f"{window.args['kind']} ( {' , '.join(parts_text)} )"
 
 
 def _duration(duration: nodes.Duration) -> str:

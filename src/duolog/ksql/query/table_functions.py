@@ -16,7 +16,7 @@ from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.calls import bind_user_call
 from duolog.ksql.expressions.function_errors import not_accepted
 from duolog.ksql.expressions.user_calls import user_function
-from duolog.ksql.query.analysis import Item, meaning, told
+from duolog.ksql.query.analysis import Item, error_text, meaning
 from duolog.ksql.query.sources import Relation
 from duolog.ksql.query.steps import Steps, unused
 from duolog.ksql.syntax.formatting import formatted
@@ -77,7 +77,7 @@ def exploded(
     arrays, elements = [], {}
     for means, call in calls.items():
         array, of = array_of(call, binder)
-        name = unused(told(call, relation.scope), taken)
+        name = unused(error_text(call, relation.scope), taken)
         taken.add(name)
         arrays.append((name, array))
         elements[means] = Bound(ColumnRef(name), of.element)

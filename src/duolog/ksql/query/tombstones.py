@@ -13,7 +13,7 @@ from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
 
-_BESIDE_THE_KEY: Final = "ROWTIME"
+_ALLOWED_COLUMN: Final = "ROWTIME"
 
 
 def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Settings) -> None:
@@ -34,7 +34,7 @@ def ensure_tombstone(source: SourceInfo, node: nodes.InsertValues, settings: Set
         ensure_no_result(source, node)
     keys = {column.name for column in source.key}
     for name in node.args.get("columns") or ():
-        if name.name not in keys | {_BESIDE_THE_KEY}:
+        if name.name not in keys | {_ALLOWED_COLUMN}:
             raise SqlError(
                 f"NULL VALUES accepts values of key columns only: `{name.name}` is not a key "
                 f"column of {source.name}.",

@@ -129,8 +129,8 @@ def _calendar(node: nodes.StreamWindow) -> CalendarWindows:
 def _fixed(node: nodes.StreamWindow, *, final: bool) -> TimeWindows | SessionWindows:
     size = milliseconds(node.args["size"])
     said = node.args.get("grace")
-    unless_said = 0 if final else max(_DAY_MS - size, 0)
-    grace = unless_said if said is None else milliseconds(said)
+    default_grace = 0 if final else max(_DAY_MS - size, 0)
+    grace = default_grace if said is None else milliseconds(said)
     kind = node.args["kind"]
     _ensure_kept(node, size + (0 if said is None else grace))
     if size < 1:

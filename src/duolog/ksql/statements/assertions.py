@@ -50,7 +50,7 @@ def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
         raise SqlError(
             "KSQL is not configured to use a schema registry. To assert schemas, please set ksql.schema.registry.url"
         )
-    told = " ".join(
+    described = " ".join(
         part
         for part in (
             f"subject name {subject.name}" if subject else "",
@@ -59,8 +59,8 @@ def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
         if part
     )
     if node.args.get("absent"):
-        return Done(node, message=f"Schema with {told} does not exist.")
-    raise SqlError(f"Schema with {told} does not exist.")
+        return Done(node, message=f"Schema with {described} does not exist.")
+    raise SqlError(f"Schema with {described} does not exist.")
 
 
 def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
@@ -90,7 +90,7 @@ def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
             )
     properties = Properties(node.args.get("properties"))
     given = (
-        ("kafka topic", properties.topic(), source.topics_told),
+        ("kafka topic", properties.topic(), source.topic_names),
         ("key format", properties.format("KEY"), source.key_format),
         ("value format", properties.format("VALUE"), source.value_format),
         ("window", properties.window(), source.window),

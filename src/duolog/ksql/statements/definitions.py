@@ -51,8 +51,8 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if kind == "STREAM" and "TTL" in properties:
         raise SqlError("TTL is only allowed for tables.")
     elements = node.args.get("elements") or []
-    if stands := there_already(state, node):
-        return stands
+    if existing := existing_result(state, node):
+        return existing
     _ensure_no_schema_ids(properties, elements)
     roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
     for part in {"KEY", "VALUE"} - roles:
@@ -87,7 +87,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     return Done(node, message=f"{kind.capitalize()} {name} created")
 
 
-def there_already(state: SessionState, node: nodes.CreateSource) -> Done | None:
+def existing_result(state: SessionState, node: nodes.CreateSource) -> Done | None:
     """Return the result of a CREATE IF NOT EXISTS whose name is in use, or None to continue.
 
     Raises:
@@ -178,7 +178,7 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
     del state.catalog.sources[name]
     return Done(
         node,
-        message=f"Source `{name}` (topic: {source.topics_told}) was dropped.",
+        message=f"Source `{name}` (topic: {source.topic_names}) was dropped.",
         ended=tuple(own),
     )
 
@@ -326,8 +326,8 @@ def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
     )
     for (role, header), count in read.items():
         if count > 1:
-            told = f"HEADER('{header}')" if role == "HEADER" else "HEADERS"
-            raise SqlError(f"Schema already contains a {told} column.")
+            header_text = f"HEADER('{header}')" if role == "HEADER" else "HEADERS"
+            raise SqlError(f"Schema already contains a {header_text} column.")
     if kind == "TABLE" and not any(column.role == "KEY" for column in columns):
         raise SqlError("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.")
 

@@ -27,8 +27,8 @@ def show(state: SessionState, node: nodes.Show) -> Done:
     if node.args.get("extended") and kind in {"STREAMS", "TABLES"}:
         return Done(node, rows=_described_all(state, kind))
     if node.args.get("extended") and kind == "QUERIES":
-        told = (rows for query in state.queries.values() for rows in _explained(query))
-        return Done(node, rows=tuple(told))
+        explained_queries = (rows for query in state.queries.values() for rows in _explained(query))
+        return Done(node, rows=tuple(explained_queries))
     return Done(node, rows=(_SHOWN[kind](state),))
 
 
@@ -92,7 +92,7 @@ def _tables(state: SessionState) -> Rows:
 
 def _sources(state: SessionState, kind: str, word: str) -> Rows:
     rows = tuple(
-        (s.name, s.topics_told, s.key_format.name, s.value_format.name, _windowed(s))
+        (s.name, s.topic_names, s.key_format.name, s.value_format.name, _windowed(s))
         for s in _sorted(state, kind)
     )
     names = (f"{word} Name", "Kafka Topic", "Key Format", "Value Format", "Windowed")
@@ -187,7 +187,7 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ),
         ("Key format", _format(source.key_format)),
         ("Value format", _format(source.value_format)),
-        ("Topics that match" if source.is_pattern else "Kafka topic", source.topics_told),
+        ("Topics that match" if source.is_pattern else "Kafka topic", source.topic_names),
         ("Partitions", state.catalog.partitions.get(source.topic)),
         ("Windowed", _windowed(source)),
         *((("TTL", f"{source.ttl_ms} ms"),) if source.ttl_ms is not None else ()),

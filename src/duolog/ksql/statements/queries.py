@@ -27,7 +27,7 @@ from duolog.ksql.query.planner import Planned, plan_query
 from duolog.ksql.query.sinks import Target
 from duolog.ksql.query.unions import united_select
 from duolog.ksql.query.written_headers import ensure_no_headers
-from duolog.ksql.statements.definitions import ensure_registry, there_already
+from duolog.ksql.statements.definitions import ensure_registry, existing_result
 from duolog.ksql.statements.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.statements.upgrades import ensure_query_upgradable, ensure_upgradable
 from duolog.ksql.syntax import nodes
@@ -51,8 +51,8 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     ensure_timestamp_format(properties, state.settings)
     ensure_known_to_ksqldb(properties, state.settings)
     ensure_global_allowed(node, state.settings, text_of(node))
-    if stands := there_already(state, node):
-        return stands
+    if existing := existing_result(state, node):
+        return existing
     query = _lasting(state, node)
     _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
     topic = properties.topic() or f"{state.settings.output_prefix}{name}"
@@ -153,7 +153,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     if ends:
         ensure_clauses(node, state.settings, text_of(node))
         ensure_in_values(node, state.catalog.sources)
-    ensure_goes_on(node)
+    ensure_continuous(node)
     ensure_readable_by_ksqldb(node, state.settings, text_of(node))
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
     if ends:
@@ -242,7 +242,7 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
     ensure_no_headers(select)
     ensure_readable_by_ksqldb(select, state.settings, text)
     if state.settings.strict:
-        ensure_goes_on(select)
+        ensure_continuous(select)
     _ensure_lasts(select)
     return select
 
@@ -287,7 +287,7 @@ def _ensure_lasts(query: exp.Query) -> None:
         )
 
 
-def ensure_goes_on(select: exp.Select) -> None:
+def ensure_continuous(select: exp.Select) -> None:
     """Refuse clauses that only a pull query, or a query that writes a topic, may have."""
     ensure_no_headers(select)
     found = select.find(*ROWS_ONLY)

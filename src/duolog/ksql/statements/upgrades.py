@@ -63,7 +63,7 @@ def _ensure_same(old: SourceInfo, what: str, before: object, now: object, hint: 
 def _ensure_same_topic(old: SourceInfo, new: SourceInfo) -> None:
     """Refuse a different topic, format or key window."""
     facts = [
-        ("KAFKA_TOPIC", old.topics_told, new.topics_told),
+        ("KAFKA_TOPIC", old.topic_names, new.topic_names),
         ("KEY_FORMAT", old.key_format.name, new.key_format.name),
         ("VALUE_FORMAT", old.value_format.name, new.value_format.name),
         ("WINDOW_TYPE", _window_text(old), _window_text(new)),
@@ -109,7 +109,7 @@ def _topic_text(source: SourceInfo) -> str:
     value = ", ".join(features_of("Value", source.value_format, source.value))
     window = f"Optional[{_window_text(source)}]" if source.window else "Optional.empty"
     return (
-        f"KsqlTopic{{kafkaTopicName='{source.topics_told}', "
+        f"KsqlTopic{{kafkaTopicName='{source.topic_names}', "
         f"keyFormat=KeyFormat{{format={_format_text(source.key_format)}, features=[{key}], window={window}}}, "
         f"valueFormat=ValueFormat{{format={_format_text(source.value_format)}, features=[{value}]}}}}"
     )

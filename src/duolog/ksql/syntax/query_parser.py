@@ -217,13 +217,13 @@ class QueryParser(ExpressionParser):
         start = self._index
         if self._match(TokenType.L_PAREN):
             found = self.listed(self.value, closing=TokenType.R_PAREN)
-            ends = self._match(TokenType.R_PAREN) and not self._goes_on()
+            ends = self._match(TokenType.R_PAREN) and not self._continues()
             if ends:
                 return found
             self._retreat(start)
         return self.listed(self.value)
 
-    def _goes_on(self) -> bool:
+    def _continues(self) -> bool:
         """Return true if what was read in parentheses is only the start of a value."""
         kind = self._curr.token_type if self._curr else None
         return kind in {

@@ -24,7 +24,7 @@ _SETS: Final[dict[str, type[exp.SetOperation]]] = {
     "EXCEPT": exp.Except,
     "INTERSECT": exp.Intersect,
 }
-_BEHIND: Final = (*_SETS, "OFFSET", "CROSS", "QUALIFY")
+_NOT_ALIASES: Final = (*_SETS, "OFFSET", "CROSS", "QUALIFY")
 """Words that cannot be the alias of the source before them."""
 ROWS_ONLY: Final = (
     *(exp.Subquery, exp.Exists, exp.Window, exp.Filter, exp.Order, exp.With),
@@ -172,7 +172,7 @@ class RowsParser(QueryParser):
         # ALL is not an alias after UNION, in ksqlDB neither.
         if super()._at_clause() or self.at_word("UNION", "ALL"):
             return True
-        return self._answers and any(map(self.at_word, _BEHIND))
+        return self._answers and any(map(self.at_word, _NOT_ALIASES))
 
     def _order(self) -> exp.Order:
         token = self._prev

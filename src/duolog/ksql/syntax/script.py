@@ -47,10 +47,10 @@ def parse(text: str) -> list[exp.Expression]:
     except TokenError as error:
         raise _unread(text, error) from error
     except ParseError as error:
-        told = error.errors[0]
-        at = _place_of_token(text, told["line"], told["col"], told["highlight"] or " ")
+        first = error.errors[0]
+        at = _place_of_token(text, first["line"], first["col"], first["highlight"] or " ")
         # For text after a complete statement, ksqlDB reports only the position.
-        what = "" if told["description"] == _MORE else told["description"]
+        what = "" if first["description"] == _MORE else first["description"]
         raise syntax_error(at, what, text.strip()) from error
 
 

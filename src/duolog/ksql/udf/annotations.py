@@ -116,8 +116,8 @@ def shown(annotation: Any) -> str:
 
 
 def _is_any_decimal(annotation: Any) -> bool:
-    told = _named_type(annotation)
-    return told is None and without_none(annotation) is PythonDecimal
+    type_text = _named_type(annotation)
+    return type_text is None and without_none(annotation) is PythonDecimal
 
 
 def _named_type(annotation: Any) -> str | None:
@@ -133,11 +133,11 @@ def _named_type(annotation: Any) -> str | None:
 def _type(  # noqa: PLR0911 - a table of cases
     annotation: Any, around: tuple[Any, ...]
 ) -> Type:
-    if (told := _named_type(annotation)) is not None:
+    if (type_text := _named_type(annotation)) is not None:
         try:
-            return parse_type(told)
+            return parse_type(type_text)
         except DuologError as error:
-            raise NoType(f'"{told}" is not a type: {error.message}') from error
+            raise NoType(f'"{type_text}" is not a type: {error.message}') from error
     plain = without_none(annotation)
     origin, args = get_origin(plain), get_args(plain)
     if origin is list and args:

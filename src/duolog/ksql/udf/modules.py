@@ -26,7 +26,7 @@ _HINT: Final = (
 )
 
 
-def look_in(*directories: Path) -> None:
+def add_directories(*directories: Path) -> None:
     """Add directories to the path of modules, the first one first."""
     for directory in reversed(directories):
         if (path := str(directory.resolve())) not in sys.path:
@@ -110,8 +110,8 @@ def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = Fal
     gone = [one for one in overloads if one not in found.overloads]
     if found.kind != kind or gone:
         was = ", ".join(_text(one.signature) for one in gone or overloads)
-        told = f"Its signature was {was} and has changed. Run CREATE OR REPLACE FUNCTION to use the new one."
-        return UserFunction(name, kind, origin, overloads, Code({}, told))
+        missing = f"Its signature was {was} and has changed. Run CREATE OR REPLACE FUNCTION to use the new one."
+        return UserFunction(name, kind, origin, overloads, Code({}, missing))
     return UserFunction(name, kind, origin, overloads, found.code, found.description, found.family)
 
 

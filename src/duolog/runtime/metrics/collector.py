@@ -83,19 +83,19 @@ class Collector:
         """
         if not traces:
             return True
-        told = {"application": application_id, "endpoint": self.url}
+        fields = {"application": application_id, "endpoint": self.url}
         try:
             self._post(self._body(application_id, traces))
         except (OSError, ValueError) as error:
             if not self._fails:
                 logger.warning(
                     "the collector does not accept spans; the last ones are kept and sent again",
-                    extra={**told, "reason": str(error)},
+                    extra={**fields, "reason": str(error)},
                 )
             self._fails = True
             return False
         if self._fails:
-            logger.info("the collector accepts spans again", extra=told)
+            logger.info("the collector accepts spans again", extra=fields)
         self._fails = False
         return True
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _LOOK_TIMEOUT_S: Final = 10.0
 _CHUNK_BYTES: Final = 1 << 16
 _lock: Final = threading.Lock()
-_tells: list[Path] = []
+_sockets: list[Path] = []
 
 
 def local_applications() -> "list[Metrics]":
@@ -44,7 +44,7 @@ def local_applications() -> "list[Metrics]":
 def register_process() -> None:
     """Make the applications of this process visible to others; failures are only logged."""
     with _lock:
-        if _tells:
+        if _sockets:
             return
         try:
             path = _directory() / f"{os.getpid()}.sock"
@@ -55,7 +55,7 @@ def register_process() -> None:
         ) as error:  # The path is too long, or the disk is full: applications run anyway.
             logger.debug("this process is not visible to duolog top", extra={"reason": str(error)})
             return
-        _tells.append(path)
+        _sockets.append(path)
         atexit.register(path.unlink, missing_ok=True)
         threading.Thread(target=_answer, args=(listening,), name="duolog-top", daemon=True).start()
 
@@ -108,8 +108,8 @@ def _ask(path: Path) -> list[dict[str, Any]]:
             path.unlink(missing_ok=True)
             raise
         pieces = list(iter(lambda: asking.recv(_CHUNK_BYTES), b""))
-    told: list[dict[str, Any]] = json.loads(b"".join(pieces))
-    return told
+    received: list[dict[str, Any]] = json.loads(b"".join(pieces))
+    return received
 
 
 def _answer(listening: socket.socket) -> None:
@@ -118,7 +118,7 @@ def _answer(listening: socket.socket) -> None:
         with accepted:
             accepted.settimeout(_LOOK_TIMEOUT_S)
             try:
-                told = json.dumps([one.to_json() for one in local_applications()])
-                accepted.sendall(told.encode())
+                received = json.dumps([one.to_json() for one in local_applications()])
+                accepted.sendall(received.encode())
             except Exception as error:  # noqa: BLE001 - the next client may succeed
                 logger.debug("could not send metrics to a client", extra={"reason": str(error)})

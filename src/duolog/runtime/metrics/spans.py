@@ -125,17 +125,17 @@ def _tracer() -> Any | None:
 
 
 def _follow(query: "RunningQuery", taker: Taker) -> None:
-    told = 0
+    exported = 0
     ended = False
     while not ended:
         ended = _has_ended(query)
         epochs = read_epochs(_counted(query)).last
-        if epochs and epochs[-1].number < told:
-            told = 0  # Another JVM counts from 1.
-        new = [epoch for epoch in epochs if epoch.number > told]
+        if epochs and epochs[-1].number < exported:
+            exported = 0  # Another JVM counts from 1.
+        new = [epoch for epoch in epochs if epoch.number > exported]
         traces = [spans_of(epoch, query.application_id) for epoch in new]
         if new and taker.take(query.application_id, traces):
-            told = new[-1].number
+            exported = new[-1].number
 
 
 def _has_ended(query: "RunningQuery") -> bool:

@@ -368,7 +368,7 @@ class SqlEngine:
             elif done.query is not None:
                 self._begin_to_run()
         if done.ended and self._supervisor is not None:
-            self._supervisor.wait_gone(done.ended, _STOP_S)
+            self._supervisor.wait_stopped(done.ended, _STOP_S)
         if dropped is not None:
             self._delete_topic_of(dropped)
         return done

@@ -45,16 +45,16 @@ _ADVERBS: Final = ("replace", "exists")
 def run_script(
     engine: SqlEngine,
     path: Path | str,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     every_s: float = 5.0,
     stop: threading.Event | None = None,
-    tell_progress: Callable[[list[str]], None] | None = None,
+    report_progress: Callable[[list[str]], None] | None = None,
 ) -> None:
     """Run a file's statements and all queries of the service until `stop` is set.
 
-    `tell` is called with lines of output. `tell_progress` gets the status lines of all queries
-    every few seconds; by default, `tell` gets each of them.
+    `report` is called with lines of output. `report_progress` gets the status lines of all queries
+    every few seconds; by default, `report` gets each of them.
 
     Raises:
         SqlError: a statement cannot be parsed or executed. The queries of those before it stay in
@@ -63,25 +63,25 @@ def run_script(
         BrokerUnavailable, CommandDamaged: as `SqlEngine.follow`.
     """
     file, stop = Path(path), stop or threading.Event()
-    with _given_up_on(stop, engine):
+    with _aborted_by(stop, engine):
         engine.warm_up()
         engine.start()
         begun: set[str] = set()
         for line in apply_script(engine, file, begun):
-            tell(line)
+            report(line)
             if stop.is_set():
                 return
         engine.start()
         for query in engine.queries():
             if query.id not in begun:
-                tell(f"{query.id} is not in {file.name} and keeps running; TERMINATE ends it")
-        _report(engine, tell, tell_progress or partial(_tell_each, tell), every_s, stop)
+                report(f"{query.id} is not in {file.name} and keeps running; TERMINATE ends it")
+        _report(engine, report, report_progress or partial(_report_each, report), every_s, stop)
 
 
 def _report(
     engine: SqlEngine,
-    tell: Callable[[str], None],
-    tell_progress: Callable[[list[str]], None],
+    report: Callable[[str], None],
+    report_progress: Callable[[list[str]], None],
     every_s: float,
     stop: threading.Event,
 ) -> None:
@@ -90,20 +90,20 @@ def _report(
     due_at = time.monotonic() + every_s
     while not stop.wait(min(every_s, _LOOK_S)):
         for line in broker.look():
-            tell(line)
+            report(line)
         if time.monotonic() >= due_at:
             due_at = time.monotonic() + every_s
             # Progress is only available with a broker.
-            tell_progress(reporter.lines(with_progress=broker.answers))
+            report_progress(reporter.lines(with_progress=broker.answers))
 
 
-def _tell_each(tell: Callable[[str], None], lines: list[str]) -> None:
+def _report_each(report: Callable[[str], None], lines: list[str]) -> None:
     for line in lines:
-        tell(line)
+        report(line)
 
 
 @contextmanager
-def _given_up_on(stop: threading.Event, engine: SqlEngine) -> Iterator[None]:
+def _aborted_by(stop: threading.Event, engine: SqlEngine) -> Iterator[None]:
     """Abort waits of the engine as soon as `stop` is set within the block."""
     ended = threading.Event()
 
@@ -145,29 +145,29 @@ def apply_script(engine: SqlEngine, path: Path, begun: set[str]) -> Iterator[str
 def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]) -> Iterator[str]:
     match node:
         case nodes.CreateSource():
-            node, text, there = _as_it_stands(engine, node, text)
+            node, text, there = _compared_with_catalog(engine, node, text)
             query = _query_of(engine, node.this.name) if there else ""
             if there:
                 yield f"{query or node.this.name} continues"
             else:
-                yield from _told(engine, node, text)
+                yield from _run(engine, node, text)
                 query = _query_of(engine, node.this.name)
             if query:
                 begun.add(query)
         case nodes.InsertSelect():
             before = {query.id for query in engine.queries()}
-            there_as = _same_insert(engine, node, begun)
-            if there_as:
-                yield f"{there_as} continues"
+            existing = _same_insert(engine, node, begun)
+            if existing:
+                yield f"{existing} continues"
             else:
-                yield from _told(engine, node, text)
-            begun |= {there_as} if there_as else {q.id for q in engine.queries()} - before
+                yield from _run(engine, node, text)
+            begun |= {existing} if existing else {q.id for q in engine.queries()} - before
         case nodes.CreateType():
-            yield from _type_told(engine, node, text)
+            yield from _create_type(engine, node, text)
         case nodes.CreateFunction():
-            yield from _function_told(engine, node, text)
+            yield from _create_function(engine, node, text)
         case _ if isinstance(node, _OF_THE_SESSION):
-            yield from _told(engine, node, text)
+            yield from _run(engine, node, text)
         case _:
             words = " ".join(text.split()[:2]).upper()
             raise SqlError(
@@ -177,26 +177,26 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
             )
 
 
-def _type_told(engine: SqlEngine, node: nodes.CreateType, text: str) -> Iterator[str]:
+def _create_type(engine: SqlEngine, node: nodes.CreateType, text: str) -> Iterator[str]:
     known = engine.catalog.types.get(node.this.name)
     if known is None or known != type_from(node.args["kind"], engine.catalog.types):
-        yield from _told(engine, node, text)
+        yield from _run(engine, node, text)
 
 
-def _function_told(engine: SqlEngine, node: nodes.CreateFunction, text: str) -> Iterator[str]:
+def _create_function(engine: SqlEngine, node: nodes.CreateFunction, text: str) -> Iterator[str]:
     """Create a function unless it exists and can be called."""
     known = engine.catalog.functions.get(node.this.name.upper())
     if known is None or known.origin != node.args["origin"].name or known.code.missing:
-        yield from _told(engine, *_replacing(node, text))
+        yield from _run(engine, *_replacing(node, text))
 
 
-def _told(engine: SqlEngine, node: exp.Expression, text: str) -> Iterator[str]:
+def _run(engine: SqlEngine, node: exp.Expression, text: str) -> Iterator[str]:
     for answer in engine.run(node, text):
         if isinstance(answer, Message) and answer.text:
             yield answer.text
 
 
-def _as_it_stands(
+def _compared_with_catalog(
     engine: SqlEngine, node: nodes.CreateSource, text: str
 ) -> tuple[nodes.CreateSource, str, bool]:
     """Return a CREATE as it has to run, and true if its result exists already."""
@@ -271,18 +271,18 @@ class Reporter:
             return [f"the states of queries are unavailable: {error.message}"]
 
     def line(self, query: LiveQuery) -> str:
-        told = [f"{query.id}  {query.state}"]
+        parts = [f"{query.id}  {query.state}"]
         if (now := query.progress) is not None:
             rate = self._rate(query.id, now.records_in)
-            told.append(f"{rate:,.0f} events/s")
+            parts.append(f"{rate:,.0f} events/s")
             lag = now.lag_records_total
             behind = f", about {lag / rate:,.0f} s" if lag and rate else ""
-            told.append("lag ?" if lag is None else f"lag {lag:,} records{behind}")
+            parts.append("lag ?" if lag is None else f"lag {lag:,} records{behind}")
             if now.records_skipped:
-                told.append(f"{now.records_skipped:,} skipped")
+                parts.append(f"{now.records_skipped:,} skipped")
         if query.error:
-            told.append(query.error.splitlines()[0])
-        return "  ".join(told)
+            parts.append(query.error.splitlines()[0])
+        return "  ".join(parts)
 
     def _rate(self, query_id: str, records_in: int) -> float:
         now = self._clock()

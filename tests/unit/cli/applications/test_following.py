@@ -25,7 +25,7 @@ from duolog.engine.errors import TopologyChanged
 from duolog.engine.lowering.lower import lower
 from duolog.engine.query.progress import Progress, Skipped
 from duolog.plan.cutting.levels import find_levels
-from duolog.runtime.broker_watch import BrokerWatch, Looked
+from duolog.runtime.broker_watch import BrokerWatch, ProbeResult
 
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
@@ -318,7 +318,7 @@ def test_a_dead_broker_is_reported_within_five_seconds_with_an_unknown_lag(
 ) -> None:
     now = 0.0
     problems = ""
-    broker = BrokerWatch("b:1", "it waits", lambda _: Looked(problems))
+    broker = BrokerWatch("b:1", "it waits", lambda _: ProbeResult(problems))
     reporter = ProgressReporter(cast("RunningQuery", Moving()), quiet=False)
     watcher = Watcher(reporter, broker, lambda: now)
 

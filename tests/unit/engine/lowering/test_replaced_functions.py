@@ -11,7 +11,7 @@ import pytest
 
 from duolog.engine.lowering.python_functions import collecting
 from duolog.ksql.session import SqlSession
-from duolog.ksql.udf.modules import look_in
+from duolog.ksql.udf.modules import add_directories
 from duolog.plan.expressions import PythonCall, walk
 from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.nodes import Project
@@ -29,7 +29,7 @@ CREATE STREAM x AS SELECT k, price(a) AS b FROM s;
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    look_in(tmp_path)
+    add_directories(tmp_path)
     path = tmp_path / "kiosk.py"
     path.write_text(SOURCE.format(2))
     yield path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duolog.core.errors import StatementError
-from duolog.ksql.udf.modules import functions_of, load, look_in
+from duolog.ksql.udf.modules import add_directories, functions_of, load
 from duolog.plan.sql.user_functions import Routine
 
 _numbers = count()
@@ -20,7 +20,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A module that nobody has imported."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    look_in(tmp_path)
+    add_directories(tmp_path)
     path = tmp_path / f"scoring{next(_numbers)}.py"
     yield path
     sys.modules.pop(path.stem, None)

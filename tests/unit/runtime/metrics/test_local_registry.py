@@ -14,7 +14,7 @@ from unit.engine.query.metrics_samples import whole
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(local_registry, "_tells", [])
+    monkeypatch.setattr(local_registry, "_sockets", [])
     monkeypatch.setattr(local_registry, "local_applications", lambda: [whole()])
     return tmp_path / "duolog"
 

@@ -6,7 +6,7 @@ import pytest
 
 from duolog.engine.query.progress import Progress
 from duolog.ksql.errors import SqlError
-from duolog.runtime.broker_watch import BrokerWatch, Looked
+from duolog.runtime.broker_watch import BrokerWatch, ProbeResult
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.headless import Reporter, apply_script, run_script
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
@@ -138,7 +138,7 @@ def test_a_line_says_events_a_second_and_how_long_the_rest_takes(engine: SqlEngi
 
 def test_a_broker_that_goes_away_is_told_and_that_it_is_back() -> None:
     found = ["", "h:1: refused", "h:1: refused", "", ""]
-    watch = BrokerWatch("h:1", "its queries wait for it", lambda _: Looked(found.pop(0)))
+    watch = BrokerWatch("h:1", "its queries wait for it", lambda _: ProbeResult(found.pop(0)))
 
     assert [watch.look() for _ in range(5)] == [
         [],

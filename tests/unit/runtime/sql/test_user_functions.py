@@ -13,7 +13,7 @@ from sqlglot import exp
 from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
-from duolog.ksql.udf.modules import look_in
+from duolog.ksql.udf.modules import add_directories
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
 from duolog.runtime.sql.engine import SqlEngine
@@ -136,7 +136,7 @@ def test_where_rows_cannot_be_made_a_table_function_is_refused_by_its_name(
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    look_in(tmp_path)
+    add_directories(tmp_path)
     path = tmp_path / f"shopping{next(_numbers)}.py"
     path.write_text(SHOPPING)
     yield path

@@ -72,7 +72,7 @@ class CommandTopic:
             KafkaError: the broker does not answer, or refuses.
         """
         try:
-            end = self._ensure_all_there()
+            end = self._ensure_complete()
             while self._end < end:
                 for message in self._reader().consume(min(_RECORDS_PER_POLL, end - self._end), 1.0):
                     if (found := self._take(message)) is not None:
@@ -132,7 +132,7 @@ class CommandTopic:
             self._consumer = Consumer({"bootstrap.servers": self._bootstrap, **_CONSUMER})
         return self._consumer
 
-    def _ensure_all_there(self) -> int:
+    def _ensure_complete(self) -> int:
         """Return the end of the topic and start reading it; check that no record is missing.
 
         Raises:
@@ -141,8 +141,8 @@ class CommandTopic:
         reader = self._reader()
         low, end = self._bounds(reader)
         if low > self._end:
-            told = f"The records from {self._end} to {low - 1} are missing."
-            raise CommandDamaged(self.name, self._end, told)
+            reason = f"The records from {self._end} to {low - 1} are missing."
+            raise CommandDamaged(self.name, self._end, reason)
         if end < self._end:
             raise CommandDamaged(self.name, end, f"It had {self._end} records, and now has {end}.")
         if end > self._end:
@@ -174,12 +174,12 @@ class CommandTopic:
             raise KafkaException(error)
         offset = message.offset() or 0
         if offset != self._end:
-            told = f"The records from {self._end} to {offset - 1} are missing."
-            raise CommandDamaged(self.name, self._end, told)
+            reason = f"The records from {self._end} to {offset - 1} are missing."
+            raise CommandDamaged(self.name, self._end, reason)
         command = decode(message.value(), self.name, offset)
         self._end = offset + 1
         return (offset, command) if command.after == offset - 1 else None
 
     def _failed(self, verb: str, error: ClientError) -> KafkaError:
-        told = f'cannot {verb} command topic "{self.name}"'
-        return KafkaError(told, code=error.code(), detail=f"{error.str()}.")
+        reason = f'cannot {verb} command topic "{self.name}"'
+        return KafkaError(reason, code=error.code(), detail=f"{error.str()}.")

@@ -79,8 +79,8 @@ def decode(data: bytes | None, topic: str, offset: int) -> Command:
     if not isinstance(content, dict):
         raise CommandDamaged(topic, offset, "It is not a JSON object.")
     if isinstance(version := content.get("version"), int) and version > VERSION:
-        told = f"Its version is {version}; this Duolog reads {VERSION}."
-        raise CommandDamaged(topic, offset, told, hint="Use the newer Duolog.")
+        reason = f"Its version is {version}; this Duolog reads {VERSION}."
+        raise CommandDamaged(topic, offset, reason, hint="Use the newer Duolog.")
     if content.pop("check", None) != _check(content):
         raise CommandDamaged(topic, offset, "Its checksum does not match.")
     try:

@@ -155,8 +155,8 @@ class ReplayedCatalog:
                 node.meta[KEPT] = command.function
             done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
-            told = error.message if isinstance(error, SqlError) else "It is not one statement."
-            raise CommandDamaged(self.topic.name, offset, f"Its statement cannot be executed: {told}") from error  # fmt: skip
+            reason = error.message if isinstance(error, SqlError) else "It is not one statement."
+            raise CommandDamaged(self.topic.name, offset, f"Its statement cannot be executed: {reason}") from error  # fmt: skip
         for query_id in done.ended:
             before = self._endings.get(query_id, 0)
             self.ended.add(checkpoint_of(query_id, before))

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
-from duolog.runtime.topics import admin_of, create, partition_counts, told_by
+from duolog.runtime.topics import admin_of, client_error, create, partition_counts
 
 _TIMEOUT_S: Final = 15.0
 
@@ -56,10 +56,10 @@ class Topics:
         try:
             self._admin.delete_topics([name])[name].result(_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
-            told = told_by(error)
-            if told.code() != told.UNKNOWN_TOPIC_OR_PART:
+            refusal = client_error(error)
+            if refusal.code() != refusal.UNKNOWN_TOPIC_OR_PART:
                 raise KafkaError(
-                    f'could not delete topic "{name}"', code=told.code(), detail=told.str()
+                    f'could not delete topic "{name}"', code=refusal.code(), detail=refusal.str()
                 ) from error
 
     def ends(self, topics: Iterable[str], counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
@@ -80,8 +80,8 @@ class Topics:
             for at, answer in self._admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
                 found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
         except (KafkaException, TimeoutError) as error:
-            told = told_by(error)
-            raise KafkaError("cannot read the end offsets of topics", code=told.code(), detail=told.str()) from error  # fmt: skip
+            refusal = client_error(error)
+            raise KafkaError("cannot read the end offsets of topics", code=refusal.code(), detail=refusal.str()) from error  # fmt: skip
         return found
 
     @property

@@ -149,11 +149,11 @@ def written(  # noqa: PLR0911 - a table of cases
             items = f"list_transform(map_entries({value}), lambda {name}: {one} || '=' || {other})"
             return f"('{{' || array_to_string({items}, ', ') || '}}')"
         case Struct(fields=fields):
-            told = [
+            fields_text = [
                 f"({text(one.name + '=')} || {written(f'({value}).f{at}', one.type, depth)})"
                 for at, one in enumerate(fields)
             ]
-            inside = f"concat_ws(',', {', '.join(told)})" if told else "''"
+            inside = f"concat_ws(',', {', '.join(fields_text)})" if fields_text else "''"
             return f"CASE WHEN {value} IS NOT NULL THEN 'Struct{{' || {inside} || '}}' END"
         case _ if of == TIMESTAMP:
             return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%g')"

@@ -45,7 +45,7 @@ _WORDS: Final = (
 )
 
 
-def told(error: Exception) -> SqlError:
+def sql_error(error: Exception) -> SqlError:
     """Return an error of DuckDB as a SqlError."""
     first = str(error).partition("\n")[0]
     if (found := _UNSUPPORTED.search(first)) is not None:

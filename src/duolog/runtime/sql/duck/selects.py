@@ -15,7 +15,7 @@ from duolog.ksql.expressions.aggregates import bind_aggregate
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope, Visible
 from duolog.ksql.expressions.user_calls import user_function
-from duolog.ksql.query.analysis import items_of, meaning, told
+from duolog.ksql.query.analysis import error_text, items_of, meaning
 from duolog.ksql.query.table_functions import array_of, ensure_not_in_case, is_table_function
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.nodes import place_of
@@ -107,7 +107,7 @@ class Selecting:
         ensure_distinct(columns)
         distinct = "DISTINCT " if self.select.args.get("distinct") else ""
         listed = ", ".join(f"{one.sql} AS o{at}" for at, one in enumerate(outputs))
-        clauses = [f"SELECT {distinct}{listed}", *clauses, *self._clauses_behind(columns)]
+        clauses = [f"SELECT {distinct}{listed}", *clauses, *self._clauses_after(columns)]
         return Query("\n".join(clauses), columns)
 
     def _clauses_before(self, relation: Relation) -> list[str]:
@@ -129,7 +129,7 @@ class Selecting:
             clauses.append(f"QUALIFY {self.condition('QUALIFY', qualify.this)}")
         return clauses
 
-    def _clauses_behind(self, columns: Sequence[ResultColumn]) -> list[str]:
+    def _clauses_after(self, columns: Sequence[ResultColumn]) -> list[str]:
         clauses = []
         if (order := self.select.args.get("order")) is not None:
             clauses.append(ordered(order, columns, self._order_item))
@@ -208,7 +208,7 @@ class Selecting:
                 if isinstance(node, exp.Column) and self.scope.get(node) is not None:
                     raise SqlError(
                         f"Non-aggregate {clause} expression(s) not part of GROUP BY: "
-                        f"{told(node, self.scope)}",
+                        f"{error_text(node, self.scope)}",
                         at=place_of(node),
                     )
             return self._column(clause, node) if isinstance(node, exp.Column) else None
@@ -245,7 +245,7 @@ class Selecting:
         found = query.columns[0].type
         if given.type != found and not (numeric(given.type) and numeric(found)):
             raise SqlError(
-                f"Error in {clause} expression: Cannot compare {told(node.this, self.scope)} "
+                f"Error in {clause} expression: Cannot compare {error_text(node.this, self.scope)} "
                 f"({sql_name(given.type)}) to the result of the subquery after IN ({sql_name(found)}).",
                 at=place_of(node),
             )
@@ -323,10 +323,10 @@ class Selecting:
     def _ensure_answerable(self) -> None:
         args = self.select.args
         clauses = {"stream_window": "WINDOW", "partition_by": "PARTITION BY", "emit": "EMIT"}
-        for key, told_as in clauses.items():
+        for key, clause in clauses.items():
             if args.get(key) is not None:
                 raise SqlError(
-                    f"Pull queries don't support {told_as} clauses.",
+                    f"Pull queries don't support {clause} clauses.",
                     at=place_of(args[key]),
                     hint=_ADD_EMIT,
                 )

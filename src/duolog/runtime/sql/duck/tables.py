@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 
 from duolog.plan.types import Type
-from duolog.runtime.sql.duck.failures import told
+from duolog.runtime.sql.duck.failures import sql_error
 from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import Query
@@ -112,7 +112,7 @@ def answered(
     except duckdb.Error as error:
         cursor.close()
         end()
-        raise told(error) from error
+        raise sql_error(error) from error
     except BaseException:
         cursor.close()
         end()
@@ -200,7 +200,7 @@ class _Answered(Iterator[tuple[object, ...]]):
                 )
         except duckdb.Error as error:
             self.close()
-            raise told(error) from error
+            raise sql_error(error) from error
         except BaseException:
             self.close()
             raise

@@ -25,8 +25,8 @@ _STEP: Final = re.compile(
 )
 _PLACE: Final = re.compile(r"\+?\d{1,9}")
 _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
-    ord(sign): f"\\{told}"
-    for sign, told in {
+    ord(sign): f"\\{pairs}"
+    for sign, pairs in {
         '"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t",
     }.items()
 }  # fmt: skip
@@ -192,8 +192,8 @@ def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
             entries = (f"{_written(str(key))}:{_json(one, inner)}" for key, one in value.items())
             return "{" + ",".join(entries) + "}"
         case Struct(fields=fields):
-            told = zip(fields, value.values(), strict=True)
-            inside = (f"{_written(one.name)}:{_json(part, one.type)}" for one, part in told)
+            pairs = zip(fields, value.values(), strict=True)
+            inside = (f"{_written(one.name)}:{_json(part, one.type)}" for one, part in pairs)
             return "{" + ",".join(inside) + "}"
         case _ if of == DOUBLE:
             text = double_text(value)

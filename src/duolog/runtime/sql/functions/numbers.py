@@ -243,6 +243,6 @@ def double_text(value: float) -> str:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     assert isinstance(exponent, int), value
-    told = "".join(map(str, digits))
-    inside = told[1:].rstrip("0") or "0"
-    return f"{'-' if sign else ''}{told[0]}.{inside}E{exponent + len(told) - 1}"
+    digits_text = "".join(map(str, digits))
+    inside = digits_text[1:].rstrip("0") or "0"
+    return f"{'-' if sign else ''}{digits_text[0]}.{inside}E{exponent + len(digits_text) - 1}"

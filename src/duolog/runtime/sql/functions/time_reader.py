@@ -131,10 +131,10 @@ class _Reader:
 
     def _name(self, name: str, names: Sequence[str], first: int, at: int) -> int:
         longest = sorted(enumerate(names), key=lambda one: -len(one[1]))
-        for place, told in longest:
-            if self._stands(told, at):
+        for place, wording in longest:
+            if self._stands(wording, at):
                 self._put(name, place + first)
-                return at + len(told)
+                return at + len(wording)
         raise ValueError(self.text)
 
     def _put(self, name: str, value: int) -> None:

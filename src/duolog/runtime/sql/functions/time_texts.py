@@ -256,9 +256,9 @@ def _abbreviated(at: dt.datetime) -> str:
 
     Before zones existed, that of today's standard time, as in Java.
     """
-    told = at.tzname() or ""
-    if told != "LMT" or at.tzinfo is None:
-        return told
+    short_name = at.tzname() or ""
+    if short_name != "LMT" or at.tzinfo is None:
+        return short_name
     new_year = dt.datetime(2024, 1, 1, tzinfo=at.tzinfo)
     today = new_year if not new_year.dst() else new_year.replace(month=7)
     return today.tzname() or ""
@@ -273,10 +273,10 @@ def _zone_text(  # noqa: PLR0911 - a table of cases
     if part.form == "id":
         return name
     if part.form == "name":
-        told = _abbreviated(at)
-        if not told.isalpha():
+        short_name = _abbreviated(at)
+        if not short_name.isalpha():
             raise Unsupported(f"z in a time pattern, for {name}")
-        return told
+        return short_name
     away = at.utcoffset()
     assert away is not None, at
     seconds = int(away.total_seconds())
@@ -288,8 +288,8 @@ def _zone_text(  # noqa: PLR0911 - a table of cases
     both, behind = f"{sign}{hour:02}:{minute:02}", f":{second:02}" if second else ""
     match part.pattern:
         case "O":
-            minutes_told = f":{minute:02}{behind}" if minute or second else ""
-            return f"GMT{sign}{hour}{minutes_told}"
+            minutes_text = f":{minute:02}{behind}" if minute or second else ""
+            return f"GMT{sign}{hour}{minutes_text}"
         case "OOOO":
             return f"GMT{both}{behind}"
         case "HHmm":

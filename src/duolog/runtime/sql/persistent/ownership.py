@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.errors import ServiceInUse
-from duolog.runtime.topics import told_by
+from duolog.runtime.topics import client_error
 
 SESSION_TIMEOUT_S: Final = 6.0
 _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
@@ -78,7 +78,7 @@ class Ownership:
             owner = self._owner()
             if owner and (_lives_here(owner) or time.monotonic() > deadline):
                 self.close()
-                raise ServiceInUse(self._service_id, _told(owner))
+                raise ServiceInUse(self._service_id, _owner_text(owner))
             if time.monotonic() > deadline + _PATIENCE_S:
                 self.close()
                 raise ServiceInUse(self._service_id, "")
@@ -151,9 +151,9 @@ def owner_of(bootstrap: str, service_id: str) -> str:
         asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
         described = asked[group].result(_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
-        told = told_by(error)
+        refusal = client_error(error)
         raise KafkaError(
-            f'cannot ask for group "{group}"', code=told.code(), detail=told.str()
+            f'cannot ask for group "{group}"', code=refusal.code(), detail=refusal.str()
         ) from error
     for member in described.members:
         if member.assignment and member.assignment.topic_partitions:
@@ -165,7 +165,7 @@ def _group_of(service_id: str) -> str:
     return f"duolog-ksql-{service_id}"
 
 
-def _told(owner: str) -> str:
+def _owner_text(owner: str) -> str:
     host, _, rest = owner.partition("/")
     return f"Process {rest.partition('/')[0]} on host {host}"
 

@@ -27,7 +27,7 @@ from duolog.runtime.topics import TABLE_CONFIG, create
 
 logger: Final = logging.getLogger(__name__)
 
-NOBODY: Final = "No engine runs the queries of this service."
+NO_ENGINE: Final = "No engine runs the queries of this service."
 _READ_S: Final = 5.0
 _FLUSH_S: Final = 1.0
 _PRODUCER: Final = {"linger.ms": 0, "message.timeout.ms": 30_000, "log_level": 0}
@@ -97,11 +97,11 @@ def followed(
     if not wanted:
         return []
     owner = _owner(bootstrap, service_id)
-    told = read_states(bootstrap, service_id, owner) if owner else {}
-    otherwise = LiveQuery("", "STARTING") if owner else LiveQuery("", "UNRESPONSIVE", NOBODY)
+    published = read_states(bootstrap, service_id, owner) if owner else {}
+    otherwise = LiveQuery("", "STARTING") if owner else LiveQuery("", "UNRESPONSIVE", NO_ENGINE)
     paused = LiveQuery("", "PAUSED")
     return [
-        replace(paused if one.query.state == "PAUSED" else told.get(name, otherwise), id=name)
+        replace(paused if one.query.state == "PAUSED" else published.get(name, otherwise), id=name)
         for name, one in wanted.items()
     ]
 
@@ -138,9 +138,9 @@ class _States(TopicReader):
             self._found.pop(query_id, None)
             return
         try:
-            told = json.loads(value)
-            live = LiveQuery(query_id, told["state"], str(told["error"]))
-            self._found[query_id] = (str(told["owner"]), live)
+            published = json.loads(value)
+            live = LiveQuery(query_id, published["state"], str(published["error"]))
+            self._found[query_id] = (str(published["owner"]), live)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             # Any client can write to the topic; ignore records that are not states.
             logger.debug("ignored a state of query %s: %r", query_id, error)

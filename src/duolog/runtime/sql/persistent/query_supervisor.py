@@ -116,7 +116,7 @@ class QuerySupervisor:
     Args:
         starter: starts them.
         pauses: pauses before restarts.
-        each_look: called by the supervisor's thread about ten times a second, for example to follow
+        each_round: called by the supervisor's thread about ten times a second, for example to follow
             other engines.
     """
 
@@ -124,11 +124,11 @@ class QuerySupervisor:
         self,
         starter: Starter,
         pauses: Pauses = Pauses(),
-        each_look: Callable[[], None] = lambda: None,
+        each_round: Callable[[], None] = lambda: None,
     ) -> None:
         self._starter = starter
         self._pauses = pauses
-        self._each_look = each_look
+        self._each_round = each_round
         self._lives: dict[str, _Life] = {}
         self._wanted: dict[str, DesiredQuery] = {}
         self._changed = threading.Condition()
@@ -161,7 +161,7 @@ class QuerySupervisor:
                 wanted = self._wanted.get(query_id)
                 return None if wanted is None else LiveQuery(query_id, _not_started(wanted))
             life = replace(life)
-        return _told(query_id, life, with_progress=with_progress)
+        return _live(query_id, life, with_progress=with_progress)
 
     def live_all(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the current states of all desired queries, in the order of their start."""
@@ -185,7 +185,7 @@ class QuerySupervisor:
         """Wait until each desired query is running, paused or failed, and no others are left."""
         return self.wait_until(self._is_settled, timeout_s)
 
-    def wait_gone(self, query_ids: Iterable[str], timeout_s: float) -> bool:
+    def wait_stopped(self, query_ids: Iterable[str], timeout_s: float) -> bool:
         """Wait until these queries have stopped."""
         ids = set(query_ids)
         return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
@@ -211,7 +211,7 @@ class QuerySupervisor:
         with self._changed:
             wanted, lives = self._wanted, dict(self._lives)
             return wanted.keys() == lives.keys() and all(
-                lives[name].wanted is wanted[name] and _told(name, lives[name]).state != "STARTING"
+                lives[name].wanted is wanted[name] and _live(name, lives[name]).state != "STARTING"
                 and not (lives[name].is_replaced and not lives[name].error)
                 for name in wanted
             )  # fmt: skip
@@ -219,7 +219,7 @@ class QuerySupervisor:
     def _run(self) -> None:
         while not self._closing.is_set():
             try:
-                self._each_look()
+                self._each_round()
                 self._look()
             except Exception:  # an error of one query must not stop the supervisor
                 logger.exception("failed to supervise queries")
@@ -288,9 +288,9 @@ class QuerySupervisor:
 
     def _start(self, life: _Life) -> None:
         life.starting = self._starts.submit(self._starter.start, life.wanted)
-        life.starting.add_done_callback(self._tell_of_change)
+        life.starting.add_done_callback(self._notify_changed)
 
-    def _tell_of_change(self, _started: "Future[ManagedQuery]") -> None:
+    def _notify_changed(self, _started: "Future[ManagedQuery]") -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -351,7 +351,7 @@ def _not_started(wanted: DesiredQuery) -> LiveState:
     return "PAUSED" if wanted.query.state == "PAUSED" else "STARTING"
 
 
-def _told(query_id: str, life: _Life, *, with_progress: bool = False) -> LiveQuery:
+def _live(query_id: str, life: _Life, *, with_progress: bool = False) -> LiveQuery:
     running = life.running
     state: LiveState = _not_started(life.wanted)
     if running is not None and not running.has_ended:

@@ -79,9 +79,9 @@ def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
 def _rows(
     consumer: Consumer, topic: str, every: int, limit: int | None
 ) -> Iterator[tuple[object, ...]]:
-    told, seen = 0, 0
+    emitted, seen = 0, 0
     try:
-        while limit is None or told < limit:
+        while limit is None or emitted < limit:
             message = consumer.poll(_POLL_S)
             if message is None:
                 continue
@@ -89,7 +89,7 @@ def _rows(
                 raise _failed(topic, error)
             seen += 1
             if (seen - 1) % every == 0:
-                told += 1
+                emitted += 1
                 yield _row(message)
     finally:
         consumer.close()

@@ -16,7 +16,7 @@ from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.query.written_headers import ensure_no_headers
 from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_TIMEOUT
-from duolog.ksql.statements.queries import ensure_goes_on
+from duolog.ksql.statements.queries import ensure_continuous
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
 from duolog.ksql.syntax.types import sql_name
@@ -46,11 +46,11 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
     _ensure_allowed(engine, statement)
     found = lookup_of(statement, engine.catalog)
     if found is not None:
-        return Rows(told(found.columns), found.rows(engine.present.table(found.source)))
+        return Rows(result_columns(found.columns), found.rows(engine.present.table(found.source)))
     translator = Translator(engine.catalog, _table_of)
     query = translator.query(statement)
     sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
-    return Rows(told(query.columns), engine.present.rows(query, sources, _limits(engine)))
+    return Rows(result_columns(query.columns), engine.present.rows(query, sources, _limits(engine)))
 
 
 def _limits(engine: Answering) -> AnswerLimits:
@@ -68,7 +68,7 @@ def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:
     return replace(source, topic=found[0], more_topics=found[1:], is_pattern=False)
 
 
-def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
+def result_columns(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
     """Return the columns of a result: names with type names."""
     return tuple((column.name, sql_name(column.type)) for column in columns)
 
@@ -88,14 +88,14 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
     if not isinstance(statement, exp.Select):
         raise SqlError("Pull queries don't support UNION, EXCEPT and INTERSECT.")
     ensure_clauses(statement, settings, text_of(statement))
-    ensure_goes_on(statement)
+    ensure_continuous(statement)
     ensure_in_values(statement, engine.catalog.sources)
     source = engine.catalog.sources.get(statement.args["from_"].this.name)
     if source is not None:
         ensure_by_key(statement, source, settings)
         if (column := extension_column(statement, source)) is not None:
-            told = f"SELECT column '{column.name}' cannot be resolved."
-            raise SqlError(told, at=place_of(column))
+            message = f"SELECT column '{column.name}' cannot be resolved."
+            raise SqlError(message, at=place_of(column))
 
 
 def _table_of(source: SourceInfo) -> str:

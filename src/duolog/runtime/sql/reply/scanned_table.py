@@ -124,19 +124,19 @@ class ScannedTable(ScannedRecords):
         rows = [one.row for one in came if one.row is not None]
         passed = {row[-2:]: row[:-2] for row in self.over(rows, self._watched.query)}
         left: list[tuple[int, _Change]] = []
-        told: list[tuple[object, ...]] = []
+        emitted: list[tuple[object, ...]] = []
         for change in came:
             found = None if change.row is None else passed.get(change.row[-2:])
             if found is not None:
                 self._shown.add(change.identity)
-                told.append(found)
+                emitted.append(found)
             elif change.identity in self._shown:
                 self._shown.discard(change.identity)
-                left.append((len(told), change))
-                told.append(())
+                left.append((len(emitted), change))
+                emitted.append(())
         for (at, _), row in zip(left, self._gone([one for _, one in left]), strict=True):
-            told[at] = row
-        return told
+            emitted[at] = row
+        return emitted
 
     def _gone(self, changes: Sequence[_Change]) -> list[tuple[object, ...]]:
         """Return the rows for removed keys: the key columns with nulls."""

@@ -98,7 +98,7 @@ class Chosen:
             ResultColumn(_unnumbered(found[at].name), found[at].type) for at in order
         )
         self.columns = tuple((one.name, sql_name(one.type)) for one in self.results)
-        self.tells_gone = self.planned.is_table or changes_of(select) is not None
+        self.emits_deletes = self.planned.is_table or changes_of(select) is not None
         """True if deleted rows are emitted, as keys with nulls."""
         grouped = select.args.get("group") or aggregates_in(*select.expressions)
         self.once = select.args.get("distinct") is not None and not grouped
@@ -192,7 +192,7 @@ class _TransientRows(TopicReader):
         self._engine = engine
         self._plan = chosen.planned.plan
         self._places = chosen.places
-        self._tells_gone = chosen.tells_gone
+        self._emits_deletes = chosen.emits_deletes
         self._once: set[object] | None = set() if chosen.once else None
         self._values = TopicValues([sink])
         self._application_id = application_id
@@ -213,16 +213,16 @@ class _TransientRows(TopicReader):
         try:
             key = self._values.key_row(message.key()) or ()
             value = self._values.value_row(message.value()) or self._no_value
-            if message.value() is None and not self._tells_gone:
+            if message.value() is None and not self._emits_deletes:
                 return
         except SerdeError:
             return
         whole = (*key, *value)
         row = tuple(whole[at] for at in self._places)
         if self._once is not None:
-            if (told := hashable(row)) in self._once:
+            if (identity := hashable(row)) in self._once:
                 return
-            self._once.add(told)
+            self._once.add(identity)
         self._rows.append(row)
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:

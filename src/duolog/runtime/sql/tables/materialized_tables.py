@@ -184,7 +184,7 @@ class MaterializedTables:
         table = self._opened(source)
         try:
             _read_whole(table)
-            if table.began_anew:
+            if table.was_recreated:
                 self._forget(source.name)
                 table = self._opened(source)
                 _read_whole(table)

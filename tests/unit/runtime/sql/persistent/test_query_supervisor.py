@@ -53,7 +53,7 @@ def test_what_is_wanted_runs_and_what_is_not_is_stopped_and_forgotten(
 
     supervisor.want({TWO: wanted[TWO]})
 
-    assert supervisor.wait_gone([ONE], WAIT_S)
+    assert supervisor.wait_stopped([ONE], WAIT_S)
     assert starter.running[ONE].has_ended
     assert not starter.running[TWO].has_ended
     assert starter.forgotten == [ONE]
@@ -276,7 +276,7 @@ def test_a_query_that_is_not_wanted_any_more_while_it_starts_is_stopped_and_forg
 
     supervisor.want({TWO: DesiredQuery(of[TWO])})
 
-    assert supervisor.wait_gone([ONE], WAIT_S)
+    assert supervisor.wait_stopped([ONE], WAIT_S)
     assert supervisor.wait_settled(WAIT_S)
     assert starter.running[ONE].has_ended
     assert starter.forgotten == [ONE]
