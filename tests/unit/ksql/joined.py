@@ -1,4 +1,4 @@
-"""Sources to join, and what a query over them plans and writes."""
+"""Sources for tests of joins, and helpers that plan and run queries over them."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""SET: what a property changes, and that one without effect is reported as such."""
+"""SET: the effect of properties, and the note for properties without effect."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A broker that is played: it answers whether it lives and which brokers there are, or hangs."""
+"""A fake broker that answers ApiVersions and Metadata, or hangs."""
 
 import socket
 import struct

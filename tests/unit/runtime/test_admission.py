@@ -1,4 +1,4 @@
-"""What a start refuses before anything runs, and the driver of tests with it."""
+"""Refusals before a start, in applications and in the test driver."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

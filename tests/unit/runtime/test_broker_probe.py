@@ -1,4 +1,4 @@
-"""What listens at the address of a broker; that a real one passes is seen wherever an application starts."""
+"""Probing the address of a broker."""
 
 import socket
 import time

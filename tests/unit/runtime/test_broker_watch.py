@@ -1,4 +1,4 @@
-"""Whether the brokers of a cluster answer, from those that are played and one that is real."""
+"""Watching whether brokers answer, with fake brokers and a real one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""A JVM that starts beside other things; the session is played."""
+"""A JVM that starts while other things are prepared; with a fake session."""
 
 import threading
 from pathlib import Path

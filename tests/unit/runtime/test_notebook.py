@@ -1,4 +1,4 @@
-"""An application in a notebook: its short text, the list of what runs, a cell that is run again."""
+"""An application in a notebook: repr, the list of applications, running a cell again."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What an application has left in Kafka; its topics themselves are read in `conformance/test_cli_state.py`."""
+"""Topics that an application has left; `conformance/test_cli_state.py` reads them from a broker."""
 
 import pytest
 

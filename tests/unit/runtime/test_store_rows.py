@@ -1,4 +1,4 @@
-"""What can be asked of a store, by the driver that needs no JVM, and what is refused in words."""
+"""Queries of stores through the test driver, without a JVM, and refusals."""
 
 from pathlib import Path
 

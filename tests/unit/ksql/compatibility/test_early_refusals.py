@@ -1,4 +1,4 @@
-"""What could never work is refused when a statement is read, not when it runs."""
+"""Invalid definitions are refused when a statement is executed, not when its query runs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ksqlDB refuses and Duolog does not: each is done, refused in strict, and stands in the compatibility page."""
+"""Lifted restrictions of ksqlDB: supported, refused in strict mode, and listed in the reference."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Aggregate functions of the language: what they give in the kernel and in plain Python, and what they refuse."""
+"""Aggregate functions: results in the kernel and in the reference, and refused arguments."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Aggregates of values that differ."""
+"""Aggregates with DISTINCT."""
 
 from collections.abc import Callable
 from typing import Any

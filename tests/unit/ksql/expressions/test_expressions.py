@@ -1,4 +1,4 @@
-"""Expressions are bound with the types, values and errors of the language."""
+"""Binding of expressions: types, values and errors."""
 
 import datetime as dt
 from decimal import Decimal as DecimalValue

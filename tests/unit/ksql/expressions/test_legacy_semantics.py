@@ -1,4 +1,4 @@
-"""Settings by which SUBSTRING and CAST mean what they meant in older versions of ksqlDB."""
+"""Settings that restore the older semantics of SUBSTRING and CAST."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Functions of texts as statements name them: what they give, and which arguments they take."""
+"""String functions in statements: results and accepted arguments."""
 
 import pytest
 

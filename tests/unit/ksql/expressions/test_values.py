@@ -1,4 +1,4 @@
-"""What expressions of the language give, computed by the kernel."""
+"""Values of expressions, computed by the kernel."""
 
 import json
 from typing import Final

@@ -1,4 +1,4 @@
-"""Groups that ksqlDB does not have: aggregates of all records, and rows that are there once."""
+"""Groups that ksqlDB does not have: aggregates of all records, and SELECT DISTINCT."""
 
 import pytest
 

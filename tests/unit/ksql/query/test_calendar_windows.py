@@ -1,4 +1,4 @@
-"""Windows that ksqlDB does not have: with an offset, in a time zone, of the calendar."""
+"""Windows that ksqlDB does not have: with an offset, in a time zone, of calendar units."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Where a query's dead letters go."""
+"""Dead letter topics of queries."""
 
 import pytest
 

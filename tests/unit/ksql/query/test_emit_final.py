@@ -1,4 +1,4 @@
-"""EMIT FINAL without GRACE PERIOD: a result leaves at its window's end."""
+"""EMIT FINAL without GRACE PERIOD: a result is emitted at the end of its window."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""WINDOW … (…, IDLE TIMEOUT 30 SECONDS) with EMIT FINAL: what it means, and where it is refused."""
+"""IDLE TIMEOUT of windows with EMIT FINAL: its effect, and refusals."""
 
 import pytest
 

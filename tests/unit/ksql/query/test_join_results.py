@@ -1,4 +1,4 @@
-"""What comes out of joins, record by record."""
+"""Results of joins, record by record."""
 
 from duolog.plan.nodes import ForeignJoin, TableJoin
 from unit.ksql.joined import Given, planned, run

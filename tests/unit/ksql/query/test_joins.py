@@ -1,4 +1,4 @@
-"""Joins: the columns and the key of what they make, what they refuse, and the plans that are made."""
+"""Joins: result columns and keys, refusals, and plans."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Queries that read from others: in FROM, in a join, and by a name behind WITH."""
+"""Subqueries: in FROM, in a join, and in WITH."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Queries over one source: what they select, what they refuse, and what comes out of their plans."""
+"""Queries over one source: select items, refusals, and results."""
 
 import json
 

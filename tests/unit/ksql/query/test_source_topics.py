@@ -1,4 +1,4 @@
-"""Streams over several topics, and over all that match a pattern."""
+"""Streams over several topics, and over topics that match a pattern."""
 
 import json
 

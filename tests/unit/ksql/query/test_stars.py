@@ -1,4 +1,4 @@
-"""What a star stands for, in a join of windowed sources and in queries that go on for whoever asked."""
+"""Expansion of *, in joins of windowed sources and in push queries."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables whose rows go when they were not updated for a time: WITH (TTL = '10 MILLISECONDS')."""
+"""Tables whose rows expire: WITH (TTL = '10 MILLISECONDS')."""
 
 import pytest
 

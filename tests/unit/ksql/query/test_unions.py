@@ -1,4 +1,4 @@
-"""UNION ALL: several streams as one."""
+"""UNION ALL of streams."""
 
 import pytest
 

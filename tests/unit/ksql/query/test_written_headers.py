@@ -1,4 +1,4 @@
-"""Headers that statements write."""
+"""Headers written by statements."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""DELETE FROM a table, and records without a value by INSERT."""
+"""DELETE FROM a table, and tombstones written by INSERT."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""SHOW FUNCTIONS and DESCRIBE FUNCTION: all that people call, by its rows."""
+"""SHOW FUNCTIONS and DESCRIBE FUNCTION."""
 
 import pytest
 

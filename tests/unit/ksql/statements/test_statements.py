@@ -1,4 +1,4 @@
-"""Statements that define, drop, alter and insert; what they refuse, and what is there afterwards."""
+"""Statements that define, drop, alter and insert: refusals, and the catalog afterwards."""
 
 import json
 from decimal import Decimal as D

@@ -1,4 +1,4 @@
-"""CREATE FUNCTION, DROP FUNCTION, and statements that call functions of users'."""
+"""CREATE FUNCTION, DROP FUNCTION, and statements that call user-defined functions."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - the statements are ours
-"""Statements whose parts stand in each other deeper than Python goes are refused, and nothing else ends."""
+"""Statements nested deeper than Python's recursion limit are refused without side effects."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - the statements are ours
-"""Texts that have no tokens, or numbers that no type keeps, are errors that say where, and nothing else ends."""
+"""Invalid tokens and out-of-range numbers are errors with a position, without side effects."""
 
 import pytest
 

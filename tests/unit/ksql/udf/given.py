@@ -1,4 +1,4 @@
-"""Functions as users write them, for the tests of all that calls some."""
+"""User-defined functions for tests."""
 
 import datetime as dt
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Functions of Python's as those of the language: types by annotations, overloads, and what is refused."""
+"""Python functions as SQL functions: types from annotations, overloads, and refusals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Modules that have functions: found, read again, and told of with their line where they fail."""
+"""Modules with functions: search, reload, and errors with their line."""
 
 import re
 import sys

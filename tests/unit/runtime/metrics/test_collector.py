@@ -1,4 +1,4 @@
-"""Spans for a collector, judged by one that takes OTLP over HTTP; and what becomes of a query where it does not."""
+"""Spans for an OTLP collector, and queries whose collector does not respond."""
 
 import json
 import logging

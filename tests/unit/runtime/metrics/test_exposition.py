@@ -1,4 +1,4 @@
-"""The text for Prometheus, and where it is served."""
+"""Prometheus text, and the endpoint that serves it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The socket by which processes of one user see what runs in each other."""
+"""The sockets by which processes of one user see each other's applications."""
 
 import os
 import socket

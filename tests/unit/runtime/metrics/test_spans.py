@@ -1,4 +1,4 @@
-"""Epochs as spans, judged by OpenTelemetry's own exporter in memory."""
+"""Epochs as spans, checked by OpenTelemetry's in-memory exporter."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast

@@ -1,4 +1,4 @@
-"""One broker for the tests of this folder; each test takes a service id of its own."""
+"""One broker for the tests of this folder; each test uses its own service id."""
 
 from collections.abc import Iterator
 from itertools import count

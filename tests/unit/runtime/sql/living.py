@@ -1,4 +1,4 @@
-"""Queries that are started without Spark, for tests of what keeps them."""
+"""Fake queries without Spark, for tests of the supervisor and the engine."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What ksqlDB does not have, on a broker: rows that are deleted, headers, several topics, dead letters. Queries run without Spark."""
+"""Extensions to ksqlDB on a broker: DELETE, headers, several topics, dead letters; without Spark."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a topology has made SQL takes, and the other way round: `duolog.sql_declare`, `sql_stream`, `sql_table`."""
+"""Streams and tables shared by topologies and SQL: `sql_declare`, `sql_stream`, `sql_table`."""
 
 import datetime as dt
 from functools import partial

@@ -1,4 +1,4 @@
-"""Functions of users' on a broker: in the command topic, in answers, and where their module is gone."""
+"""User-defined functions on a broker: in the command topic, in results, without their module."""
 
 import datetime as dt
 import sys

@@ -1,4 +1,4 @@
-"""Statements that were accepted by older rules mean what they meant, and are not refused by newer ones."""
+"""Statements accepted under older rules keep their meaning under newer ones."""
 
 import json
 from collections.abc import Iterator

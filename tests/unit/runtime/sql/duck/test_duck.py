@@ -1,4 +1,4 @@
-"""Queries as DuckDB answers them, by ksqlDB's rules; no broker, no JVM."""
+"""Queries in DuckDB, by ksqlDB's rules; without a broker or a JVM."""
 
 import datetime as dt
 import math

@@ -1,4 +1,4 @@
-"""Each function gives in a query that answers rows what it gives in one that goes on: the engine's samples, in DuckDB."""
+"""Functions return the same in pull queries as in continuous ones: the engine's samples."""
 
 import math
 import re

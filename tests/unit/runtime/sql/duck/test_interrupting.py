@@ -1,4 +1,4 @@
-"""Answers that take too long: their limits, and Ctrl-C."""
+"""Pull queries that take too long: limits, and Ctrl-C."""
 
 import os
 import signal

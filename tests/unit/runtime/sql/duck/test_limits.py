@@ -1,4 +1,4 @@
-"""Calls in queries that answer rows make no more than ADR 0091 allows."""
+"""Calls in pull queries respect the size limits of ADR 0091."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Patterns of Java's DateTimeFormatter in Python; the texts are those of Java 17 in Locale.US."""
+"""Patterns of Java's DateTimeFormatter in Python; expected texts are from Java 17, Locale.US."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""States of queries on their way from the engine that runs them to the others."""
+"""Query states, from the engine that runs the queries to the others."""
 
 import pytest
 from confluent_kafka import Producer

@@ -1,4 +1,4 @@
-"""Queries that answer rows, over topics of a real broker."""
+"""Pull queries over topics of a real broker."""
 
 import json
 import struct

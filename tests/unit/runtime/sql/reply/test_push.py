@@ -1,4 +1,4 @@
-"""Rows that pass: queries that go on and keep nothing, over topics of a real broker; no JVM."""
+"""Stateless push queries over topics of a real broker, without a JVM."""
 
 import struct
 import threading

@@ -1,4 +1,4 @@
-"""What an answer without rows says of the query that makes its table."""
+"""The reason for an empty result: its table's query is not running."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Queries that go on and keep something: run by Spark, their rows read from a topic that goes with them."""
+"""Push queries on Spark, with a temporary topic."""
 
 from collections.abc import Iterator
 

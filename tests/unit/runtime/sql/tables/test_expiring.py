@@ -1,4 +1,4 @@
-"""Rows that have gone, as a topic tells."""
+"""Expiry of rows, by the timestamps of a topic."""
 
 from duolog.runtime.sql.tables.expiring import Expiring
 
