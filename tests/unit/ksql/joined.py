@@ -35,7 +35,7 @@ Given = tuple[str, object, object, int]
 
 
 def planned(query: str, given: dict[str, str] | None = None) -> Planned:
-    """Return the plan of a query that makes a stream, or a table where it begins so."""
+    """Return the plan of a statement over the test sources."""
     *_, done = SqlSession(given=given).run(f"{BEGIN}{query};")
     assert done.query is not None
     return done.query.planned
@@ -83,7 +83,7 @@ def _bytes(value: object) -> bytes | None:
 
 
 def _read(data: bytes | None) -> object:
-    """Return what JSON says; the bounds of a window stand behind that of a key."""
+    """Return rows from JSON; the bounds of a window follow its key."""
     if data is None:
         return None
     return json.JSONDecoder().raw_decode(bytes(data).decode(errors="replace"))[0]

@@ -10,7 +10,7 @@ _API_VERSIONS, _METADATA = 18, 3
 
 
 class PlayedBroker:
-    """Answers ApiVersions and Metadata; or accepts connections and says nothing, as one that is stopped."""
+    """Answers ApiVersions and Metadata, or accepts connections and stays silent."""
 
     def __init__(self, port: int = 0) -> None:
         self.server = socket.create_server(("127.0.0.1", port))

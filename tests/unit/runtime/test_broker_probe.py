@@ -14,7 +14,7 @@ from duolog.runtime.errors import BrokerUnavailable
 
 @contextmanager
 def listening(*answers: Callable[[socket.socket], object]) -> Iterator[str]:
-    """Listen, and do with each connection what comes next."""
+    """Listen, and pass each connection to the next function."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -81,7 +81,7 @@ def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_port_that_stays_silent_is_told_as_such() -> None:
-    """`run` said nothing for sixteen seconds, and then that nobody was there."""
+    """`run` used to print nothing for sixteen seconds before it reported that no broker answers."""
     with listening(*[stays_silent] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
         ensure_reachable(address, patience_s=0.6)
 

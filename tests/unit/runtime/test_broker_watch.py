@@ -43,7 +43,7 @@ def test_a_broker_that_takes_connections_and_answers_nothing_is_reported(
 def test_a_cluster_whose_bootstrap_broker_was_removed_answers(
     broker: Callable[[], PlayedBroker],
 ) -> None:
-    """It was told to be away, as its bootstrap addresses only were asked."""
+    """It used to be reported as unreachable, because only its bootstrap addresses were asked."""
     removed, other = broker(), broker()
     removed.knows = [removed.address, other.address]
     watch = BrokerWatch(removed.address, "it waits")

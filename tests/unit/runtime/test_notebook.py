@@ -164,7 +164,7 @@ def test_the_list_has_what_runs_here_and_in_other_processes(
 
 
 class Seen(io.StringIO):
-    """A stream that says when seconds were written."""
+    """A stream that records when each second was written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -67,7 +67,8 @@ def test_what_is_lifted_is_done_and_stands_in_the_page(said: str) -> None:
     assert said in PAGE.read_text()
 
 
-# What names a topic is one topic's name in strict, which the broker does not have.
+# In strict mode, a list or pattern of topics is the name of one topic, which the broker does not
+# have.
 @pytest.mark.parametrize("said", [said for said in LIFTED if "KAFKA_TOPIC" not in said])
 def test_strict_refuses_it(said: str) -> None:
     session = SqlSession()

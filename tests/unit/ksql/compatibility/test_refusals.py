@@ -1,6 +1,7 @@
-"""What ksqlDB refuses, rule by rule: the same words for other columns, types and clauses.
+"""ksqlDB's refusals, rule by rule: the same message for other columns, types and clauses.
 
-Each list is one rule. The message is a property of the rule: a case with other names gets it with those names.
+Each list is one rule. The message is a property of the rule: a case with other names gets it with
+those names.
 """
 
 import pytest

@@ -110,7 +110,7 @@ OF_STREAM: Final[dict[str, object]] = {
     "TOPKDISTINCT(I, 5)": [7, 3],
 }
 NOT_IN_PYTHON: Final = {"SUM(N + I)", "SUM(LEN(S))", "COLLECT_SET(M)", "COLLECT_SET(R)"}
-"""What calls other functions of SQL, or needs maps to be compared: only the kernel does."""
+"""Aggregates that call other SQL functions or compare maps; only the kernel supports them."""
 
 
 def each(run: Run, calls: Iterable[str], records: Iterable[Given], source: str = "V") -> list[Row]:
@@ -354,7 +354,7 @@ def test_the_functions_are_listed_and_described() -> None:
 
 
 def test_a_sum_of_decimals_that_overflows_ends_the_query() -> None:
-    """It was passed over: sums went on without a record, and nobody was told."""
+    """The record used to be skipped: sums continued without it, and no error was logged."""
     query = "CREATE TABLE S AS SELECT G, SUM(N) AS N FROM V GROUP BY G;"
     evaluator = KernelEvaluator(planned(query).plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
     try:

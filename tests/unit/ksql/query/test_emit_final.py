@@ -18,7 +18,7 @@ GIVEN: tuple[Given, ...] = (
     ("ends", 1, {"KM": 1}, 6),
     ("ends", 1, {"KM": 1}, 25),
 )
-"""The third one comes when the window of the first has closed."""
+"""The third record arrives when the window of the first has closed."""
 
 
 def grace_of(query: str, given: dict[str, str] | None = None) -> int:

@@ -59,7 +59,7 @@ def test_each_record_meets_the_row_that_is_asked_for_and_keeps_its_key() -> None
     ulm = (b"2", {"DRIVER": 8, "TOWN": "ULM", "PEOPLE": None})
     made = "CREATE STREAM made AS " + select
     assert run(made.format("JOIN"), *TOWNS, *RIDES) == [bonn, ulm]
-    # Where there is no row its key is null, too.
+    # If there is no row, its key is null too.
     missing = (b"3", {"DRIVER": 9, "TOWN": None, "PEOPLE": None})
     assert run(made.format("LEFT JOIN"), *TOWNS, *RIDES) == [bonn, ulm, missing]
 

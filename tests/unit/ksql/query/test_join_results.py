@@ -154,7 +154,7 @@ def test_a_table_is_joined_with_itself_by_a_foreign_key() -> None:
         ("crew", 1, None, 3),
     )
 
-    # A row that is both goes both ways, one after the other.
+    # A self-join emits a row in both roles, one after the other.
     assert sorted(written, key=lambda row: (row[2], str(row[0]))) == [
         (1, {"C_NAME": "Ada", "B_NAME": None}, 0),
         (2, {"C_NAME": "Bob", "B_NAME": "Ada"}, 1),

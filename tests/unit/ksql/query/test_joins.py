@@ -20,12 +20,12 @@ from unit.ksql.joined import STRICT, planned, run, stream, table
          "`PAYS_ID` INTEGER KEY, `KM` INTEGER, `CENTS` INTEGER"),
         ("SELECT p.*, e.km FROM ends e RIGHT JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
          "`P_ID` INTEGER KEY, `P_CENTS` INTEGER, `P_ROWKEY` INTEGER, `KM` INTEGER"),
-        # A side that is no column is no key.
+        # A side that is not a column cannot be the key.
         ("SELECT e.id, p.id AS pay FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.cents + 1",
          "`E_ID` INTEGER KEY, `PAY` INTEGER"),
         ("SELECT * FROM rides r JOIN ends e WITHIN 1 HOUR ON r.at->n = e.km",
          "`E_KM` INTEGER KEY, `R_ID` INTEGER, `R_DRIVER` INTEGER, `R_CITY` STRING, `R_AT` STRUCT<`N` INTEGER>, `R_MARKS` MAP<STRING, INTEGER>, `E_ID` INTEGER"),
-        # Where none is, and where both may be missing, the key is a column of its own.
+        # Without a column, or if either side may be absent, the key is a generated column.
         ("SELECT * FROM ends e JOIN bare b WITHIN 1 HOUR ON e.km + 1 = b.n + 1",
          "`ROWKEY` INTEGER KEY, `E_ID` INTEGER, `E_KM` INTEGER, `B_ID` INTEGER, `B_N` INTEGER"),
         ("SELECT ROWKEY_1, km, cents FROM ends FULL JOIN pays WITHIN 1 HOUR ON ends.id = pays.id",

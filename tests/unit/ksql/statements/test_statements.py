@@ -110,7 +110,7 @@ def answer(session: SqlSession, text: str) -> Done:
         ("INSERT INTO flights (id) VALUES (1, 2);", "Expected number columns and values to match: 1, 2"),
         ("INSERT INTO flights (id) VALUES (flights.id);", "'FLIGHTS' is not a valid stream/table name or alias."),
         ("CREATE STREAM s AS SELECT * FROM flights LIMIT 3;", "CREATE STREAM AS SELECT statements don't support LIMIT"),
-        # What is not run here.
+        # Statements that are not supported.
         ("SHOW CONNECTORS;", "no Connect cluster is configured"),
         ("SET 'colour'='red';", "Not recognizable as ksql, streams, consumer, or producer property: 'colour'"),
         ("SET 'auto.offset.reset'='first';", "Invalid value first for property 'auto.offset.reset'"),

@@ -17,7 +17,7 @@ _numbers = count()
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A module that nobody has imported."""
+    """A module that has not been imported."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     add_directories(tmp_path)

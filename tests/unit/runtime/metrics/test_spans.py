@@ -20,7 +20,7 @@ PHASES = {"addBatch": 70, "walCommit": 5, "latestOffset": 2, "triggerExecution":
 
 @dataclass
 class PlayedQuery:
-    """Ends behind its last look; each look finds the epochs that there are by then."""
+    """Ends after its last poll; each poll finds the epochs completed by then."""
 
     looks: list[list[int]]
     application_id: str = "sales"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FakeQuery:
-    """Runs until it is stopped, or told to fail."""
+    """Runs until it is stopped or made to fail."""
 
     def __init__(self) -> None:
         self.state = "running"

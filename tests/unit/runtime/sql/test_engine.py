@@ -247,7 +247,7 @@ def test_the_error_of_a_query_stands_in_show_describe_and_explain(
 def test_an_engine_that_runs_nothing_shows_the_states_of_the_one_that_does(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
-    """It said RUNNING of queries that had failed."""
+    """Failed queries used to be reported as RUNNING."""
     starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
     first, second = opened(), opened("other")
     said(first, created(service) + "PAUSE CTAS_TOTALS_1;")
@@ -276,7 +276,7 @@ def test_an_engine_that_runs_nothing_shows_the_states_of_the_one_that_does(
 def test_a_named_query_that_ended_while_nobody_ran_it_begins_anew_when_it_is_made_again(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
-    """It went on from the state of the one that had ended."""
+    """It used to continue from the state of the query that had ended."""
     named = "INSERT INTO late WITH (QUERY_ID='mine') SELECT * FROM s;"
     with opened() as engine:
         said(engine, created(service) + named)

@@ -131,7 +131,7 @@ def test_a_query_with_another_plan_takes_the_place_of_the_old_one(
 
 
 class ReplacingStarter(FakeStarter):
-    """Starts the second query of an id when it is let, and tells whether the first one runs then."""
+    """Starts the second query of an id on request, and records if the first one is running then."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStar
 def test_a_query_that_is_made_again_at_once_has_nothing_of_the_one_that_ended(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
-    """Between two looks of the supervisor the new one was taken for a replaced one, and went on from its state."""
+    """If it ended and started between two rounds, the new query reused the old state."""
     query = queries()[ONE]
     supervisor.want({ONE: DesiredQuery(query)})
     assert supervisor.wait_settled(WAIT_S)

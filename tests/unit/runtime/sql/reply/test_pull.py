@@ -35,7 +35,7 @@ CREATE STREAM rides (id BIGINT KEY, km DOUBLE, bike BYTES HEADER('bike'))
 
 
 class Broker:
-    """What an engine has that answers rows, and a hand that writes."""
+    """A minimal engine for pull queries, with a producer."""
 
     def __init__(self, bootstrap: str) -> None:
         self.session = SqlSession()

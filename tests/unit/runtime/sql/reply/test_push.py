@@ -70,7 +70,7 @@ def test_a_row_of_a_table_that_goes_is_its_key_with_nulls(engine: SqlEngine) -> 
 
 
 def test_a_table_with_a_condition_shows_what_enters_changes_and_leaves(engine: SqlEngine) -> None:
-    """It went to Spark, for minutes on a busy machine."""
+    """It used to run on Spark, which took minutes on a busy machine."""
     list(engine.execute(_WATCHED))
     rows = _rows(
         engine,
