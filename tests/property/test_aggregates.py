@@ -38,7 +38,7 @@ def results(written: list[Any]) -> dict[str, Row]:
 
 @settings(max_examples=150)
 @given(CHANGES)
-def test_adds_and_undos_in_any_order_give_what_a_computation_anew_gives(
+def test_adds_and_undos_in_any_order_equal_a_full_recomputation(
     changes: list[tuple[str, Row | None, int]],
 ) -> None:
     evaluator = ReferenceEvaluator(over_a_table().build(), tasks=1)

@@ -50,13 +50,13 @@ def _computed(calls: list[str]) -> dict[str, object]:
     return {call: found[f"X{at}"] for at, call in enumerate(calls)}
 
 
-def test_a_call_makes_as_much_as_it_may(spark: SparkSession) -> None:
+def test_a_call_may_produce_up_to_the_limit(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _computed(list(AT_LIMIT)) == AT_LIMIT
 
 
-def test_a_call_that_would_make_more_is_null(spark: SparkSession) -> None:
+def test_a_call_beyond_the_limit_is_null(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _computed([*ABOVE_LIMIT, ENDLESS]) == dict.fromkeys((*ABOVE_LIMIT, ENDLESS))

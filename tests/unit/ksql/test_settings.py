@@ -16,7 +16,7 @@ def answered(statements: str) -> str:
     return done.message
 
 
-def test_a_property_that_duolog_uses_is_set_without_more_words() -> None:
+def test_a_property_in_use_is_set_without_a_warning() -> None:
     assert (
         answered("SET 'auto.offset.reset' = 'earliest';")
         == "Successfully changed local property 'auto.offset.reset' from 'latest' to 'earliest'."
@@ -26,7 +26,7 @@ def test_a_property_that_duolog_uses_is_set_without_more_words() -> None:
 @pytest.mark.parametrize(
     "name", ["ksql.streams.num.stream.threads", "producer.linger.ms", "cache.max.bytes.buffering"]
 )
-def test_a_property_that_duolog_does_not_use_says_so(name: str) -> None:
+def test_setting_an_unused_property_warns(name: str) -> None:
     assert answered(f"SET '{name}' = '4';") == (
         f"Successfully changed local property '{name}' to '4'. "
         "It has no effect: Duolog does not use this property."
@@ -35,7 +35,7 @@ def test_a_property_that_duolog_does_not_use_says_so(name: str) -> None:
 
 @pytest.mark.parametrize("value", ["abc", "-5", "1.5", ""])
 @pytest.mark.parametrize("name", ["ksql.query.pull.timeout.ms", "ksql.query.pull.memory.bytes.max"])
-def test_a_limit_of_answers_is_a_whole_number(name: str, value: str) -> None:
+def test_a_limit_of_pull_queries_is_an_integer(name: str, value: str) -> None:
     with pytest.raises(SqlError, match=f"Invalid value {value} for property '{name}'"):
         answered(f"SET '{name}' = '{value}';")
 
@@ -46,13 +46,13 @@ def test_a_property_with_a_default_is_used(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["commit.interval.ms", "ksql.query.retry.backoff.initial.ms"])
-def test_a_property_that_is_read_at_the_start_says_how_to_set_it(name: str) -> None:
+def test_a_property_read_at_startup_reports_how_to_set_it(name: str) -> None:
     assert answered(f"SET '{name}' = '100';").endswith(
         f"It has no effect until the next start. Start with --set {name}=…."
     )
 
 
-def test_a_property_that_only_refuses_has_an_effect_in_strict_compatibility_alone() -> None:
+def test_a_property_that_only_refuses_needs_strict_mode() -> None:
     scans = "SET 'ksql.query.pull.table.scan.enabled' = 'false';"
 
     assert "no effect unless 'ksql.compatibility' is 'strict'" in answered(scans)

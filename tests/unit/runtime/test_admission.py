@@ -75,7 +75,7 @@ REFUSED: list[tuple[Callable[[], Topology], Mapping[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("define", "given", "told"), REFUSED)
-def test_what_a_start_refuses_the_driver_refuses_in_the_same_words(
+def test_the_driver_refuses_what_a_start_refuses_with_the_same_text(
     tmp_path: Path, define: Callable[[], Topology], given: Mapping[str, Any], told: str
 ) -> None:
     with pytest.raises(DuologError) as by_driver:
@@ -98,7 +98,7 @@ def test_a_name_of_a_topic_is_refused_with_the_line_that_has_it() -> None:
 @pytest.mark.parametrize(
     ("mode", "upgrade"), [("micro batch", None), ("auto", "from now"), ("auto", "yes")]
 )
-def test_an_application_refuses_unknown_words_when_it_is_made(
+def test_an_application_refuses_unknown_arguments_when_it_is_created(
     tmp_path: Path, mode: Any, upgrade: Any
 ) -> None:
     with pytest.raises(ConfigError, match="unknown"):
@@ -107,7 +107,7 @@ def test_an_application_refuses_unknown_words_when_it_is_made(
         )
 
 
-def test_settings_that_are_right_are_taken_and_those_of_records_hold() -> None:
+def test_valid_settings_are_accepted_and_record_settings_apply() -> None:
     topology = Topology("failing")
     numbers = topology.stream("numbers", key={"id": str}, value={"n": int})
 

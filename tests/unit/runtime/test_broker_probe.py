@@ -60,7 +60,7 @@ def stays_silent(connection: socket.socket) -> None:
         (answers_as_the_web, "is not a Kafka broker"),
     ],
 )
-def test_a_program_that_is_no_broker_is_told_at_once(
+def test_a_program_that_is_not_a_broker_is_reported_at_once(
     peer: Callable[[socket.socket], object], told: str
 ) -> None:
     """A client tried for fifteen seconds: a port that a proxy holds open, or the wrong one."""
@@ -80,7 +80,7 @@ def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -
     assert caplog.messages == [f"waiting for an answer from {address} …"]
 
 
-def test_a_port_that_stays_silent_is_told_as_such() -> None:
+def test_a_silent_port_is_reported_as_such() -> None:
     """`run` used to print nothing for sixteen seconds before it reported that no broker answers."""
     with listening(*[stays_silent] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
         ensure_reachable(address, patience_s=0.6)

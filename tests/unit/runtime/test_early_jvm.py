@@ -12,7 +12,7 @@ from duolog.engine.spark import session
 from duolog.runtime.early_jvm import EarlyJvm
 
 
-def test_it_starts_beside_what_else_is_done_and_is_given_up_once(
+def test_it_starts_in_parallel_and_is_abandoned_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, share = threading.Event(), MagicMock()
@@ -28,7 +28,7 @@ def test_it_starts_beside_what_else_is_done_and_is_given_up_once(
 
 
 @pytest.mark.parametrize("error", [ConfigError("no", name="x"), PermissionError("data")])
-def test_what_it_fails_of_is_left_to_the_application(
+def test_its_failure_is_left_to_the_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(session, "open_session", MagicMock(side_effect=error))
@@ -37,9 +37,7 @@ def test_what_it_fails_of_is_left_to_the_application(
         pass
 
 
-def test_a_start_is_given_up_by_who_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_abandons_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
     def open_slowly(_config: object, *, given_up: threading.Event) -> None:

@@ -74,7 +74,9 @@ def counts(tmp_path: Path, name: str = "counts") -> Application:
     return Application(topology, bootstrap_servers="127.0.0.1:9092", data_dir=tmp_path)
 
 
-def test_an_application_says_its_name_and_state(started: list[PlayedQuery], tmp_path: Path) -> None:
+def test_an_application_shows_its_name_and_state(
+    started: list[PlayedQuery], tmp_path: Path
+) -> None:
     application = counts(tmp_path)
     assert repr(application) == "<Application counts: not started, on 127.0.0.1:9092>"
 
@@ -87,14 +89,14 @@ def test_an_application_says_its_name_and_state(started: list[PlayedQuery], tmp_
     assert started[0].has_ended
 
 
-def test_a_query_that_failed_says_why() -> None:
+def test_a_failed_query_shows_its_error() -> None:
     query = PlayedQuery()
     query.failure = ConfigError("no such thing")
 
     assert query_repr(query) == "<RunningQuery counts: failed, no such thing>"
 
 
-def test_a_cell_that_is_run_again_replaces_what_it_has_started(
+def test_a_cell_that_is_run_again_replaces_its_application(
     started: list[PlayedQuery], tmp_path: Path
 ) -> None:
     first = counts(tmp_path)
@@ -110,7 +112,7 @@ def test_a_cell_that_is_run_again_replaces_what_it_has_started(
     assert "stopped" in repr(first)
 
 
-def test_an_application_that_nobody_holds_any_more_is_replaced_too(
+def test_an_unreferenced_application_is_replaced_too(
     started: list[PlayedQuery], tmp_path: Path
 ) -> None:
     counts(tmp_path).start()
@@ -128,7 +130,7 @@ def test_others_are_not_replaced(started: list[PlayedQuery], tmp_path: Path) -> 
     assert [query.has_ended for query in started] == [False, False]
 
 
-def test_what_cannot_start_replaces_nothing(
+def test_a_failed_start_replaces_nothing(
     started: list[PlayedQuery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts(tmp_path).start()
@@ -189,7 +191,7 @@ def test_a_start_at_a_prompt_counts_the_seconds_and_ends_with_a_line() -> None:
     assert lines[-1].split() == ["counts:", "running", "after", "0", "s"]
 
 
-def test_a_start_that_fails_says_so_and_passes_the_error_on() -> None:
+def test_a_failing_start_prints_a_line_and_raises_the_error() -> None:
     stream = io.StringIO()
 
     with pytest.raises(ConfigError), Waiting("counts", stream):
@@ -208,7 +210,9 @@ def test_a_script_sees_nothing_of_it(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_notebook_and_a_prompt_are_told_from_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_and_a_prompt_are_distinguished_from_a_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     monkeypatch.delattr(sys, "ps1", raising=False)
     assert not waiting.is_interactive()

@@ -41,7 +41,7 @@ def configs(define: Callable[[Stream, Topology], None]) -> dict[str, str]:
         (sliding("10 minutes"), 20 * MINUTE_MS),
     ],
 )
-def test_rows_of_windows_go_from_their_topic_where_a_retention_is_given(
+def test_windowed_rows_are_deleted_from_their_topic_if_a_retention_is_given(
     windows: Windows, kept_ms: int
 ) -> None:
     def counted(**more: Any) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_rows_of_windows_go_from_their_topic_where_a_retention_is_given(
     assert counted(retention="for ever") == {"cleanup.policy": "compact"}
 
 
-def test_what_has_no_end_stays() -> None:
+def test_unwindowed_rows_are_kept() -> None:
     def for_ever(stream: Stream, _: Topology) -> None:
         stream.group_by_key().windowed_by(unlimited()).count().to("out")
 
@@ -76,7 +76,7 @@ def test_what_has_no_end_stays() -> None:
         assert configs(define) == {"cleanup.policy": "compact"}
 
 
-def test_a_stream_is_kept_as_long_as_it_says_and_a_table_for_ever() -> None:
+def test_a_stream_is_kept_for_its_retention_and_a_table_for_ever() -> None:
     stream = Topology("t").stream("in", key="k STRING", value="n INT")
 
     assert configs(lambda stream, _: stream.to("out")) == {}

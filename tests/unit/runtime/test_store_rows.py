@@ -32,7 +32,7 @@ def driver() -> TopologyDriver:
     return driver
 
 
-def test_rows_are_a_dict_in_the_order_of_keys_that_nobody_can_change(
+def test_rows_are_a_read_only_mapping_in_key_order(
     driver: TopologyDriver,
 ) -> None:
     rows = driver.store("by-place")
@@ -52,7 +52,7 @@ def test_a_range_has_both_its_ends_and_may_be_open(driver: TopologyDriver) -> No
     assert list(rows.range(("park", "bob"))) == [("park", "bob"), ("zoo", "bob")]
 
 
-def test_keys_are_found_by_how_they_begin_of_several_columns_by_the_first(
+def test_keys_are_found_by_prefix_or_by_their_first_column(
     driver: TopologyDriver,
 ) -> None:
     assert list(driver.store("by-place").prefix_scan("p")) == [("park", "amy"), ("park", "bob")]
@@ -71,7 +71,7 @@ def test_a_number_has_no_prefix() -> None:
         TopologyDriver(topology).store("counted").prefix_scan("1")
 
 
-def test_windows_are_found_by_key_and_by_the_time_when_they_begin(driver: TopologyDriver) -> None:
+def test_windows_are_found_by_key_and_start_time(driver: TopologyDriver) -> None:
     rows = driver.store("windows")
 
     assert rows.fetch("bob") == {
@@ -89,7 +89,7 @@ def test_windows_are_found_by_key_and_by_the_time_when_they_begin(driver: Topolo
     assert list(found) == [(10_000, 20_000)]
 
 
-def test_what_a_store_has_not_is_refused_with_what_to_do(driver: TopologyDriver) -> None:
+def test_unsupported_lookups_are_refused_with_a_hint(driver: TopologyDriver) -> None:
     waits = next(
         store for node in visits().build().nodes for store in node.stores if "join" in store
     )

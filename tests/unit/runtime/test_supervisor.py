@@ -45,7 +45,7 @@ def gone(pid: int) -> bool:
     return state == "Z"
 
 
-def test_a_relative_data_directory_is_the_same_after_the_program_went_elsewhere(
+def test_a_relative_data_directory_survives_a_change_of_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = stand_in(tmp_path)
@@ -59,7 +59,7 @@ def test_a_relative_data_directory_is_the_same_after_the_program_went_elsewhere(
         assert broker.log_path.read_text().count(f"--data {tmp_path / 'data'} ") == 2
 
 
-def test_start_returns_when_the_broker_says_that_it_is_ready_and_where(tmp_path: Path) -> None:
+def test_start_returns_when_the_broker_reports_its_address(tmp_path: Path) -> None:
     program = stand_in(tmp_path)
 
     with BrokerProcess(tmp_path / "data", settings={"a": "1"}, program=program) as broker:
@@ -71,7 +71,7 @@ def test_start_returns_when_the_broker_says_that_it_is_ready_and_where(tmp_path:
     assert f"--data {tmp_path / 'data'} --listen 127.0.0.1:0 --set a=1" in log
 
 
-def test_stop_lets_the_broker_end_in_order(tmp_path: Path) -> None:
+def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path))
     broker.start()
 
@@ -105,7 +105,7 @@ def test_a_killed_broker_comes_back_on_the_same_address(tmp_path: Path) -> None:
     broker.stop()
 
 
-def test_a_broker_that_ends_at_once_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+def test_a_broker_that_ends_at_once_is_an_error_with_its_last_output(tmp_path: Path) -> None:
     broken = "import sys; sys.exit('error: the log directory is locked')"
     broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, broken))
 

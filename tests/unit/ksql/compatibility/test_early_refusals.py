@@ -25,11 +25,11 @@ from unit.ksql.compatibility.test_refusals import refused
         ("x" * 250, "topic name is longer than 249 characters"),
     ],
 )
-def test_what_cannot_name_a_topic(statement: str, name: str, told: str) -> None:
+def test_invalid_topic_names_are_refused(statement: str, name: str, told: str) -> None:
     assert refused(statement.format(name)).message == f"KAFKA_TOPIC is not legal: {told}"
 
 
-def test_what_an_undefined_variable_stands_for_is_not_refused() -> None:
+def test_the_value_of_an_undefined_variable_is_not_refused() -> None:
     """`duolog sql lineage`, `lint` and `test` read files whose variables are given when they run."""
     declared = "kafka_topic='${env}-rides', value_format='JSON', partitions=1, timestamp='at', timestamp_format='${form}'"
     session = SqlSession()
@@ -52,7 +52,7 @@ def test_what_an_undefined_variable_stands_for_is_not_refused() -> None:
         ("tags[extra]", "ARRAY<STRING> has no item EXTRA (MAP<STRING, INTEGER>)"),
     ],
 )
-def test_what_is_no_item(item: str, told: str) -> None:
+def test_invalid_select_items_are_refused(item: str, told: str) -> None:
     statement = f"CREATE STREAM s AS SELECT id, {item} AS i FROM rides"  # noqa: S608 - our own items
 
     assert refused(statement).message == told

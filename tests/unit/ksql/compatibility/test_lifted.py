@@ -61,7 +61,7 @@ LIFTED: Final = {
 
 
 @pytest.mark.parametrize("said", LIFTED)
-def test_what_is_lifted_is_done_and_stands_in_the_page(said: str) -> None:
+def test_lifted_limits_are_supported_and_documented(said: str) -> None:
     list(SqlSession().run(SOURCES + LIFTED[said]))
 
     assert said in PAGE.read_text()
@@ -70,7 +70,7 @@ def test_what_is_lifted_is_done_and_stands_in_the_page(said: str) -> None:
 # In strict mode, a list or pattern of topics is the name of one topic, which the broker does not
 # have.
 @pytest.mark.parametrize("said", [said for said in LIFTED if "KAFKA_TOPIC" not in said])
-def test_strict_refuses_it(said: str) -> None:
+def test_strict_mode_refuses_it(said: str) -> None:
     session = SqlSession()
     list(session.run(SOURCES.replace("b STRING PRIMARY KEY, n", "b STRING, n")))
 

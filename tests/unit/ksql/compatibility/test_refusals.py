@@ -60,7 +60,7 @@ def accepted(statement: str, given: dict[str, str] | None = None) -> None:
         ("elsewhere.city", "'ELSEWHERE' is not a valid stream/table name or alias."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_key(clause: str, given: str, told: str) -> None:
+def test_invalid_keys_are_refused(clause: str, given: str, told: str) -> None:
     kind, selected = ("TABLE", "COUNT(*)") if clause == "GROUP BY" else ("STREAM", "*")
     query = f"CREATE {kind} made AS SELECT {selected} FROM rides {clause} {given}"
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_a_key(clause: str, given: str, told: str) -> None:
         ("id, ROWOFFSET, COUNT(*)", "Reserved column name in select: `ROWOFFSET`. Please remove or alias the column."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_selected_of_groups(selected: str, told: str) -> None:
+def test_invalid_projections_of_groups_are_refused(selected: str, told: str) -> None:
     query = f"CREATE TABLE made AS SELECT {selected} FROM rides GROUP BY id"
 
     assert told in refused(query).message
@@ -98,7 +98,7 @@ def test_what_cannot_be_selected_of_groups(selected: str, told: str) -> None:
         ("MAX(city) > 1", "Error in HAVING expression: Cannot compare MAX(CITY) (STRING) to 1 (INTEGER) with GREATER_THAN."),
     ],
 )  # fmt: skip
-def test_what_groups_cannot_be_filtered_by(having: str, told: str) -> None:
+def test_invalid_having_conditions_are_refused(having: str, told: str) -> None:
     query = f"CREATE TABLE made AS SELECT id, COUNT(*) FROM rides GROUP BY id HAVING {having}"
 
     assert told in refused(query).message
@@ -116,7 +116,7 @@ def test_what_groups_cannot_be_filtered_by(having: str, told: str) -> None:
         "id, COUNT(*) FROM rides {} GROUP BY id, {} / 1000",
     ],
 )
-def test_bounds_of_windows_are_selected_only(bound: str, rest: str) -> None:
+def test_window_bounds_are_allowed_in_the_projection_only(bound: str, rest: str) -> None:
     told = refused(
         f"CREATE TABLE made AS SELECT {rest.format('WINDOW TUMBLING (SIZE 1 HOUR)', bound)}"
     )
@@ -127,7 +127,7 @@ def test_bounds_of_windows_are_selected_only(bound: str, rest: str) -> None:
     )
 
 
-def test_bounds_of_windows_may_filter_groups_outside_of_strict_compatibility() -> None:
+def test_window_bounds_may_filter_groups_outside_strict_mode() -> None:
     session = SqlSession()
     list(session.run(BEGIN))
 
@@ -193,7 +193,7 @@ def test_a_key_that_is_removed_has_no_format(given: str) -> None:
         ("cities c ON r.city = c.land", "require to join on the table's primary key. Got R.CITY = C.LAND."),
     ],
 )  # fmt: skip
-def test_what_is_not_joined(joined: str, told: str) -> None:
+def test_invalid_joins_are_refused(joined: str, told: str) -> None:
     query = f"CREATE STREAM made AS SELECT r.id, r.km FROM rides r JOIN {joined}"
 
     assert told in refused(query).message
@@ -235,7 +235,7 @@ def test_the_key_of_several_joins_by_one_expression_names_all_its_columns() -> N
         "DROP STREAM {}",
     ],
 )
-def test_reserved_words_are_no_names(statement: str, word: str) -> None:
+def test_reserved_words_are_not_identifiers(statement: str, word: str) -> None:
     told = refused(statement.format(word))
 
     assert told.kind == "syntax"
@@ -246,7 +246,7 @@ def test_reserved_words_are_no_names(statement: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("of", ["VARCHAR(STRING)", "varchar(string)", "VARCHAR(20)", "STRING"])
-def test_what_stands_behind_varchar_means_nothing(of: str) -> None:
+def test_the_length_of_a_varchar_is_ignored(of: str) -> None:
     accepted(f"CREATE STREAM s (a {of} KEY, b {of}) WITH (kafka_topic='a', value_format='JSON')")
 
 
@@ -268,11 +268,11 @@ def test_what_stands_behind_varchar_means_nothing(of: str) -> None:
         ("UCASEE(city)", "Can't find any functions with the name 'UCASEE'"),
     ],
 )  # fmt: skip
-def test_what_a_function_does_not_take(call: str, told: str) -> None:
+def test_invalid_arguments_of_functions_are_refused(call: str, told: str) -> None:
     assert told in refused(f"CREATE STREAM made AS SELECT id, {call} AS c FROM rides").message
 
 
-def test_a_function_where_it_cannot_stand_says_where_it_can() -> None:
+def test_a_misplaced_function_reports_where_it_is_allowed() -> None:
     aggregate = refused("CREATE STREAM made AS SELECT * FROM rides WHERE SUM(km) > 1")
     table = refused("CREATE STREAM made AS SELECT * FROM rides WHERE EXPLODE(tags) = 'a'")
     typed = refused("CREATE STREAM made AS SELECT id, UCASEE(city) AS c FROM rides")
@@ -305,7 +305,7 @@ def test_a_function_where_it_cannot_stand_says_where_it_can() -> None:
         ("INSERT INTO copies SELECT id, city FROM \"Rides\"", "Rides does not exist.\nDid you mean RIDES? Hint: try removing double quotes"),
     ],
 )  # fmt: skip
-def test_what_is_not_inserted(statement: str, told: str) -> None:
+def test_invalid_inserts_are_refused(statement: str, told: str) -> None:
     assert told in refused(statement).message
 
 
@@ -332,7 +332,7 @@ def test_what_is_not_inserted(statement: str, told: str) -> None:
          "features=[]}} which is not upgradeable to KsqlTopic{kafkaTopicName='other'")),
     ],
 )  # fmt: skip
-def test_what_cannot_replace(statement: str, told: str) -> None:
+def test_invalid_replacements_are_refused(statement: str, told: str) -> None:
     assert told in refused(f"CREATE OR REPLACE {statement}").message
 
 
@@ -358,7 +358,7 @@ NO_SCAN = {"ksql.query.pull.table.scan.enabled": "false"}
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("given", [{}, NO_SCAN])
-def test_what_a_column_of_a_table_is_not_looked_up_by(
+def test_invalid_lookup_conditions_are_refused(
     where: str, told: str, given: dict[str, str]
 ) -> None:
     assert told in refused(f"SELECT * FROM {where}", given).message
@@ -411,7 +411,7 @@ def test_each_column_of_a_key_is_looked_up() -> None:
         ("v STRING, timestamp='v', timestamp_format='yyyy]'", "TIMESTAMP_FORMAT is not a valid date pattern: 'yyyy]'"),
     ],
 )  # fmt: skip
-def test_what_a_property_cannot_be(given: str, told: str) -> None:
+def test_invalid_property_values_are_refused(given: str, told: str) -> None:
     column, _, properties = given.partition(", ")
     statement = (
         f"CREATE STREAM s ({column}) WITH (kafka_topic='s', value_format='JSON', {properties})"
@@ -420,7 +420,7 @@ def test_what_a_property_cannot_be(given: str, told: str) -> None:
     assert told in refused(statement).message
 
 
-def test_a_source_that_there_is_none_of_is_not_dropped() -> None:
+def test_dropping_an_unknown_source_is_refused() -> None:
     stream, table = refused("DROP STREAM nowhere"), refused("DROP TABLE nowhere")
 
     assert stream.message == table.message == "Source NOWHERE does not exist."
@@ -428,7 +428,7 @@ def test_a_source_that_there_is_none_of_is_not_dropped() -> None:
     assert table.hint.endswith("or use DROP TABLE IF EXISTS.")
 
 
-def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> None:
+def test_a_registry_format_suggests_no_setting_that_would_not_help() -> None:
     told = refused("CREATE STREAM s (a INT) WITH (kafka_topic='s', value_format='AVRO')")
 
     assert told.message == "the AVRO format needs a schema registry, which Duolog does not have yet"
@@ -447,5 +447,5 @@ def test_a_format_of_a_registry_asks_for_no_setting_that_would_not_help() -> Non
         ("DROP TABLE ride", "Run SHOW TABLES; to list them, or use DROP TABLE IF EXISTS."),
     ],
 )  # fmt: skip
-def test_a_name_that_is_much_like_another_one_is_suggested(statement: str, hint: str) -> None:
+def test_a_similar_name_is_suggested(statement: str, hint: str) -> None:
     assert refused(statement).hint == hint

@@ -122,7 +122,7 @@ def each(run: Run, calls: Iterable[str], records: Iterable[Given], source: str =
 
 
 @pytest.mark.parametrize("run", BOTH)
-def test_a_function_gives_what_the_language_says(run: Run) -> None:
+def test_aggregates_return_the_documented_results(run: Run) -> None:
     wanted = {
         call: of for call, of in OF_STREAM.items() if run is in_kernel or call not in NOT_IN_PYTHON
     }
@@ -134,7 +134,7 @@ def test_a_function_gives_what_the_language_says(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", BOTH)
-def test_of_nulls_alone_a_function_gives_what_it_begins_with(run: Run) -> None:
+def test_an_aggregate_of_nulls_only_returns_its_initial_value(run: Run) -> None:
     calls = {
         "SUM(I)": 0, "SUM_LIST(A)": 0, "AVG(I)": 0.0, "STDDEV_SAMPLE(D)": 0.0, "CORRELATION(I, K)": "NaN",
         "MIN(I)": None, "ATTR(I)": None, "COLLECT_LIST(I)": [None], "TOPK(I, 2)": [], "HISTOGRAM(S)": {},
@@ -145,7 +145,7 @@ def test_of_nulls_alone_a_function_gives_what_it_begins_with(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", BOTH)
-def test_rows_of_a_table_are_taken_back(run: Run) -> None:
+def test_updates_of_table_rows_undo_the_old_row(run: Run) -> None:
     calls = [
         "ATTR(S)", "AVG(I)", "COLLECT_LIST(S)", "CORRELATION(I, K)", "COUNT(I)", "HISTOGRAM(S)",
         "STDDEV_SAMPLE(I)", "SUM(N)", "SUM_LIST(A)", "MAX(I)", "MIN(I)", "TOPK(I, 2)", "COLLECT_SET(S)", "COUNT_DISTINCT(S)",
@@ -170,7 +170,7 @@ def test_rows_of_a_table_are_taken_back(run: Run) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.none() | st.integers(-9, 9)), max_size=15))
-def test_adds_and_undos_in_any_order_give_what_a_computation_anew_gives(
+def test_adds_and_undos_in_any_order_equal_a_full_recomputation(
     changes: list[tuple[str, int | None]],
 ) -> None:
     rows: list[Given] = [
@@ -197,7 +197,7 @@ def test_adds_and_undos_in_any_order_give_what_a_computation_anew_gives(
         assert found[-1]["CORRELATION(I, K)"] == "NaN"
 
 
-def test_of_values_that_are_equal_whatever_the_order_of_their_keys_one_is_taken_back() -> None:
+def test_undo_removes_one_of_several_equal_maps() -> None:
     turned: Row = {"G": "g", "M": {"l": 2, "k": 1}}
     rows: list[Given] = [("a", {"G": "g", "M": {"k": 1, "l": 2}}, 0), ("b", turned, 1)]
 
@@ -219,7 +219,7 @@ def test_of_values_that_are_equal_whatever_the_order_of_their_keys_one_is_taken_
 
 
 @pytest.mark.parametrize("run", BOTH)
-def test_sessions_that_become_one_hold_what_both_held(run: Run) -> None:
+def test_merged_sessions_combine_their_aggregates(run: Run) -> None:
     calls = ["SUM(I)", "AVG(I)", "STDDEV_SAMP(I)", "CORRELATION(I, K)", "MAX(I)", "ATTR(S)", "COLLECT_LIST(I)", "COLLECT_SET(I)",
              "TOPK(I, 2)", "LATEST_BY_OFFSET(I)", "EARLIEST_BY_OFFSET(I, 2)", "HISTOGRAM(S)", "COUNT_DISTINCT(I)"]  # fmt: skip
     columns = ", ".join(f"{call} AS C{at}" for at, call in enumerate(calls))
@@ -236,14 +236,14 @@ def test_sessions_that_become_one_hold_what_both_held(run: Run) -> None:
     ]  # fmt: skip
 
 
-def test_a_collection_is_no_longer_than_the_session_says() -> None:
+def test_the_session_limits_the_length_of_a_collection() -> None:
     limits = "SET 'ksql.functions.collect_list.limit' = '2'; SET 'ksql.functions.collect_set.limit' = '1';"
     query = f"{limits} CREATE TABLE O AS SELECT G, COLLECT_LIST(S) AS L, COLLECT_SET(S) AS S FROM V GROUP BY G;"  # noqa: S608
 
     assert in_python(query, ROWS)[-1] == {"L": ["x", None], "S": ["x"]}
 
 
-def test_a_record_is_passed_over_where_a_sum_does_not_fit_its_type() -> None:
+def test_a_record_that_overflows_a_sum_is_skipped() -> None:
     rows: list[Given] = [("a", {"G": "g", "N": number}, 0) for number in (60.5, 50.0, 1.5)]
 
     assert each(in_kernel, ["SUM(N)"], rows) == [{"SUM(N)": 60.5}, {"SUM(N)": 62.0}]
@@ -266,7 +266,7 @@ FINAL: Final = (
         ("SESSION (10 MILLISECONDS, GRACE PERIOD 5 MILLISECONDS)", [3], [3]),
     ],
 )  # fmt: skip
-def test_a_jump_of_time_loses_final_results_only_where_one_wants_what_ksqldb_does(
+def test_a_jump_in_time_loses_final_results_in_strict_mode_only(
     run: Run, windows: str, kept: list[int], lost: list[int]
 ) -> None:
     records: list[Given] = [("a", {"G": "g"}, at) for at in (3, 12, 18, 44, 56)]
@@ -295,7 +295,7 @@ def test_a_jump_of_time_loses_final_results_only_where_one_wants_what_ksqldb_doe
          "The aggregation function(s) (LATEST_BY_OFFSET, EARLIEST_BY_OFFSET) cannot be applied to a table source"),
     ],
 )  # fmt: skip
-def test_what_a_function_does_not_take_is_told(query: str, told: str) -> None:
+def test_invalid_arguments_are_refused(query: str, told: str) -> None:
     calls, _, source = query.partition(" FROM ")
 
     with pytest.raises(SqlError) as caught:
@@ -315,7 +315,7 @@ def test_what_a_function_does_not_take_is_told(query: str, told: str) -> None:
          "One of the functions used in the statement has an intermediate type that the value format can not handle."),
     ],
 )  # fmt: skip
-def test_what_ksqldb_refuses_is_refused_where_one_wants_it(query: str, told: str) -> None:
+def test_strict_mode_refuses_what_ksqldb_refuses(query: str, told: str) -> None:
     assert planned(query).columns
 
     with pytest.raises(SqlError) as caught:
@@ -324,13 +324,13 @@ def test_what_ksqldb_refuses_is_refused_where_one_wants_it(query: str, told: str
     assert told in caught.value.message
 
 
-def test_a_format_without_parts_holds_what_a_plain_value_is_kept_for() -> None:
+def test_the_kafka_format_can_hold_single_valued_aggregates() -> None:
     query = "CREATE TABLE O AS SELECT ID, SUM(I), MIN(S), COUNT(S) FROM TEXTS GROUP BY ID;"
 
     assert len(planned(STRICT + query).columns) == 4
 
 
-def test_a_window_is_kept_as_long_as_is_said() -> None:
+def test_windows_are_kept_for_their_retention() -> None:
     aggregate = next(
         node
         for node in planned(

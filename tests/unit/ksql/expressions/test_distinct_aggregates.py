@@ -20,7 +20,7 @@ def kms(*of: int | None) -> list[Given]:
 
 
 @pytest.mark.parametrize("run_it", [run, in_kernel])
-def test_each_value_of_a_stream_counts_once_and_null_not_at_all(run_it: Run) -> None:
+def test_each_distinct_value_of_a_stream_counts_once_and_null_never(run_it: Run) -> None:
     written = run_it(
         f"CREATE TABLE made AS SELECT id, {CALLS}, SUM(km) AS total FROM ends GROUP BY id",  # noqa: S608
         *kms(None, 4, 4, 7, None),
@@ -36,7 +36,7 @@ def test_each_value_of_a_stream_counts_once_and_null_not_at_all(run_it: Run) -> 
 
 
 @pytest.mark.parametrize("run_it", [run, in_kernel])
-def test_a_value_of_a_table_goes_with_the_last_row_that_has_it(run_it: Run) -> None:
+def test_a_value_of_a_table_is_removed_with_its_last_row(run_it: Run) -> None:
     written = run_it(
         "CREATE TABLE made AS SELECT COUNT(DISTINCT people) AS n, SUM(DISTINCT people) AS s FROM cities",
         ("cities", "Bonn", {"PEOPLE": 4}, 0),
@@ -54,7 +54,7 @@ def test_a_value_of_a_table_goes_with_the_last_row_that_has_it(run_it: Run) -> N
 
 
 @pytest.mark.parametrize("run_it", [run, in_kernel])
-def test_sessions_that_become_one_have_the_values_of_both(run_it: Run) -> None:
+def test_merged_sessions_have_the_values_of_both(run_it: Run) -> None:
     written = run_it(
         "CREATE TABLE made AS SELECT COUNT(DISTINCT km) AS n, SUM(DISTINCT km) AS s FROM ends "
         "WINDOW SESSION (10 MILLISECONDS)",
@@ -67,7 +67,7 @@ def test_sessions_that_become_one_have_the_values_of_both(run_it: Run) -> None:
     assert written[-1][1] == {"N": 3, "S": 15}
 
 
-def test_the_result_is_of_the_type_that_it_is_of_without_distinct() -> None:
+def test_distinct_does_not_change_the_result_type() -> None:
     given = f"SELECT id, {CALLS} FROM ends GROUP BY id"  # noqa: S608
 
     assert table(given) == table(given.replace("DISTINCT ", ""))
@@ -83,7 +83,7 @@ def test_the_result_is_of_the_type_that_it_is_of_without_distinct() -> None:
         ("SUM(DISTINCT 'x')", "Function 'SUM' does not accept parameters (STRING)."),
     ],
 )
-def test_distinct_where_nothing_can_come_of_it_is_refused(call: str, told: str) -> None:
+def test_distinct_without_effect_is_refused(call: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS SELECT id, {call} AS x FROM ends GROUP BY id")  # noqa: S608
 
@@ -93,7 +93,7 @@ def test_distinct_where_nothing_can_come_of_it_is_refused(call: str, told: str) 
 @pytest.mark.parametrize(
     "begin", ["CREATE TABLE made AS SELECT id, ", "CREATE TABLE made AS SELECT id, 1 + "]
 )
-def test_strict_stumbles_over_the_word_as_ksqldb_does(begin: str) -> None:
+def test_strict_mode_reports_the_syntax_error_of_ksqldb(begin: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"{begin}COUNT(DISTINCT km) AS n FROM ends GROUP BY id", STRICT)
 

@@ -92,7 +92,7 @@ def error_of(text: str, clause: str = "SELECT") -> str:
         ("DATE '2020-02-10'", "DATE"),
     ],
 )
-def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> None:
+def test_the_type_of_an_expression_follows_from_its_parts(text: str, of: str) -> None:
     assert type_of(text) == of
 
 
@@ -161,11 +161,11 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
         ("LEN(I, I)", "Function 'len' does not accept parameters (INTEGER, INTEGER)."),
     ],
 )
-def test_what_does_not_fit_is_refused_in_the_words_of_the_language(text: str, message: str) -> None:
+def test_type_errors_have_the_text_of_ksqldb(text: str, message: str) -> None:
     assert error_of(text).startswith(message)
 
 
-def test_what_in_compares_is_told_of_the_clause_that_it_stands_in() -> None:
+def test_errors_of_in_name_the_clause() -> None:
     told = error_of("D IN (1, 'one')", "WHERE")
 
     assert told == 'Invalid Predicate: invalid input syntax for type DOUBLE: "one".'
@@ -189,7 +189,7 @@ def test_in_compares_values_of_one_type() -> None:
         ("N = 1.50", DecimalValue("1.50")),
     ],
 )
-def test_a_text_beside_a_time_is_read_as_one(text: str, value: object) -> None:
+def test_a_string_compared_with_a_time_is_parsed_as_a_time(text: str, value: object) -> None:
     call = bind(text).expression
 
     assert isinstance(call, Call)
@@ -211,7 +211,7 @@ def test_a_column_of_texts_is_read_record_by_record() -> None:
         ("1970-01-01T01+01", 0),
     ],
 )
-def test_what_a_moment_leaves_out_is_its_least(text: str, millis: int) -> None:
+def test_omitted_parts_of_a_timestamp_have_their_minimum(text: str, millis: int) -> None:
     assert millis_of(text) == millis
 
 

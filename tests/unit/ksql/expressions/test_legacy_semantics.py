@@ -60,17 +60,17 @@ def ask() -> Ask:
         ("CAST(n AS BIGINT)", None),
     ],
 )
-def test_a_setting_brings_the_old_meaning_back(ask: Ask, expression: str, value: object) -> None:
+def test_a_setting_restores_the_legacy_semantics(ask: Ask, expression: str, value: object) -> None:
     assert ask(expression) == value
 
 
-def test_without_a_setting_a_statement_stays_as_it_is() -> None:
+def test_a_statement_is_unchanged_without_a_setting() -> None:
     (node,) = parse("SELECT SUBSTRING(s, 1), CAST(n AS STRING) FROM t;")
 
     assert with_legacy_semantics(node, Settings()) is node
 
 
-def test_a_persistent_query_has_the_meaning_of_its_session() -> None:
+def test_a_persistent_query_has_the_semantics_of_its_session() -> None:
     session = SqlSession()
     text = (
         "CREATE STREAM s (k INT KEY, t STRING) WITH (kafka_topic='s', value_format='JSON', partitions=1);"

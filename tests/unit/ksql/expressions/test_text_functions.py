@@ -29,7 +29,7 @@ def type_of(expression: str) -> str:
         ("UUID()", "STRING"),
     ],
 )
-def test_a_function_gives_what_its_arguments_ask_for(expression: str, result: str) -> None:
+def test_the_result_type_depends_on_the_argument_types(expression: str, result: str) -> None:
     assert type_of(expression) == result
 
 

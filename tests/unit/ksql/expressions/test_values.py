@@ -133,7 +133,7 @@ def computed(expressions: list[str], row: dict[str, object]) -> list[object]:
 
 
 @pytest.mark.parametrize(("row", "wanted"), [(ROW, VALUES), (NULLS, OF_NULLS)])
-def test_expressions_give_what_the_language_says(
+def test_expressions_return_the_documented_values(
     row: dict[str, object], wanted: list[tuple[str, object]]
 ) -> None:
     found = computed([text for text, _ in wanted], row)

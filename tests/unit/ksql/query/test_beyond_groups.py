@@ -6,7 +6,7 @@ from duolog.ksql.errors import SqlError
 from unit.ksql.joined import STRICT, planned, run, table
 
 
-def test_aggregates_without_group_by_are_those_of_one_group() -> None:
+def test_aggregates_without_group_by_form_one_group() -> None:
     query = "SELECT COUNT(*) AS n, SUM(km) AS km FROM ends"
 
     written = run(
@@ -20,7 +20,7 @@ def test_aggregates_without_group_by_are_those_of_one_group() -> None:
     assert written == [(0, {"N": 1, "KM": 5}, 10), (0, {"N": 2, "KM": 12}, 10)]
 
 
-def test_one_group_of_a_table_takes_its_rows_back() -> None:
+def test_a_single_group_of_a_table_undoes_its_rows() -> None:
     written = run(
         "CREATE TABLE made AS SELECT COUNT(home) AS n FROM drivers",
         ("drivers", 1, {"HOME": "Bonn"}, 0),
@@ -47,7 +47,7 @@ def test_one_group_of_a_table_takes_its_rows_back() -> None:
         ("SELECT DISTINCT city, COUNT(*) AS n FROM rides GROUP BY city", "`CITY` STRING KEY, `N` BIGINT"),
     ],
 )  # fmt: skip
-def test_the_key_of_groups_that_nothing_is_said_of(query: str, wanted: str) -> None:
+def test_the_key_of_groups_without_group_by(query: str, wanted: str) -> None:
     assert table(query) == wanted
 
 
@@ -71,7 +71,7 @@ def test_distinct_rows_are_keys_of_a_table() -> None:
         ("SELECT DISTINCT km FROM ends", "Syntax Error\nExpecting an expression, found 'DISTINCT'"),
     ],
 )  # fmt: skip
-def test_strict_refuses_them_in_the_words_of_ksqldb(query: str, told: str) -> None:
+def test_strict_mode_refuses_them_with_the_text_of_ksqldb(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS {query}", STRICT)
 
@@ -86,7 +86,7 @@ def test_strict_refuses_them_in_the_words_of_ksqldb(query: str, told: str) -> No
         ("SELECT DISTINCT marks FROM rides", "MAP"),
     ],
 )  # fmt: skip
-def test_what_is_no_group_is_refused(query: str, told: str) -> None:
+def test_invalid_groups_are_refused(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS {query}")
 

@@ -67,7 +67,7 @@ APRIL = {"S": at_ms("2026-04-01T06:00+02:00"), "E": at_ms("2026-05-01T06:00+02:0
 FROM_SIX = "TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)"
 
 
-def test_months_of_a_zone_begin_as_much_later_as_their_offset_says() -> None:
+def test_months_of_a_zone_are_shifted_by_its_offset() -> None:
     written = [value for _, value, _ in run(counted(FROM_SIX), *GIVEN)]
 
     assert written == [{"N": 1, **MARCH}, {"N": 2, **MARCH}, {"N": 3, **MARCH}, {"N": 1, **APRIL}]
@@ -78,7 +78,7 @@ def test_the_kernel_counts_in_the_same_windows() -> None:
     assert in_kernel(counted(FROM_SIX), *GIVEN) == run(counted(FROM_SIX), *GIVEN)
 
 
-def test_a_month_is_told_once_when_it_has_closed() -> None:
+def test_a_month_is_emitted_once_when_it_has_closed() -> None:
     window = (
         "TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS, GRACE PERIOD 1 HOUR)"
     )
@@ -105,7 +105,7 @@ DAYS: tuple[Given, ...] = tuple(
 )
 
 
-def test_days_of_a_zone_are_rolled_up_and_taken_back() -> None:
+def test_days_of_a_zone_are_rolled_up_and_undone() -> None:
     written = [value for _, value, _ in run(BY_DAY, *DAYS)]
 
     assert written == [
@@ -174,7 +174,7 @@ def test_a_topic_of_calendar_windows_is_read_again_with_both_bounds() -> None:
         ("TUMBLING (SIZE 1 MONTH, RETENTION 2 DAYS)", "The retention period '172800000 ms'"),
     ],
 )  # fmt: skip
-def test_what_is_no_window_is_refused_where_it_stands(window: str, said: str) -> None:
+def test_an_invalid_window_is_refused_with_its_position(window: str, said: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(counted(window))
 
@@ -191,7 +191,7 @@ def test_what_is_no_window_is_refused_where_it_stands(window: str, said: str) ->
         "HOPPING (SIZE 1 DAY, ADVANCE BY 1 HOUR, OFFSET 1 MINUTE)",
     ],
 )
-def test_strict_cannot_read_them(window: str) -> None:
+def test_strict_mode_cannot_parse_them(window: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(counted(window), STRICT)
 

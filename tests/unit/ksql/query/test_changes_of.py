@@ -27,7 +27,7 @@ def test_rows_of_a_table_are_inserted_into_a_stream() -> None:
     assert (made.topic, [source.name for source in made.sources]) == ("log", ["CITIES"])
 
 
-def test_they_are_read_as_any_stream() -> None:
+def test_changes_are_read_like_any_stream() -> None:
     written = run(
         "CREATE STREAM made AS SELECT c.city, people AS p FROM CHANGES OF cities AS c",
         ("cities", "Bonn", {"PEOPLE": 4}, 0),
@@ -57,14 +57,14 @@ def test_a_stream_may_be_called_changes() -> None:
         ("CREATE STREAM made AS CHANGES OF nowhere", "NOWHERE does not exist."),
     ],
 )
-def test_what_has_no_changes_is_refused(statement: str, told: str) -> None:
+def test_sources_without_changes_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement)
 
     assert told in caught.value.message
 
 
-def test_strict_cannot_read_it() -> None:
+def test_strict_mode_cannot_parse_it() -> None:
     with pytest.raises(SqlError, match="Expecting 'SELECT', found 'CHANGES'"):
         planned("CREATE STREAM made AS CHANGES OF cities", STRICT)
 

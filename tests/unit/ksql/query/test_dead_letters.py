@@ -28,7 +28,7 @@ OUT = "CREATE STREAM out {} AS SELECT * FROM s;"
         (SET + INSERT, "wrong"),
     ],
 )
-def test_a_query_has_the_topic_of_its_own_or_that_of_the_session(text: str, topic: str) -> None:
+def test_a_query_has_its_own_topic_or_that_of_the_session(text: str, topic: str) -> None:
     *_, done = SqlSession().run(BEGIN + text)
 
     assert done.query is not None
@@ -59,7 +59,7 @@ def test_a_topic_of_the_query_itself_is_refused(text: str, told: str) -> None:
     assert told in caught.value.message
 
 
-def test_strict_knows_no_dead_letters() -> None:
+def test_strict_mode_has_no_dead_letters() -> None:
     session = SqlSession(given={"ksql.compatibility": "strict"})
     list(session.run(BEGIN))
 

@@ -29,7 +29,7 @@ def grace_of(query: str, given: dict[str, str] | None = None) -> int:
 
 @pytest.mark.parametrize("given", [None, STRICT], ids=["", "strict"])
 @pytest.mark.parametrize(("window", "size_ms"), WINDOWS.items())
-def test_without_a_grace_period_final_windows_wait_for_none_and_others_for_a_day(
+def test_the_default_grace_period_is_zero_for_final_windows_and_a_day_for_others(
     window: str, size_ms: int, given: dict[str, str] | None
 ) -> None:
     plain, graced = window.format(""), window.format(", GRACE PERIOD 7 MILLISECONDS")

@@ -49,7 +49,7 @@ def columns(select: str) -> str:
     return ", ".join(map(str, done.query.planned.columns))
 
 
-def test_each_record_meets_the_row_that_is_asked_for_and_keeps_its_key() -> None:
+def test_each_record_is_joined_by_an_expression_and_keeps_its_key() -> None:
     select = "SELECT r.id, r.driver, t.town, t.people FROM rides r {} towns t ON t.town = r.city"
 
     assert columns(select.format("JOIN")) == (
@@ -64,7 +64,7 @@ def test_each_record_meets_the_row_that_is_asked_for_and_keeps_its_key() -> None
     assert run(made.format("LEFT JOIN"), *TOWNS, *RIDES) == [bonn, ulm, missing]
 
 
-def test_a_stream_without_a_key_may_look_up_and_the_time_is_that_of_the_row() -> None:
+def test_a_stream_without_a_key_may_look_up_rows_by_their_time() -> None:
     made = "CREATE STREAM made AS SELECT n.driver, t.ROWTIME AS at FROM nokey n JOIN towns t ON n.city = t.town"
 
     found = run(made, *TOWNS, ("nokey", None, {"DRIVER": 7, "CITY": "ULM"}, 9))
@@ -85,7 +85,7 @@ def test_all_columns_of_its_key_are_matched_in_any_order() -> None:
     assert run(made, *TOWNS, roads, *RIDES) == [(b"1", {"KM": 30})]
 
 
-def test_several_lookups_go_on_to_joins_by_key() -> None:
+def test_several_lookups_may_be_followed_by_joins_by_key() -> None:
     made = (
         "CREATE STREAM made AS SELECT r.id, t.people, d.name FROM rides r "
         "LEFT JOIN towns t ON t.town = r.city LEFT JOIN towns u ON u.town = r.city JOIN drivers d ON d.id = r.id"
@@ -96,7 +96,7 @@ def test_several_lookups_go_on_to_joins_by_key() -> None:
     assert found == [(b"2", {"T_PEOPLE": None, "NAME": "eva"})]
 
 
-def test_beside_tables_and_alone_it_is_a_table_as_any_other() -> None:
+def test_joined_with_tables_or_alone_it_is_an_ordinary_table() -> None:
     alone = "CREATE TABLE made AS SELECT town, people FROM towns"
     tables = (
         "CREATE TABLE made AS SELECT t.town, c.people FROM towns t JOIN cities c ON t.town = c.city"
@@ -108,7 +108,7 @@ def test_beside_tables_and_alone_it_is_a_table_as_any_other() -> None:
     assert not [one for one in done.query.planned.plan.nodes if isinstance(one, GlobalTableSource)]
 
 
-def test_it_is_described_as_one() -> None:
+def test_describe_shows_that_it_is_global() -> None:
     *_, done = SqlSession().run(f"{GLOBAL}DESCRIBE towns EXTENDED;")
 
     assert ("Global", True) in done.rows[1].rows
@@ -136,13 +136,13 @@ def test_it_is_described_as_one() -> None:
          "GLOBAL = True which is not upgradeable to False"),
     ],
 )  # fmt: skip
-def test_what_it_cannot_be_is_refused(statement: str, told: str) -> None:
+def test_invalid_uses_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         list(SqlSession().run(f"{joined.BEGIN}{GLOBAL}{statement};"))
 
     assert told in caught.value.message
 
 
-def test_strict_cannot_read_it() -> None:
+def test_strict_mode_cannot_parse_it() -> None:
     with pytest.raises(SqlError, match="found 'GLOBAL'"):
         list(SqlSession(given=joined.STRICT).run(GLOBAL))

@@ -19,7 +19,7 @@ FINAL = " EMIT FINAL"
         "TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', IDLE TIMEOUT 30 SECONDS)",
     ],
 )
-def test_windows_of_all_kinds_have_one(window: str) -> None:
+def test_windows_of_all_kinds_may_have_an_idle_timeout(window: str) -> None:
     plan = planned(counted(window) + FINAL).plan
 
     (node,) = [one for one in plan.nodes if isinstance(one, AggregateNode)]
@@ -40,7 +40,7 @@ def test_windows_of_all_kinds_have_one(window: str) -> None:
         ),
     ],
 )
-def test_it_is_refused_where_it_means_nothing(query: str, said: str) -> None:
+def test_it_is_refused_without_effect(query: str, said: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(query)
 
@@ -48,7 +48,7 @@ def test_it_is_refused_where_it_means_nothing(query: str, said: str) -> None:
     assert caught.value.at is not None
 
 
-def test_strict_cannot_read_it() -> None:
+def test_strict_mode_cannot_parse_it() -> None:
     with pytest.raises(SqlError) as caught:
         planned(counted("TUMBLING (SIZE 1 HOUR, IDLE TIMEOUT 1 SECOND)") + FINAL, STRICT)
 

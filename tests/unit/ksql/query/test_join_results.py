@@ -4,7 +4,7 @@ from duolog.plan.nodes import ForeignJoin, TableJoin
 from unit.ksql.joined import Given, planned, run
 
 
-def test_what_is_missing_is_null_its_key_too() -> None:
+def test_columns_of_a_missing_side_are_null_including_its_key() -> None:
     query = "SELECT ROWKEY_1 AS k, e.id, p.id, km, cents FROM ends e FULL JOIN pays p WITHIN 1 SECOND ON e.id = p.id"
 
     written = run(
@@ -60,7 +60,7 @@ def test_a_right_join_of_tables_has_a_row_for_each_of_the_right_one() -> None:
     ]
 
 
-def test_a_foreign_key_finds_the_row_wherever_either_changes() -> None:
+def test_a_foreign_key_join_reacts_to_changes_of_both_sides() -> None:
     query = "SELECT id, city, people FROM drivers LEFT JOIN cities ON home = city"
 
     written = run(
@@ -79,7 +79,7 @@ def test_a_foreign_key_finds_the_row_wherever_either_changes() -> None:
     ]
 
 
-def test_what_is_null_where_a_side_is_missing_matches_nothing_in_the_next_join() -> None:
+def test_a_null_of_a_missing_side_matches_nothing_in_the_next_join() -> None:
     query = (
         "SELECT e.id, p.id, km, name FROM ends e LEFT JOIN pays p WITHIN 1 HOUR GRACE PERIOD 0 SECONDS ON e.id = p.id "
         "{} JOIN drivers d ON {} = d.id"

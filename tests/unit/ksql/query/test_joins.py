@@ -122,7 +122,7 @@ def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_
         ("STREAM", "visits v JOIN looks l WITHIN 1 HOUR ON v.id = l.id", "Implicit repartitioning of windowed sources"),
     ],
 )  # fmt: skip
-def test_what_ksqldb_does_not_join_is_refused_in_its_words(
+def test_invalid_joins_are_refused_with_the_text_of_ksqldb(
     kind: str, sources: str, told: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
@@ -151,7 +151,7 @@ def test_what_ksqldb_does_not_join_is_refused_in_its_words(
          "'X' is not a valid stream/table name or alias."),
     ],
 )  # fmt: skip
-def test_a_projection_over_a_join_must_have_its_key_and_names_that_mean_one_column(
+def test_a_projection_over_a_join_must_have_its_key_and_unambiguous_names(
     query: str, told: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
@@ -160,7 +160,7 @@ def test_a_projection_over_a_join_must_have_its_key_and_names_that_mean_one_colu
     assert told in caught.value.message
 
 
-def test_what_a_format_cannot_carry_is_told_with_the_whole_statement() -> None:
+def test_types_that_a_format_does_not_support_are_reported_with_the_statement() -> None:
     query = (
         "CREATE STREAM made WITH (key_format='DELIMITED') AS SELECT r.at, km FROM rides r "
         "LEFT JOIN ends e WITHIN (1 HOUR, 2 DAYS) GRACE PERIOD 1 DAY ON r.at = STRUCT(n := e.km)"
@@ -185,9 +185,7 @@ def test_what_a_format_cannot_carry_is_told_with_the_whole_statement() -> None:
         ("e.id = a.id", "the AVRO format needs a schema registry"),
     ],
 )
-def test_what_is_wrong_with_a_join_is_told_before_the_registry_that_is_missing(
-    matched: str, told: str
-) -> None:
+def test_errors_of_a_join_are_reported_before_a_missing_registry(matched: str, told: str) -> None:
     given = {"ksql.schema.registry.url": "http://localhost:8081"}
     declared = "CREATE STREAM a (id INT KEY, text STRING) WITH (kafka_topic='a', format='AVRO'); "
     query = "CREATE STREAM made AS SELECT e.id, text FROM ends e JOIN a WITHIN 1 HOUR ON "
@@ -207,7 +205,7 @@ def test_what_is_wrong_with_a_join_is_told_before_the_registry_that_is_missing(
         ("1 SECOND GRACE PERIOD 5 SECONDS", JoinWindow(1_000, 1_000, 5_000), False),
     ],
 )
-def test_within_says_how_far_apart_records_may_be_and_without_grace_waits_a_day(
+def test_within_is_the_join_window_and_grace_defaults_to_a_day(
     within: str, wanted: JoinWindow, *, eager: bool
 ) -> None:
     query = f"SELECT e.id, km FROM ends e LEFT JOIN pays p WITHIN {within} ON e.id = p.id"  # noqa: S608
@@ -221,7 +219,7 @@ def test_within_says_how_far_apart_records_may_be_and_without_grace_waits_a_day(
     assert (join.sides[0].window, join.sides[0].eager) == (wanted, eager)
 
 
-def test_the_window_of_a_right_join_is_seen_from_the_other_side() -> None:
+def test_the_window_of_a_right_join_is_reversed() -> None:
     query = "SELECT e.id, km FROM ends e RIGHT JOIN pays p WITHIN (1 SECOND, 3 SECONDS) GRACE PERIOD 0 SECONDS ON e.id = p.id"
 
     written = run(
@@ -234,7 +232,7 @@ def test_the_window_of_a_right_join_is_seen_from_the_other_side() -> None:
     assert written == [(1, {"KM": 5}, 12_000)]
 
 
-def test_a_stream_is_keyed_anew_only_where_it_has_another_key() -> None:
+def test_a_stream_is_repartitioned_only_if_its_key_differs() -> None:
     joined = "SELECT {} FROM rides r JOIN ends e WITHIN 1 HOUR ON {} = e.id"
 
     by_key = planned("CREATE STREAM made AS " + joined.format("r.id, km", "r.id")).plan
@@ -244,7 +242,7 @@ def test_a_stream_is_keyed_anew_only_where_it_has_another_key() -> None:
     assert sum(isinstance(node, SelectKey) for node in by_value.nodes) == 1
 
 
-def test_a_join_keeps_what_the_query_uses_and_all_where_it_selects_a_star() -> None:
+def test_a_join_keeps_the_columns_in_use_or_all_for_a_star() -> None:
     joined = "FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id WHERE km > 3"
 
     some = planned(f"CREATE STREAM made AS SELECT r.id, city {joined}").plan
@@ -267,7 +265,7 @@ def test_a_join_keeps_what_the_query_uses_and_all_where_it_selects_a_star() -> N
         "TABLE made AS SELECT city, COUNT(*) AS n FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id GROUP BY city",
     ],
 )
-def test_what_is_joined_can_be_lowered(query: str) -> None:
+def test_joins_can_be_lowered(query: str) -> None:
     spec = lower(find_levels(planned(f"CREATE {query}").plan, 2), "joined", cache_bytes_max=0)
 
     assert any(node["kind"].endswith("sink") for node in spec["nodes"].values())

@@ -12,7 +12,7 @@ Run = Callable[..., list[tuple[Any, Any, int]]]
 
 
 @pytest.mark.parametrize("run_it", [run, in_kernel])
-def test_an_aggregate_of_an_aggregate_takes_its_rows_back(run_it: Run) -> None:
+def test_an_aggregate_of_an_aggregate_undoes_its_rows(run_it: Run) -> None:
     written = run_it(
         "CREATE TABLE made AS SELECT n, COUNT(*) AS cities FROM "
         "(SELECT home, COUNT(*) AS n FROM drivers GROUP BY home) AS c GROUP BY n",
@@ -30,7 +30,7 @@ def test_an_aggregate_of_an_aggregate_takes_its_rows_back(run_it: Run) -> None:
 
 
 @pytest.mark.parametrize("run_it", [run, in_kernel])
-def test_a_stream_is_joined_with_a_table_that_is_computed_on_the_way(run_it: Run) -> None:
+def test_a_stream_is_joined_with_a_table_of_a_subquery(run_it: Run) -> None:
     query = (
         "WITH sums (id, total) AS (SELECT id, SUM(km) FROM ends GROUP BY id) "
         "SELECT p.id, cents, total FROM pays p LEFT JOIN sums s ON p.id = s.id"
@@ -63,7 +63,7 @@ def test_a_stream_is_joined_with_a_table_that_is_computed_on_the_way(run_it: Run
          "`E_ID` INTEGER KEY, `E_KM` INTEGER, `P_ID` INTEGER, `P_CENTS` INTEGER, `P_ROWKEY` INTEGER"),
     ],
 )  # fmt: skip
-def test_a_stream_has_the_columns_that_the_inner_query_gives(query: str, wanted: str) -> None:
+def test_a_stream_has_the_columns_of_the_inner_query(query: str, wanted: str) -> None:
     assert stream(query) == wanted
 
 
@@ -106,7 +106,7 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
         ("SELECT e.id, ROWOFFSET AS o FROM (SELECT id, km FROM ends) e", "ROWOFFSET"),
     ],
 )  # fmt: skip
-def test_an_inner_query_that_cannot_go_on_is_refused(query: str, told: str) -> None:
+def test_unsupported_inner_queries_are_refused(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query}")
 
@@ -121,7 +121,7 @@ def test_an_inner_query_that_cannot_go_on_is_refused(query: str, told: str) -> N
         ("CREATE STREAM made AS SELECT * FROM (SELECT * FROM ends) e", "Expecting a stream or table, found '('"),
     ],
 )  # fmt: skip
-def test_strict_cannot_read_them(statement: str, told: str) -> None:
+def test_strict_mode_cannot_parse_them(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement, STRICT)
 

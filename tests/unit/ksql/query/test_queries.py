@@ -146,7 +146,7 @@ def test_a_table_has_the_columns_that_are_selected(query: str, wanted: str) -> N
         ("SELECT id, km FROM rides EMIT FINAL", "EMIT FINAL is only supported for windowed aggregations."),
     ],
 )  # fmt: skip
-def test_a_stream_that_cannot_be_is_refused(query: str, told: str) -> None:
+def test_invalid_stream_queries_are_refused(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query};")
     assert told in caught.value.message
@@ -178,19 +178,19 @@ def test_a_stream_that_cannot_be_is_refused(query: str, told: str) -> None:
         ("SELECT name, EXPLODE(land) AS l FROM cities", "Table source is not supported with table functions"),
     ],
 )  # fmt: skip
-def test_a_table_that_cannot_be_is_refused(query: str, told: str) -> None:
+def test_invalid_table_queries_are_refused(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS {query};")
     assert told in caught.value.message
 
 
-def test_a_condition_that_nulls_meet_drops_what_has_no_value() -> None:
+def test_a_condition_that_is_true_of_nulls_still_drops_null_values() -> None:
     query = "CREATE STREAM made AS SELECT id, city FROM rides WHERE city IS NULL;"
 
     assert run(query, (1, None, 0), (2, {"KM": 1}, 0)) == [(2, {"CITY": None}, 0)]
 
 
-def test_a_key_that_reads_a_value_is_null_where_there_is_none() -> None:
+def test_a_key_computed_from_the_value_is_null_without_a_value() -> None:
     query = """CREATE STREAM made WITH (key_format='JSON') AS
         SELECT * FROM loose PARTITION BY (b IS NULL);"""
 
@@ -199,7 +199,7 @@ def test_a_key_that_reads_a_value_is_null_where_there_is_none() -> None:
     assert written == [(None, None, 0), (True, {"A": 1, "B": None}, 0)]
 
 
-def test_a_key_that_reads_what_stands_beside_a_value_is_null_where_there_is_none() -> None:
+def test_a_key_computed_from_pseudocolumns_is_null_without_a_value() -> None:
     query = """CREATE STREAM made WITH (key_format='JSON') AS
         SELECT ID, ROWTIME AS t, ROWOFFSET AS o, 7 AS c, km FROM rides PARTITION BY id, ROWTIME, ROWOFFSET, 7;"""
 
@@ -211,7 +211,7 @@ def test_a_key_that_reads_what_stands_beside_a_value_is_null_where_there_is_none
     ]
 
 
-def test_arrays_are_walked_side_by_side_up_to_the_longest() -> None:
+def test_arrays_are_exploded_in_parallel_up_to_the_longest() -> None:
     query = "CREATE STREAM made AS SELECT id, EXPLODE(tags) AS t, EXPLODE(codes) AS c FROM rides;"
 
     written = run(
@@ -244,7 +244,7 @@ def test_a_group_is_keyed_and_named_as_it_is_selected() -> None:
     ]  # fmt: skip
 
 
-def test_a_window_ends_with_its_grace_and_is_told_once() -> None:
+def test_a_window_closes_after_its_grace_and_is_emitted_once() -> None:
     query = """CREATE TABLE made AS SELECT id, COUNT(*) AS n, WINDOWSTART AS since FROM rides
         WINDOW TUMBLING (SIZE 10 MILLISECONDS, GRACE PERIOD 5 MILLISECONDS) GROUP BY id EMIT FINAL;"""
     found = planned(query)
@@ -261,14 +261,14 @@ def test_a_window_ends_with_its_grace_and_is_told_once() -> None:
     ]
 
 
-def test_late_records_are_taken_for_a_day_where_nothing_is_said() -> None:
+def test_late_records_are_accepted_for_a_day_by_default() -> None:
     query = "CREATE TABLE made AS SELECT id, COUNT(*) AS n FROM rides WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY id;"
     nodes = [node for node in planned(query).plan.nodes if node.stores]
 
     assert "grace 82800000 ms" in nodes[0].action
 
 
-def test_the_times_of_a_sink_are_those_of_its_column() -> None:
+def test_a_sink_takes_its_timestamps_from_the_timestamp_column() -> None:
     query = "CREATE STREAM made WITH (timestamp='sent') AS SELECT id, sent FROM rides;"
 
     assert run(query, (1, {"SENT": 7}, 1), (1, None, 2)) == [
@@ -277,7 +277,7 @@ def test_the_times_of_a_sink_are_those_of_its_column() -> None:
     ]
 
 
-def test_what_deletes_a_row_keeps_its_time_beside_a_column_of_timestamps() -> None:
+def test_a_tombstone_keeps_its_record_time_despite_a_timestamp_column() -> None:
     session = SqlSession()
     text = (
         "CREATE TABLE t (id INT PRIMARY KEY, sent TIMESTAMP) WITH (kafka_topic='t', value_format='JSON');"
@@ -292,7 +292,7 @@ def test_what_deletes_a_row_keeps_its_time_beside_a_column_of_timestamps() -> No
     assert timed.time.function == "CASE"
 
 
-def test_a_table_knows_where_its_rows_came_from() -> None:
+def test_a_table_with_pseudocolumns_reads_its_topic_as_a_stream() -> None:
     query = "CREATE TABLE made AS SELECT name, ROWOFFSET AS o FROM cities;"
     found = planned(query)
 
@@ -307,7 +307,7 @@ def test_the_newer_planner_takes_the_key_as_it_is_selected() -> None:
     assert columns(query) == "`KM` INTEGER"
 
 
-def test_names_cost_nothing() -> None:
+def test_renaming_columns_adds_no_node() -> None:
     plan = planned("CREATE STREAM made AS SELECT id AS ride, km AS far FROM rides;").plan
     spec = lower(find_levels(plan), "names", cache_bytes_max=0)
 
@@ -359,9 +359,7 @@ KEYED = """
         ("SELECT * FROM pairs WHERE a = 1", "Multi-column sources must specify every key in the WHERE clause."),
     ],
 )  # fmt: skip
-def test_a_query_that_ends_is_refused_where_ksqldb_has_to_be_matched(
-    query: str, message: str
-) -> None:
+def test_strict_mode_refuses_pull_queries_that_are_switched_off(query: str, message: str) -> None:
     switched_off = dict.fromkeys((TABLE_SCAN, RANGE_SCAN, LIMIT), "false")
     session = SqlSession(given=switched_off | {"ksql.compatibility": "strict"})
     list(session.run(KEYED))
@@ -372,7 +370,7 @@ def test_a_query_that_ends_is_refused_where_ksqldb_has_to_be_matched(
     assert message in told.value.message
 
 
-def test_a_query_that_says_the_whole_key_goes_through_nothing_else() -> None:
+def test_a_lookup_by_the_whole_key_needs_no_scan() -> None:
     session = SqlSession(given={TABLE_SCAN: "false", "ksql.compatibility": "strict"})
     list(session.run(KEYED))
 

@@ -35,7 +35,7 @@ def run(statement: str, *topics: str) -> list[object]:
     return [json.loads(out.value or b"") for one in records for out in evaluator.run([one])]
 
 
-def test_the_records_of_several_topics_come_together() -> None:
+def test_the_records_of_several_topics_are_one_stream() -> None:
     query = "CREATE STREAM out AS SELECT id, n, ROWTOPIC AS topic FROM both"
 
     assert run(query, "us", "eu", "us") == [{"N": 1, "TOPIC": one} for one in ("us", "eu", "us")]
@@ -62,12 +62,12 @@ def test_the_topic_is_a_column_of_joins_and_groups() -> None:
     assert run(grouped, "us", "eu", "us") == [{"N": 1}, {"N": 1}, {"N": 2}]
 
 
-def test_a_column_that_is_called_so_is_that_column() -> None:
+def test_a_declared_column_of_that_name_wins() -> None:
     assert run("CREATE STREAM out AS SELECT id, ROWTOPIC FROM own", "own") == [{"ROWTOPIC": 2}]
     assert run("CREATE STREAM out AS SELECT * FROM own", "own") == [{"ROWTOPIC": 2}]
 
 
-def test_a_topic_that_is_told_stands_in_no_star() -> None:
+def test_a_star_does_not_include_the_topic() -> None:
     assert run("CREATE STREAM out AS SELECT * FROM both WHERE ROWTOPIC IS NOT NULL", "us") == [
         {"N": 1}
     ]
@@ -112,14 +112,14 @@ def test_columns_are_traced_to_a_stream_over_several_topics() -> None:
         ("CREATE STREAM s AS SELECT ROWTOPIC FROM both", "Reserved column name in select: `ROWTOPIC`"),
     ],
 )  # fmt: skip
-def test_what_needs_one_topic_is_refused(statement: str, told: str) -> None:
+def test_statements_that_need_one_topic_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement)
 
     assert told in caught.value.message
 
 
-def test_strict_reads_one_topic_by_its_name() -> None:
+def test_strict_mode_reads_one_topic_of_that_name() -> None:
     create = "CREATE STREAM s (id STRING KEY, n INT) WITH ({}, value_format='JSON');"
     session = SqlSession(given=STRICT)
     list(session.run(create.format("kafka_topic='a'")))

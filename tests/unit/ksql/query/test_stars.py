@@ -55,7 +55,7 @@ def test_a_star_over_windowed_sources_that_are_joined_has_their_bounds(session: 
         ("SELECT SUM(v) AS total, COUNT(*) AS n FROM s EMIT CHANGES;", ["TOTAL", "N"]),
     ],
 )
-def test_rows_that_go_on_have_their_columns_as_they_are_selected(
+def test_push_queries_have_their_columns_in_the_selected_order(
     session: SqlSession, text: str, names: list[str]
 ) -> None:
     assert [column.name for column in chosen(session, text).results] == names
@@ -69,16 +69,14 @@ def test_rows_that_go_on_have_their_columns_as_they_are_selected(
         ("SELECT k, COUNT(*) FROM p GROUP BY k EMIT CHANGES;", "transient_P_"),
     ],
 )
-def test_a_query_that_goes_on_has_the_id_that_ksqldb_gives_it(
-    session: SqlSession, text: str, begins: str
-) -> None:
+def test_a_push_query_has_the_id_of_ksqldb(session: SqlSession, text: str, begins: str) -> None:
     (select,) = parse(text)
     assert isinstance(select, exp.Select)
 
     assert push_query_id(select, session.state).startswith(begins)
 
 
-def test_from_the_first_record_on_no_query_is_scalable(session: SqlSession) -> None:
+def test_a_push_query_from_the_earliest_record_is_not_scalable(session: SqlSession) -> None:
     (select,) = parse("SELECT k FROM p EMIT CHANGES;")
     assert isinstance(select, exp.Select)
     list(session.run("SET 'auto.offset.reset' = 'earliest';"))

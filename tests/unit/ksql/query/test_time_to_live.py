@@ -25,7 +25,7 @@ ENDS: tuple[Given, ...] = (
 )
 
 
-def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
+def test_an_expired_group_starts_from_its_initial_value() -> None:
     written = run(COUNTED, *ENDS)
 
     assert [(key, value["N"], value["KM"]) for key, value, _ in written] == [  # type: ignore[index]
@@ -39,14 +39,14 @@ def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
 
 
 @pytest.mark.spark
-def test_the_kernel_lets_the_same_rows_go() -> None:
+def test_the_kernel_expires_the_same_rows() -> None:
     query = f"{BRIEF} CREATE STREAM made AS SELECT e.id, b.a FROM ends e LEFT JOIN brief b ON e.id = b.id"
 
     assert in_kernel(COUNTED, *ENDS) == run(COUNTED, *ENDS)
     assert in_kernel(query, *JOINED) == run(query, *JOINED)
 
 
-def test_distinct_rows_are_there_again_when_they_were_gone() -> None:
+def test_expired_distinct_rows_are_emitted_again() -> None:
     written = run(
         "CREATE TABLE made WITH (ttl='10 MILLISECONDS') AS SELECT DISTINCT city FROM rides",
         *(("rides", 1, {"CITY": "Bonn"}, at) for at in (0, 20)),
@@ -66,7 +66,7 @@ JOINED: tuple[Given, ...] = (
 
 
 @pytest.mark.parametrize("declared", [PLAIN, BRIEF])
-def test_a_join_finds_no_row_that_has_gone(declared: str) -> None:
+def test_a_join_does_not_match_expired_rows(declared: str) -> None:
     written = run(
         f"{declared} CREATE STREAM made AS SELECT e.id, b.a FROM ends e LEFT JOIN brief b ON e.id = b.id",
         *JOINED,
@@ -75,7 +75,7 @@ def test_a_join_finds_no_row_that_has_gone(declared: str) -> None:
     assert [value["A"] for _, value, _ in written] == [1, None, 2]  # type: ignore[index]
 
 
-def test_what_is_made_of_rows_goes_with_them() -> None:
+def test_results_derived_from_a_row_expire_with_it() -> None:
     session = SqlSession()
     list(
         session.run(
@@ -95,7 +95,7 @@ def test_what_is_made_of_rows_goes_with_them() -> None:
     assert {node.ttl_ms for node in kept} == {10, 604_800_000}
 
 
-def test_the_time_to_live_may_be_another_one_later() -> None:
+def test_the_time_to_live_may_be_changed_later() -> None:
     session = SqlSession()
     list(session.run(PLAIN + PLAIN.replace("CREATE", "CREATE OR REPLACE").replace("10", "11")))
 
@@ -130,7 +130,7 @@ def test_a_topology_s_table_is_declared_with_its_time_to_live() -> None:
         (f"{PLAIN} CREATE OR REPLACE {STAYS[7:]}", "has TTL = 10 ms which is not upgradeable to none."),
     ],
 )  # fmt: skip
-def test_what_cannot_go_is_refused(statement: str, said: str) -> None:
+def test_unsupported_expirations_are_refused(statement: str, said: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement)
 
@@ -145,7 +145,7 @@ def test_what_cannot_go_is_refused(statement: str, said: str) -> None:
         f"{PLAIN.replace('ttl', 'window_timezone')}",
     ],
 )
-def test_strict_knows_no_such_property(statement: str) -> None:
+def test_strict_mode_has_no_such_property(statement: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement, STRICT)
 

@@ -6,7 +6,7 @@ from duolog.ksql.errors import SqlError
 from unit.ksql.joined import STRICT, planned, run, stream, table
 
 
-def test_records_of_all_come_with_the_columns_of_the_first() -> None:
+def test_records_of_all_queries_have_the_columns_of_the_first() -> None:
     written = run(
         "CREATE STREAM made AS SELECT id, km AS n, 'end' AS kind FROM ends "
         "UNION ALL SELECT id, cents, 'pay' FROM pays UNION ALL SELECT id, driver, city FROM rides",
@@ -34,11 +34,11 @@ def test_records_of_all_come_with_the_columns_of_the_first() -> None:
          "`ID` INTEGER KEY, `KM` INTEGER"),
     ],
 )  # fmt: skip
-def test_columns_go_by_their_place_and_have_room_for_all(query: str, wanted: str) -> None:
+def test_columns_are_matched_by_position_and_widened(query: str, wanted: str) -> None:
     assert stream(query) == wanted
 
 
-def test_what_is_united_is_grouped_in_an_outer_query() -> None:
+def test_a_union_is_grouped_in_an_outer_query() -> None:
     union = "SELECT id, km FROM ends UNION ALL SELECT id, cents FROM pays"
     query = f"SELECT id, SUM(km) AS s FROM ({union}) u GROUP BY id"  # noqa: S608
 
@@ -50,7 +50,7 @@ def test_what_is_united_is_grouped_in_an_outer_query() -> None:
     assert written == [(1, {"S": 5}, 0), (1, {"S": 11}, 1)]
 
 
-def test_columns_of_later_queries_may_be_called_as_they_like() -> None:
+def test_columns_of_later_queries_may_have_any_name() -> None:
     """Two of one name were refused, though the names of the first query are the result's."""
     query = "SELECT id, city, driver FROM rides UNION ALL SELECT id, 'x', cents FROM pays UNION ALL SELECT id, 'y', km AS id2 FROM ends"
     twice = "SELECT id, km, km AS more FROM ends UNION ALL SELECT id, cents, cents FROM pays"
@@ -81,14 +81,14 @@ def test_a_query_reads_the_sources_of_all() -> None:
          "Column 5 of UNION ALL is INTEGER and STRING."),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(query: str, told: str) -> None:
+def test_incompatible_queries_are_refused(query: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query}")
 
     assert told in caught.value.message
 
 
-def test_strict_cannot_read_it() -> None:
+def test_strict_mode_cannot_parse_it() -> None:
     with pytest.raises(SqlError, match="Syntax Error") as caught:
         planned("CREATE STREAM made AS SELECT * FROM ends UNION ALL SELECT * FROM pays", STRICT)
 

@@ -56,20 +56,20 @@ def written(statement: str) -> tuple[tuple[str, bytes | None], ...]:
         ("SELECT id, n, 'x' a HEADER('b'), 'y' AS `c` HEADER('d') FROM s WHERE n IS NOT NULL", (*GIVEN, ("b", b"x"), ("d", b"y"))),
     ],
 )  # fmt: skip
-def test_what_is_selected_for_a_header_stands_in_the_record(
+def test_a_selected_header_is_written_to_the_record(
     select: str, headers: tuple[tuple[str, bytes | None], ...]
 ) -> None:
     assert written(f"CREATE STREAM out AS {select}") == headers
 
 
-def test_headers_of_the_source_are_left_out_where_that_is_said() -> None:
+def test_headers_of_the_source_are_dropped_on_request() -> None:
     begin = "CREATE STREAM out WITH (inherit_headers = false) AS SELECT id, n"
 
     assert written(f"{begin} FROM s") == ()
     assert written(f"{begin}, old AS old HEADER('old') FROM s") == (("old", b"2"),)
 
 
-def test_the_stream_that_is_made_has_the_header_for_a_column() -> None:
+def test_the_resulting_stream_has_the_header_as_a_column() -> None:
     made = "CREATE STREAM out AS SELECT id, n, name AS who HEADER('x-who') FROM s"
 
     assert columns(made) == [
@@ -120,7 +120,7 @@ def test_a_row_is_inserted_with_headers() -> None:
         ("CREATE STREAM out WITH (inherit_headers = 'x') AS SELECT id, n FROM s", "Expected value to be either true or false"),
     ],
 )  # fmt: skip
-def test_what_is_no_header_is_refused(statement: str, told: str) -> None:
+def test_invalid_headers_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement)
 
@@ -137,7 +137,7 @@ def test_what_is_no_header_is_refused(statement: str, told: str) -> None:
         ("INSERT INTO told (id, who) VALUES ('a', 'x')", "Cannot insert into HEADER columns: WHO"),
     ],
 )  # fmt: skip
-def test_strict_writes_none(statement: str, told: str) -> None:
+def test_strict_mode_writes_none(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement, STRICT)
 

@@ -58,13 +58,13 @@ def test_a_tombstone_has_a_key_and_no_value_and_the_time_that_it_is_given() -> N
     assert constant_record(row) == Inserted(b"ann", None, 12)
 
 
-def test_a_row_of_nulls_is_no_tombstone() -> None:
+def test_a_row_of_nulls_is_not_a_tombstone() -> None:
     (row,) = rows("INSERT INTO users (name, age) VALUES ('ann', NULL)")
 
     assert constant_record(row) == Inserted(b"ann", b'{"AGE":null}', None)
 
 
-def test_a_key_is_read_as_its_column_has_it() -> None:
+def test_a_key_is_converted_to_the_type_of_its_column() -> None:
     (row,) = rows("DELETE FROM days WHERE day = '2024-02-29'")
 
     assert row.tombstone
@@ -99,7 +99,7 @@ def test_a_key_is_read_as_its_column_has_it() -> None:
         ("INSERT INTO seats (train) NULL VALUES KEY (1)", "Value for primary key column(s) SEAT is required for tables"),
     ],
 )  # fmt: skip
-def test_what_deletes_no_row_is_refused(statement: str, told: str) -> None:
+def test_invalid_deletes_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
         rows(statement)
 
@@ -113,7 +113,7 @@ def test_what_deletes_no_row_is_refused(statement: str, told: str) -> None:
         ("INSERT INTO users NULL VALUES KEY ('a')", "Expecting 'VALUES', found 'NULL'"),
     ],
 )  # fmt: skip
-def test_strict_cannot_read_it(statement: str, told: str) -> None:
+def test_strict_mode_cannot_parse_it(statement: str, told: str) -> None:
     session = SqlSession(given=STRICT)
     list(session.run(BEGIN))
 

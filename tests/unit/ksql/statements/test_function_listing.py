@@ -19,7 +19,7 @@ def test_scalar_aggregate_and_table_functions_are_shown_with_their_families() ->
     assert {("UCASE", "STRING"), ("COUNT", "AGGREGATE"), ("EXPLODE", "TABLE")} <= set(shown.rows)
 
 
-def test_operators_are_no_functions_that_are_shown() -> None:
+def test_operators_are_not_listed_as_functions() -> None:
     (shown,) = answered("LIST FUNCTIONS;")
 
     assert not {"ADD", "CUBE", "EQUAL"} & {name for name, _ in shown.rows}
@@ -48,7 +48,7 @@ def test_lambdas_and_parameters_that_come_often_are_written_as_such() -> None:
     assert any("others ANY..., k INTEGER)" in str(call) for call, _ in top.rows)
 
 
-def test_an_unknown_function_is_told_with_its_place_and_the_nearest_name() -> None:
+def test_an_unknown_function_is_reported_with_its_position_and_the_nearest_name() -> None:
     with pytest.raises(SqlError, match="Can't find any functions with the name 'UCAS'") as raised:
         answered("DESCRIBE FUNCTION ucas;")
 
@@ -57,7 +57,7 @@ def test_an_unknown_function_is_told_with_its_place_and_the_nearest_name() -> No
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_each_function_says_what_it_is_for_in_sentences(name: str) -> None:
+def test_each_function_is_described_in_full_sentences(name: str) -> None:
     told = FUNCTIONS[name].description
 
     assert told[:1].isupper()

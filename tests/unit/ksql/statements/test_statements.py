@@ -119,7 +119,7 @@ def answer(session: SqlSession, text: str) -> Done:
         ("ASSERT TOPIC flights WITH (partitions=4);", "expected 4 got 3"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told(statement: str, told: str) -> None:
+def test_invalid_statements_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as raised:
         list(begun().run(statement))
     assert told in raised.value.message
@@ -164,7 +164,7 @@ def test_if_not_exists_and_if_exists_change_nothing() -> None:
     )
 
 
-def test_types_stand_for_others_until_they_are_dropped() -> None:
+def test_custom_types_are_aliases_until_they_are_dropped() -> None:
     session = begun(
         "CREATE TYPE place AS STRUCT<x DOUBLE, y DOUBLE>; ALTER STREAM flights ADD COLUMN at place;"
     )
@@ -209,7 +209,7 @@ def test_a_struct_that_is_inserted_may_have_more_fields_than_its_column() -> Non
         list(session.run("INSERT INTO trains (at) VALUES (STRUCT(z := 1, x := 'a'));"))
 
 
-def test_queries_have_names_and_lives() -> None:
+def test_queries_have_names_and_a_lifecycle() -> None:
     session = begun("CREATE STREAM late AS SELECT * FROM flights WHERE delay > 10;")
     assert list(session.state.queries) == ["CSAS_LATE_1"]
     with pytest.raises(
@@ -278,7 +278,7 @@ def test_a_query_may_read_and_compute_something_else_than_the_one_that_it_replac
         answer(session, "EXPLAIN upgrade;")
 
 
-def test_what_is_explained_is_not_begun() -> None:
+def test_explain_does_not_start_the_query() -> None:
     session = begun()
     rows = answer(session, "EXPLAIN CREATE STREAM late AS SELECT * FROM flights;").rows
     assert ("Reads", "FLIGHTS") in rows[0].rows
@@ -286,7 +286,7 @@ def test_what_is_explained_is_not_begun() -> None:
     assert not session.state.queries
 
 
-def test_rows_that_are_asked_for_are_kept_nowhere() -> None:
+def test_a_transient_query_keeps_no_rows() -> None:
     session = begun()
     done = answer(session, "SELECT origin, delay FROM flights EMIT CHANGES;")
     assert done.selected is not None
@@ -297,7 +297,7 @@ def test_rows_that_are_asked_for_are_kept_nowhere() -> None:
     assert not session.state.queries
 
 
-def test_what_there_is_is_described() -> None:
+def test_sources_and_queries_are_described() -> None:
     session = begun()
     (shown,) = answer(session, "SHOW STREAMS;").rows
     assert shown.rows[0] == ("FLIGHTS", "flights", "KAFKA", "JSON", False)
@@ -308,7 +308,7 @@ def test_what_there_is_is_described() -> None:
     assert ("flights", 3) in topics.rows
 
 
-def test_variables_stand_in_texts_and_names() -> None:
+def test_variables_are_substituted_in_strings_and_names() -> None:
     session = begun()
     list(
         session.run(
@@ -339,7 +339,7 @@ def test_a_result_has_the_formats_of_its_source() -> None:
     assert (key.name, value.name, value.properties) == ("NONE", "DELIMITED", (("delimiter", "|"),))
 
 
-def test_a_result_that_no_format_can_have_is_written_out() -> None:
+def test_a_result_without_a_suitable_format_is_refused_with_the_statement() -> None:
     with pytest.raises(SqlError) as raised:
         list(
             begun().run(
@@ -360,7 +360,7 @@ def test_a_result_that_no_format_can_have_is_written_out() -> None:
 
 
 @pytest.mark.parametrize(("written", "meant"), [("TAB", "\t"), ("SPACE", " "), (";", ";")])
-def test_delimiters_have_words(written: str, meant: str) -> None:
+def test_delimiters_can_be_given_by_name(written: str, meant: str) -> None:
     declared = (
         "CREATE STREAM s (a INT) WITH (kafka_topic='s', format='DELIMITED', value_delimiter='?');"
     )
@@ -376,9 +376,7 @@ def test_delimiters_have_words(written: str, meant: str) -> None:
         ("ASSERT STREAM flights (id INT KEY) WITH (kafka_topic='flights');", "STREAM"),
     ],
 )
-def test_claims_about_rows_are_no_statements_outside_files_of_tests(
-    statement: str, near: str
-) -> None:
+def test_assertions_about_rows_are_allowed_in_test_files_only(statement: str, near: str) -> None:
     session = SqlSession(given={FORMAT: "JSON"}, of_tests=False)
 
     with pytest.raises(SqlError, match=f"Syntax error at or near '{near}' at line 1:8"):
@@ -417,7 +415,7 @@ def test_a_custom_type_can_be_cast_to() -> None:
     assert [str(column) for column in done.query.planned.columns][1:] == ["`P` STRUCT<`A` INTEGER>"]
 
 
-def test_variables_stand_for_nothing_from_where_they_are_switched_off() -> None:
+def test_variables_are_not_substituted_after_they_are_switched_off() -> None:
     script = """
         DEFINE source = 'trains';
         CREATE STREAM a AS SELECT * FROM ${source};
@@ -432,7 +430,7 @@ def test_variables_stand_for_nothing_from_where_they_are_switched_off() -> None:
     assert "A" in session.catalog.sources
 
 
-def test_a_source_table_takes_the_number_of_a_query() -> None:
+def test_a_source_table_takes_a_query_number() -> None:
     done = SqlSession().run(
         """
         CREATE SOURCE TABLE t (id INT PRIMARY KEY, n INT) WITH (kafka_topic='t', format='JSON');

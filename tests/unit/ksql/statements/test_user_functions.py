@@ -48,9 +48,7 @@ def said(text: str, session: SqlSession | None = None) -> Done:
         ("k, TRANSFORM(l, i => score(CAST(i AS STRING))) AS x FROM s", ["`X` ARRAY<BIGINT>"]),
     ],
 )  # fmt: skip
-def test_functions_of_users_stand_where_the_language_has_its_own(
-    selected: str, columns: list[str]
-) -> None:
+def test_user_functions_can_be_called_like_built_in_ones(selected: str, columns: list[str]) -> None:
     kind = "TABLE" if "GROUP BY" in selected else "STREAM"
 
     query = said(f"CREATE {kind} x AS SELECT {selected};").query
@@ -80,7 +78,7 @@ def test_functions_of_users_stand_where_the_language_has_its_own(
         ("DESCRIBE FUNCTION scores;", "Can't find any functions with the name 'SCORES'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(statement: str, message: str) -> None:
+def test_invalid_statements_are_refused(statement: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         said(statement)
 
@@ -99,7 +97,7 @@ def test_a_function_is_listed_and_described() -> None:
     assert ("SCORE(name STRING, times BIGINT)", "BIGINT") in ways.rows
 
 
-def test_a_function_that_queries_call_stays_and_is_replaced_by_one_of_the_same_types_only() -> None:
+def test_a_function_in_use_is_kept_and_replaced_by_one_of_the_same_types_only() -> None:
     session = SqlSession()
     list(session.run(MADE + "CREATE STREAM x AS SELECT k, score(a) AS n FROM s;"))  # noqa: S608 - made of constants
     before = session.state.queries["CSAS_X_0"]
@@ -116,12 +114,12 @@ def test_a_function_that_queries_call_stays_and_is_replaced_by_one_of_the_same_t
     assert said("TERMINATE CSAS_X_0; DROP FUNCTION score;", session).message == "Function SCORE dropped"  # fmt: skip
 
 
-def test_a_function_that_is_there_is_left_alone_where_that_is_asked_for() -> None:
+def test_if_not_exists_leaves_an_existing_function_unchanged() -> None:
     assert said(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:told';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
     assert said("DROP FUNCTION IF EXISTS nothing;").message == "Function NOTHING does not exist"
 
 
-def test_what_an_aggregate_keeps_has_its_own_type() -> None:
+def test_the_state_of_an_aggregate_has_its_own_type() -> None:
     query = said("CREATE TABLE x AS SELECT k, mean2(n) AS x FROM s GROUP BY k;").query
 
     assert query is not None
@@ -131,7 +129,7 @@ def test_what_an_aggregate_keeps_has_its_own_type() -> None:
     assert kept.name == "sql:MEAN2(sql:CAST(`S.N`, CAST(NULL AS DOUBLE)), constants=())"
 
 
-def test_explain_tells_which_functions_of_users_are_called_and_how() -> None:
+def test_explain_shows_which_user_functions_are_called_and_how() -> None:
     done = said("EXPLAIN CREATE STREAM x AS SELECT k, score(a, n) AS x FROM s;")
 
     (calls,) = [rows for rows in done.rows if rows.title == "Functions in Python"]

@@ -21,7 +21,7 @@ LONG = "9" * 5000
         ("SELECT 'a' /* b FROM s;", 1, 12, "Expecting */ to close the comment"),
     ],
 )
-def test_what_is_not_closed_is_told_with_its_place(
+def test_an_unclosed_token_is_reported_with_its_position(
     text: str, line: int, column: int, told: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
@@ -32,7 +32,7 @@ def test_what_is_not_closed_is_told_with_its_place(
     assert (caught.value.at.line, caught.value.at.column) == (line, column)
 
 
-def test_a_text_of_several_lines_is_told_where_it_begins() -> None:
+def test_a_multi_line_string_is_reported_at_its_start() -> None:
     with pytest.raises(
         SqlError, match=r"^line 2:10: Syntax Error\nExpecting FROM, found"
     ) as caught:
@@ -42,7 +42,7 @@ def test_a_text_of_several_lines_is_told_where_it_begins() -> None:
     assert (caught.value.at.line, caught.value.at.column) == (2, 10)
 
 
-def test_a_name_of_several_lines_is_told_with_its_first_line() -> None:
+def test_a_multi_line_name_is_reported_with_its_first_line() -> None:
     with pytest.raises(SqlError, match="Metastore") as caught:
         list(SqlSession().run("SHOW TYPES;\nDESCRIBE `a\nb\nc`;"))
 

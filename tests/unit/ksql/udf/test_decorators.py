@@ -57,13 +57,13 @@ def test_annotations_are_types_and_defaults_overloads(name: str, ways: list[str]
     assert [f"{written(name, one)} {one.result}" for one in signatures] == ways
 
 
-def test_the_first_paragraph_of_a_docstring_says_what_a_function_is_for() -> None:
+def test_the_first_paragraph_of_a_docstring_is_the_description() -> None:
     assert FUNCTIONS["SCORE"].description == "Counts the letters of a name, several times."
     assert FUNCTIONS["SCORE"].family == "NATURE"
     assert FUNCTIONS["MEAN"].function.family == "AGGREGATE"
 
 
-def test_a_decorated_function_stays_what_it_is() -> None:
+def test_a_decorated_function_can_still_be_called() -> None:
     assert given.score("abc") == 9
     assert list(given.words("a b", "c")) == ["a", "b", "c"]
 
@@ -82,7 +82,7 @@ def test_a_decorated_function_stays_what_it_is() -> None:
         ("HALF", "DECIMAL(6,3)", (Decimal("3.125"),), Decimal("1.56")),
     ],
 )  # fmt: skip
-def test_a_call_takes_and_gives_values_of_rows(
+def test_a_call_converts_arguments_and_results(
     name: str, types: str, values: tuple[object, ...], wanted: object
 ) -> None:
     assert called(FUNCTIONS[name], types, *values) == wanted
@@ -103,7 +103,7 @@ def test_a_call_that_fails_names_the_function_and_its_line(
     assert called(FUNCTIONS[name], "BIGINT", value) is None, "in a row it is null"
 
 
-def test_what_a_record_keeps_of_a_function_is_enough_to_know_it_again() -> None:
+def test_a_function_can_be_restored_from_its_record() -> None:
     for function in FUNCTIONS.values():
         again = of_kept(function.name, function.origin, as_kept(function))
 
@@ -111,7 +111,7 @@ def test_what_a_record_keeps_of_a_function_is_enough_to_know_it_again() -> None:
         assert again.code.missing == ""
 
 
-def test_a_function_whose_module_is_gone_keeps_its_types_and_says_what_is_missing() -> None:
+def test_a_function_without_its_module_keeps_its_types_and_reports_the_module() -> None:
     kept = as_kept(FUNCTIONS["SCORE"])
 
     found = of_kept("SCORE", "no_such_module:score", kept)
@@ -122,7 +122,7 @@ def test_a_function_whose_module_is_gone_keeps_its_types_and_says_what_is_missin
         called(found, "STRING", "abc")
 
 
-def test_a_function_that_has_become_another_one_is_not_called() -> None:
+def test_a_function_whose_signature_has_changed_is_not_called() -> None:
     kept = as_kept(FUNCTIONS["INVERSE"])
 
     found = of_kept("INVERSE", f"{MODULE}:told", kept)
@@ -130,7 +130,7 @@ def test_a_function_that_has_become_another_one_is_not_called() -> None:
     assert found.code.missing.startswith("Its signature was DOUBLE (value BIGINT) and has changed.")
 
 
-def test_a_function_without_a_decorator_is_one_for_each_row() -> None:
+def test_an_undecorated_function_is_a_scalar_function() -> None:
     found = load("NEGATIVE", f"{MODULE}:undecorated")
 
     assert called(found, "BIGINT", 4) == -4
@@ -239,7 +239,7 @@ class Yielding:
         (udf, Twice, 'function "Twice" is not a function'),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_function_is_refused_with_its_line(
+def test_an_invalid_function_is_refused_with_its_line(
     decorator: Callable[[Any], Any], of: Any, told: str
 ) -> None:
     with pytest.raises(StatementError, match=told) as raised:
@@ -248,5 +248,5 @@ def test_what_cannot_be_a_function_is_refused_with_its_line(
     assert raised.value.place.startswith("test_decorators.py:")
 
 
-def test_a_name_of_one_s_own_is_written_in_capitals() -> None:
+def test_an_explicit_name_is_converted_to_capitals() -> None:
     assert define(given.undecorated).name == "UNDECORATED"

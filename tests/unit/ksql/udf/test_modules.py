@@ -30,7 +30,7 @@ def source(result: str) -> str:
     return f"from duolog import udf\n\n@udf\ndef score(a: int) -> int:\n    return {result}\n"
 
 
-def test_a_module_is_read_again_where_that_is_asked_for(module: Path) -> None:
+def test_a_module_is_reloaded_on_request(module: Path) -> None:
     def result(*, anew: bool) -> object:
         function = load("SCORE", f"{module.stem}:score", anew=anew)
         types = tuple(one.type for one in function.overloads[0].signature.parameters)
@@ -44,7 +44,7 @@ def test_a_module_is_read_again_where_that_is_asked_for(module: Path) -> None:
     assert result(anew=True) == 1001
 
 
-def test_a_function_that_a_module_has_no_more_is_gone_when_it_is_read_again(module: Path) -> None:
+def test_a_reload_drops_functions_that_the_module_no_longer_has(module: Path) -> None:
     module.write_text(source("a + 1"))
     functions_of(module.stem)
     module.write_text(source("a + 1").replace("score", "other_name"))
@@ -65,7 +65,7 @@ def test_a_function_that_a_module_has_no_more_is_gone_when_it_is_read_again(modu
         ("x = 1\n", r"defines no SQL function"),
     ],
 )  # fmt: skip
-def test_a_module_that_fails_is_told_with_its_line(module: Path, text: str, told: str) -> None:
+def test_a_module_that_fails_is_reported_with_its_line(module: Path, text: str, told: str) -> None:
     module.write_text(text)
 
     with pytest.raises(StatementError) as raised:
@@ -74,7 +74,7 @@ def test_a_module_that_fails_is_told_with_its_line(module: Path, text: str, told
     assert re.search(told, str(raised.value)), str(raised.value)
 
 
-def test_a_module_that_is_not_there_says_where_it_is_looked_for() -> None:
+def test_a_missing_module_is_reported_with_the_search_path() -> None:
     with pytest.raises(StatementError, match=r'there is no module "no_such_module"\nhint: Put it next to'):  # fmt: skip
         functions_of("no_such_module")
 

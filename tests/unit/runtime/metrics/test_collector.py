@@ -80,7 +80,7 @@ def value(span: dict[str, Any], name: str) -> object:
     return next(iter(found.values()))
 
 
-def test_an_epoch_comes_with_its_phases_as_its_children(
+def test_an_epoch_is_exported_with_its_phases_as_children(
     collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ENDPOINT, collector.address)
@@ -111,7 +111,7 @@ def test_an_epoch_comes_with_its_phases_as_its_children(
     assert {len(one["traceId"]) for one in epochs} == {32}
 
 
-def test_what_a_collector_did_not_take_is_brought_again_and_told_once(
+def test_rejected_spans_are_sent_again_and_reported_once(
     collector: FakeCollector, caplog: pytest.LogCaptureFixture
 ) -> None:
     taker = Collector(f"{collector.address}/v1/traces", {})
@@ -142,7 +142,7 @@ class Flaky:
         return len(self.brought) > 1
 
 
-def test_epochs_that_were_not_taken_come_with_the_next_ones() -> None:
+def test_rejected_epochs_are_sent_with_the_next_ones() -> None:
     taker = Flaky()
 
     spans._follow(running([[1, 2], [1, 2, 3], [1, 2, 3]]), taker)  # noqa: SLF001 - the thread's work
@@ -150,7 +150,7 @@ def test_epochs_that_were_not_taken_come_with_the_next_ones() -> None:
     assert taker.brought == [2, 3]
 
 
-def test_an_endpoint_where_nobody_answers_is_named_and_ends_nothing(
+def test_an_unreachable_endpoint_is_reported_and_stops_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -169,7 +169,7 @@ def test_an_endpoint_where_nobody_answers_is_named_and_ends_nothing(
     assert cast("Any", warned).application == "sales"
 
 
-def test_an_endpoint_that_hangs_is_given_up(
+def test_an_endpoint_that_hangs_times_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(collectors, "_TIMEOUT_S", 0.2)
@@ -189,7 +189,7 @@ def test_an_endpoint_that_hangs_is_given_up(
         ({ENDPOINT: "http://c:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "only http/json"),
     ],
 )
-def test_what_cannot_be_a_collector_is_named(
+def test_an_invalid_endpoint_is_reported(
     environment: dict[str, str], said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert Collector.of_environment(environment) is None
@@ -207,11 +207,11 @@ def test_what_cannot_be_a_collector_is_named(
         {ENDPOINT: "http://c:1", "OTEL_TRACES_EXPORTER": "none"},
     ],
 )
-def test_where_no_spans_are_wanted_none_are_sent(environment: dict[str, str]) -> None:
+def test_no_spans_are_sent_if_tracing_is_off(environment: dict[str, str]) -> None:
     assert Collector.of_environment(environment) is None
 
 
-def test_the_endpoint_of_traces_is_taken_as_it_is() -> None:
+def test_the_endpoint_for_traces_is_used_unchanged() -> None:
     names = {ENDPOINT: "http://c:1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://d/x"}
 
     found = Collector.of_environment(names)

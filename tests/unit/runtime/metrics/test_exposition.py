@@ -39,13 +39,13 @@ def get(endpoint: ApplicationsEndpoint, path: str) -> bytes:
     return body
 
 
-def test_names_are_those_of_prometheus_and_counters_end_in_total() -> None:
+def test_names_follow_prometheus_and_counters_end_in_total() -> None:
     assert all(NAME.fullmatch(row.name) for row in ROWS)
     assert {row.name.endswith("_total") for row in ROWS if row.kind == "counter"} == {True}
     assert not any(row.name.endswith("_total") for row in ROWS if row.kind == "gauge")
 
 
-def test_an_application_is_told_by_node_and_task_by_topic_and_by_phase() -> None:
+def test_metrics_are_labelled_by_node_and_task_by_topic_and_by_phase() -> None:
     told = samples(whole())
 
     node = '{application_id="sums",task_id="1_0",processor_node_id="fold"'
@@ -64,7 +64,7 @@ def test_an_application_is_told_by_node_and_task_by_topic_and_by_phase() -> None
     assert f'{phases}{{application_id="sums",phase="triggerExecution"}}' not in told
 
 
-def test_ages_of_results_are_a_histogram_that_ends_with_all_of_them() -> None:
+def test_result_ages_are_a_histogram_with_an_inf_bucket() -> None:
     told = samples(whole())
 
     labels = 'application_id="sums",topic_name="sums"'
@@ -73,7 +73,7 @@ def test_ages_of_results_are_a_histogram_that_ends_with_all_of_them() -> None:
     assert told[f"{AGES}_count{{{labels}}}"] == 3
 
 
-def test_a_family_has_its_head_once_however_many_applications_there_are() -> None:
+def test_a_family_has_its_head_once_for_several_applications() -> None:
     text = "".join(exposition([whole(), whole()]))
 
     heads = [row for row in text.splitlines() if row.startswith("# TYPE")]
@@ -88,7 +88,7 @@ def test_what_is_served_can_be_scraped_and_read_by_top(served: ApplicationsEndpo
     assert json.loads(get(served, "/health")) == {"alive": True}
 
 
-def test_before_an_application_was_started_the_process_is_not_ready(
+def test_the_process_is_not_ready_before_an_application_starts(
     served: ApplicationsEndpoint,
 ) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:

@@ -19,7 +19,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "duolog"
 
 
-def test_what_runs_in_a_process_is_seen_by_others(runtime: Path) -> None:
+def test_applications_are_visible_to_other_processes(runtime: Path) -> None:
     local_registry.register_process()
     local_registry.register_process()
 
@@ -30,7 +30,7 @@ def test_what_runs_in_a_process_is_seen_by_others(runtime: Path) -> None:
     assert runtime.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_socket_of_a_process_that_has_gone_is_removed(runtime: Path) -> None:
+def test_the_socket_of_a_dead_process_is_removed(runtime: Path) -> None:
     runtime.mkdir(mode=0o700)
     left = runtime / "1.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
@@ -40,7 +40,7 @@ def test_the_socket_of_a_process_that_has_gone_is_removed(runtime: Path) -> None
     assert not left.exists()
 
 
-def test_a_directory_that_others_may_write_to_is_not_believed(runtime: Path) -> None:
+def test_a_directory_writable_by_others_is_not_trusted(runtime: Path) -> None:
     runtime.mkdir()
     runtime.chmod(0o777)
 
@@ -50,7 +50,7 @@ def test_a_directory_that_others_may_write_to_is_not_believed(runtime: Path) -> 
     assert list(runtime.iterdir()) == []
 
 
-def test_where_no_socket_can_be_an_application_runs_all_the_same(
+def test_an_application_runs_without_a_socket(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = runtime.parent / ("x" * 120)

@@ -51,7 +51,7 @@ def exported() -> tuple[Any, InMemorySpanExporter]:
     return provider.get_tracer("duolog"), exporter
 
 
-def test_an_epoch_is_a_span_with_its_phases_in_it_one_behind_the_other(
+def test_an_epoch_is_a_span_with_consecutive_phases_as_children(
     exported: tuple[Any, InMemorySpanExporter],
 ) -> None:
     tracer, exporter = exported
@@ -72,7 +72,7 @@ def test_an_epoch_is_a_span_with_its_phases_in_it_one_behind_the_other(
     assert {one.parent and one.parent.span_id for one in phases} == {epoch.context.span_id}
 
 
-def test_each_epoch_is_told_once_and_those_of_another_jvm_too(
+def test_each_epoch_is_exported_once_also_after_a_restart_of_the_jvm(
     exported: tuple[Any, InMemorySpanExporter],
 ) -> None:
     tracer, exporter = exported
@@ -84,5 +84,5 @@ def test_each_epoch_is_told_once_and_those_of_another_jvm_too(
     assert [one.attributes and one.attributes["duolog.epoch_id"] for one in epochs] == [1, 2, 3, 1]
 
 
-def test_where_nobody_takes_spans_none_are_made() -> None:
+def test_no_spans_are_created_without_an_exporter() -> None:
     assert spans.trace(cast("RunningQuery", cast("Any", PlayedQuery([[1]])))) is None

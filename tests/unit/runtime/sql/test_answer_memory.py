@@ -31,7 +31,7 @@ def asked(call: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_map_of_many_entries_takes_no_more_than_they_need() -> None:
+def test_a_large_map_takes_no_more_memory_than_its_entries_need() -> None:
     """Each entry was compared with a copy of all after it: 30,000 took 7 GB, and the process ended."""
     numbers = f"GENERATE_SERIES(1, {ENTRIES})"
     keys = f"TRANSFORM({numbers}, i => CAST(i AS STRING))"

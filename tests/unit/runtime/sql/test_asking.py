@@ -37,7 +37,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[partial[asking.Res
         asking._close_all()  # noqa: SLF001 - the broker goes before the process does
 
 
-def test_rows_come_as_tuples_and_dicts_without_a_semicolon(ask: partial[asking.Result]) -> None:
+def test_rows_are_tuples_and_dicts_and_need_no_semicolon(ask: partial[asking.Result]) -> None:
     found = ask("SELECT * FROM t")
 
     assert found.rows() == [_ROW]
@@ -68,7 +68,7 @@ def test_a_statement_without_rows_has_a_message(ask: partial[asking.Result]) -> 
     assert found.rows() == []
 
 
-def test_properties_hold_for_the_statements_alone(ask: partial[asking.Result]) -> None:
+def test_properties_apply_to_these_statements_only(ask: partial[asking.Result]) -> None:
     earliest = {"auto.offset.reset": "earliest"}
 
     assert ask("SELECT id FROM t EMIT CHANGES LIMIT 1", properties=earliest).rows() == [(1,)]
@@ -76,7 +76,7 @@ def test_properties_hold_for_the_statements_alone(ask: partial[asking.Result]) -
     assert shown["auto.offset.reset"] == "latest"
 
 
-def test_rows_that_go_on_are_for_a_loop(ask: partial[asking.Result]) -> None:
+def test_rows_of_push_queries_can_be_iterated(ask: partial[asking.Result]) -> None:
     found = ask("SELECT id FROM t EMIT CHANGES", properties={"auto.offset.reset": "earliest"})
 
     with pytest.raises(ConfigError, match="do not end"):
@@ -85,7 +85,7 @@ def test_rows_that_go_on_are_for_a_loop(ask: partial[asking.Result]) -> None:
         assert next(iter(found)) == (1,)
 
 
-def test_types_of_columns_are_read_from_what_an_answer_tells() -> None:
+def test_column_types_are_parsed_from_the_reply() -> None:
     told = "MAP<STRING, ARRAY<STRUCT<`a b` INTEGER, `D` DECIMAL(4, 2)>>>"
     found = asking.Result(Rows((("x", told),), iter(())))
 

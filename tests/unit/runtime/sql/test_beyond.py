@@ -38,7 +38,7 @@ def opened(
         engine.close()
 
 
-def test_a_row_that_is_deleted_is_gone_and_its_tombstone_stands_in_the_topic(
+def test_a_deleted_row_is_gone_and_its_tombstone_is_in_the_topic(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:
     engine = opened()
@@ -60,7 +60,7 @@ def test_a_row_that_is_deleted_is_gone_and_its_tombstone_stands_in_the_topic(
     assert [r.timestamp_ms for r in records if r.key == b"eve"][-1] == 1234
 
 
-def test_inserted_headers_stand_in_the_record_byte_by_byte_and_are_read_again(
+def test_inserted_headers_are_written_byte_for_byte_and_read_back(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:
     engine = opened()
@@ -78,7 +78,7 @@ def test_inserted_headers_stand_in_the_record_byte_by_byte_and_are_read_again(
     assert rows == [("1", "bär", None), ("2", None, None)]
 
 
-def test_several_topics_are_made_and_read_as_one_stream(opened: Opened, service: str) -> None:
+def test_several_topics_are_created_and_read_as_one_stream(opened: Opened, service: str) -> None:
     engine = opened()
     topics = [f"{service}orders-{name}" for name in ("eu", "us")]
     form = "value_format='JSON'"

@@ -90,7 +90,7 @@ def test_statements_need_no_pyspark_until_a_query_runs() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_numbers_of_queries_are_not_given_twice(opened: Opened, service: str) -> None:
+def test_query_numbers_are_not_reused(opened: Opened, service: str) -> None:
     with opened() as engine:
         said(engine, created(service) + "TERMINATE ALL;")
 
@@ -122,7 +122,7 @@ def test_a_query_begins_where_its_topics_ended_when_it_was_made_also_on_another_
     assert starter.offsets["INSERTQUERY_2"] == {}
 
 
-def test_a_second_engine_answers_and_is_heard_and_runs_nothing(
+def test_a_second_engine_answers_and_writes_commands_but_runs_nothing(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     first, second = opened(), opened("other")
@@ -165,7 +165,7 @@ def test_a_statement_that_is_refused_leaves_no_trace(opened: Opened, service: st
         assert ids(said(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
 
 
-def test_topics_are_made_as_statements_say_and_one_that_is_missing_is_told(
+def test_topics_are_created_as_declared_and_missing_ones_reported(
     opened: Opened, service: str
 ) -> None:
     engine = opened()
@@ -179,7 +179,7 @@ def test_topics_are_made_as_statements_say_and_one_that_is_missing_is_told(
         said(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');")  # fmt: skip
 
 
-def test_drop_with_its_topic_ends_the_query_first(
+def test_drop_delete_topic_ends_the_query_first(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     engine = opened()
@@ -194,7 +194,7 @@ def test_drop_with_its_topic_ends_the_query_first(
     assert f"{service}late" in engine.topics.partitions()
 
 
-def test_what_a_query_has_left_that_ended_while_nobody_ran_it_is_forgotten(
+def test_leftovers_of_a_query_dropped_while_no_engine_ran_are_deleted(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     with opened() as engine:
@@ -209,7 +209,7 @@ def test_what_a_query_has_left_that_ended_while_nobody_ran_it_is_forgotten(
     assert starter.forgotten == ["CTAS_TOTALS_1"], "and nothing that another cluster may have"
 
 
-def test_a_replaced_query_keeps_its_id_and_one_that_may_not_be_says_why(
+def test_a_replaced_query_keeps_its_id_and_a_refused_replacement_its_reason(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     engine = opened()
@@ -226,7 +226,7 @@ def test_a_replaced_query_keeps_its_id_and_one_that_may_not_be_says_why(
     assert len(said(engine, "SHOW QUERIES;")[0]) == 2  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_query_stands_in_show_describe_and_explain(
+def test_show_describe_and_explain_include_the_error_of_a_query(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
@@ -273,7 +273,7 @@ def test_an_engine_that_runs_nothing_shows_the_states_of_the_one_that_does(
     ]
 
 
-def test_a_named_query_that_ended_while_nobody_ran_it_begins_anew_when_it_is_made_again(
+def test_a_named_query_dropped_while_no_engine_ran_starts_empty_when_recreated(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     """It used to continue from the state of the query that had ended."""
@@ -296,7 +296,7 @@ def test_a_named_query_that_ended_while_nobody_ran_it_begins_anew_when_it_is_mad
     assert set(starter.forgotten) == {"MINE"}
 
 
-def test_a_select_asks_for_topics_only_where_it_names_one_that_was_not_seen(
+def test_a_select_requests_topics_only_for_unknown_names(
     opened: Opened, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each look-up by key asked the broker for all its topics."""
@@ -325,9 +325,7 @@ def test_rows_are_not_inserted_into_a_table_that_a_query_writes(
         said(engine, "INSERT INTO totals VALUES ('a', 1);")
 
 
-def test_an_engine_that_is_given_up_waits_for_no_owner_and_no_jvm(
-    opened: Opened, service: str
-) -> None:
+def test_an_abandoned_engine_waits_for_no_owner_and_no_jvm(opened: Opened, service: str) -> None:
     with opened() as engine:
         said(engine, created(service))
 
@@ -339,7 +337,7 @@ def test_an_engine_that_is_given_up_waits_for_no_owner_and_no_jvm(
     assert not engine.runs_queries
 
 
-def test_inserted_rows_stand_in_the_topic_and_print_shows_them(
+def test_inserted_rows_are_in_the_topic_and_shown_by_print(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:
     engine = opened()
@@ -358,7 +356,7 @@ def test_inserted_rows_stand_in_the_topic_and_print_shows_them(
     assert {(row[1], row[2]) for row in answer} == {("x", '{"A":4}'), ("<null>", '{"A":5}')}
 
 
-def test_a_topic_that_is_claimed_is_waited_for_and_one_that_is_missing_is_told(
+def test_assert_topic_waits_for_the_topic_and_reports_a_missing_one(
     opened: Opened, service: str
 ) -> None:
     engine = opened()
@@ -400,7 +398,7 @@ def test_topics_are_shown_with_replicas_and_those_of_the_service_only_with_all(
 
 
 @pytest.mark.deep
-def test_queries_run_again_behind_a_broker_that_was_away_for_longer_than_a_session(
+def test_queries_run_again_after_a_broker_outage_longer_than_a_session(
     starter: FakeStarter, tmp_path: Path
 ) -> None:
     with (

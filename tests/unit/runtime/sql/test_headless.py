@@ -51,7 +51,7 @@ def applied(engine: SqlEngine, directory: Path, text: str) -> list[str]:
     return list(apply_script(engine, path, set()))
 
 
-def test_the_second_start_of_a_file_goes_on_with_what_the_first_one_made(
+def test_the_second_start_of_a_file_continues_the_first(
     engine: SqlEngine, service: str, tmp_path: Path
 ) -> None:
     first = applied(engine, tmp_path, script(service))
@@ -62,7 +62,7 @@ def test_the_second_start_of_a_file_goes_on_with_what_the_first_one_made(
     assert len(engine.queries()) == 3
 
 
-def test_a_changed_statement_replaces_what_was_there_or_says_which_rule_it_breaks(
+def test_a_changed_statement_replaces_the_old_one_or_reports_the_broken_rule(
     engine: SqlEngine, service: str, starter: FakeStarter, tmp_path: Path
 ) -> None:
     applied(engine, tmp_path, script(service))
@@ -78,7 +78,7 @@ def test_a_changed_statement_replaces_what_was_there_or_says_which_rule_it_break
         applied(engine, tmp_path, script(service).replace("a BIGINT", "b BIGINT"))
 
 
-def test_a_query_that_was_terminated_begins_again_with_its_file(
+def test_a_terminated_query_starts_again_with_its_file(
     engine: SqlEngine, service: str, tmp_path: Path
 ) -> None:
     applied(engine, tmp_path, script(service))
@@ -90,7 +90,7 @@ def test_a_query_that_was_terminated_begins_again_with_its_file(
     assert len(engine.queries()) == 3
 
 
-def test_what_would_be_done_at_each_start_is_refused(
+def test_statements_that_would_repeat_at_each_start_are_refused(
     engine: SqlEngine, service: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SqlError, match="INSERT INTO is not allowed in a file") as refused:
@@ -100,7 +100,7 @@ def test_what_would_be_done_at_each_start_is_refused(
     assert refused.value.at.line == 11
 
 
-def test_a_file_runs_until_it_is_told_to_stop_with_a_line_for_each_query(
+def test_a_file_runs_until_it_is_stopped_with_a_line_for_each_query(
     engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "warm_up", lambda: None)
@@ -122,7 +122,7 @@ def test_a_file_runs_until_it_is_told_to_stop_with_a_line_for_each_query(
     assert "CSAS_LATE_1  RUNNING  0 events/s  lag 3 records" in told
 
 
-def test_a_line_says_events_a_second_and_how_long_the_rest_takes(engine: SqlEngine) -> None:
+def test_a_line_shows_events_per_second_and_the_time_left(engine: SqlEngine) -> None:
     now = 0.0
     reporter = Reporter(engine, lambda: now)
 
@@ -136,7 +136,7 @@ def test_a_line_says_events_a_second_and_how_long_the_rest_takes(engine: SqlEngi
     assert reporter.line(LiveQuery("Q_2", "ERROR", "no topic\nhint")) == "Q_2  ERROR  no topic"
 
 
-def test_a_broker_that_goes_away_is_told_and_that_it_is_back() -> None:
+def test_a_lost_broker_and_its_return_are_reported() -> None:
     found = ["", "h:1: refused", "h:1: refused", "", ""]
     watch = BrokerWatch("h:1", "its queries wait for it", lambda _: ProbeResult(found.pop(0)))
 
@@ -149,7 +149,7 @@ def test_a_broker_that_goes_away_is_told_and_that_it_is_back() -> None:
     ]
 
 
-def test_a_file_that_is_told_to_stop_while_it_starts_gives_the_start_up(
+def test_stopping_a_file_while_it_starts_cancels_the_start(
     engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C waited for the JVM."""

@@ -91,7 +91,7 @@ def test_results_are_tables_or_streams_and_a_topic_in_both_roles_is_what_writes_
     }
 
 
-def test_names_choose_topics_and_what_they_are_called() -> None:
+def test_names_select_topics_and_rename_them() -> None:
     topology = Topology("t")
     topology.stream("orders", key="id BIGINT", value="n BIGINT").to("copy")
 
@@ -115,7 +115,7 @@ def test_a_timestamp_is_a_column_in_sql_and_nothing_else() -> None:
     assert list(sql_statements(topology, {"a": "a"})) == ["A"]
 
 
-def test_what_sql_says_of_headers_delimiters_and_single_values_is_taken() -> None:
+def test_headers_delimiters_and_single_values_of_sql_are_kept() -> None:
     made = """
     CREATE STREAM s (k STRING KEY, v INT, t STRING, h ARRAY<STRUCT<key STRING, value BYTES>> HEADERS, x BYTES HEADER('x'))
       WITH (kafka_topic='s', value_format='DELIMITED', value_delimiter='TAB', timestamp='t', timestamp_format='yyyy');
@@ -142,7 +142,7 @@ def test_what_sql_says_of_headers_delimiters_and_single_values_is_taken() -> Non
     assert (counts.topic, counts.schema.window) == ("counts", session("1 s").key)
 
 
-def test_what_there_is_not_and_what_is_of_the_other_kind_is_refused() -> None:
+def test_missing_sources_and_sources_of_the_other_kind_are_refused() -> None:
     made = "CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='JSON');"
 
     with pytest.raises(StatementError, match="stream T does not exist in SQL") as missing:
@@ -154,7 +154,7 @@ def test_what_there_is_not_and_what_is_of_the_other_kind_is_refused() -> None:
     assert "sql_stream" in other.value.hint
 
 
-def test_what_a_query_of_sql_has_made_is_the_same_when_a_topology_declares_it() -> None:
+def test_a_result_of_sql_is_the_same_when_a_topology_declares_it() -> None:
     made = """
     CREATE STREAM o (c STRING KEY, v INT) WITH (kafka_topic='o', value_format='JSON');
     CREATE TABLE n AS SELECT c, COUNT(*) AS n FROM o GROUP BY c;
@@ -174,7 +174,7 @@ def test_what_a_query_of_sql_has_made_is_the_same_when_a_topology_declares_it() 
     assert alike == {"N": ["N"], "W_T": ["W"]}
 
 
-def test_a_column_that_is_not_in_capitals_is_told_to_who_forgets_the_quotes() -> None:
+def test_a_lower_case_column_without_quotes_is_suggested() -> None:
     made = "CREATE STREAM s (`user` STRING KEY, v INT) WITH (kafka_topic='s', value_format='JSON');"
 
     with pytest.raises(StatementError, match="'USER' cannot be resolved") as raised:

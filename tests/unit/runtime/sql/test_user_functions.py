@@ -90,7 +90,7 @@ def ask() -> Ask:
         ("SELECT TRANSFORM(ARRAY[k], i => total(CAST(i AS DOUBLE), 1.0)) AS x FROM t WHERE k = 2", [([3.0],)]),
     ],
 )  # fmt: skip
-def test_an_answer_calls_functions_of_users(ask: Ask, query: str, rows: list[object]) -> None:
+def test_a_pull_query_calls_user_functions(ask: Ask, query: str, rows: list[object]) -> None:
     assert ask(f"{query};") == rows
 
 
@@ -109,7 +109,9 @@ def test_an_answer_calls_functions_of_users(ask: Ask, query: str, rows: list[obj
         ("SELECT k, EXPLODE(ARRAY[k, 7]) AS x FROM t WHERE k = 1 ORDER BY x", [(1, 1), (1, 7)]),
     ],
 )  # fmt: skip
-def test_a_table_function_makes_rows_of_an_answer(ask: Ask, query: str, rows: list[object]) -> None:
+def test_a_table_function_produces_rows_of_a_pull_query(
+    ask: Ask, query: str, rows: list[object]
+) -> None:
     assert ask(f"{query};") == rows
 
 
@@ -125,9 +127,7 @@ def test_a_table_function_makes_rows_of_an_answer(ask: Ask, query: str, rows: li
         ("SELECT CASE WHEN k > 0 THEN words(a) ELSE 'x' END AS w FROM t", "cannot be used in CASE"),
     ],
 )  # fmt: skip
-def test_where_rows_cannot_be_made_a_table_function_is_refused_by_its_name(
-    ask: Ask, query: str, said: str
-) -> None:
+def test_a_misplaced_table_function_is_refused_by_name(ask: Ask, query: str, said: str) -> None:
     with pytest.raises(SqlError, match=said):
         ask(f"{query};")
 
@@ -190,7 +190,7 @@ def created(service: str, module: Path) -> str:
     )
 
 
-def test_a_function_is_there_again_with_the_next_start(
+def test_a_function_is_available_after_a_restart(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
@@ -207,7 +207,7 @@ def test_a_function_is_there_again_with_the_next_start(
     assert sorted(starter.starts) == ["CSAS_COPIED_1", "CSAS_PRICED_0"]
 
 
-def test_a_module_that_is_gone_is_told_by_name_and_stops_no_other_query(
+def test_a_missing_module_is_reported_by_name_and_stops_no_other_query(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
@@ -235,7 +235,7 @@ def test_a_module_that_is_gone_is_told_by_name_and_stops_no_other_query(
         assert not engine.catalog.functions["PRICE"].code.missing
 
 
-def test_what_a_function_was_is_what_later_statements_are_understood_by(
+def test_later_statements_use_the_recorded_signature_of_a_function(
     opened: Opened, service: str, module: Path
 ) -> None:
     with opened() as engine:
@@ -251,7 +251,7 @@ def test_what_a_function_was_is_what_later_statements_are_understood_by(
     assert function.code.missing.startswith("Its signature was BIGINT (a BIGINT) and has changed.")
 
 
-def test_a_function_that_is_replaced_starts_its_queries_again_with_the_new_code(
+def test_replacing_a_function_restarts_its_queries_with_the_new_code(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
@@ -271,7 +271,7 @@ def test_a_function_that_is_replaced_starts_its_queries_again_with_the_new_code(
         assert body.called(2) == 6
 
 
-def test_all_functions_of_a_module_come_at_once_and_only_where_they_are_not_there(
+def test_all_functions_of_a_module_are_created_at_once_unless_they_exist(
     opened: Opened, module: Path
 ) -> None:
     with opened() as engine:
@@ -285,7 +285,7 @@ def test_all_functions_of_a_module_come_at_once_and_only_where_they_are_not_ther
     assert [len(first), len(second), len(third)] == [2, 0, 1]
 
 
-def test_a_module_that_cannot_be_had_is_an_error_of_the_statement(opened: Opened) -> None:
+def test_a_module_that_cannot_be_imported_is_an_error_of_the_statement(opened: Opened) -> None:
     with opened() as engine:
         with pytest.raises(SqlError, match='there is no module "no_such_module"'):
             list(define_functions(engine, "no_such_module"))
@@ -293,7 +293,7 @@ def test_a_module_that_cannot_be_had_is_an_error_of_the_statement(opened: Opened
             said(engine, "CREATE FUNCTION x FROM 'no_such_module:x';")
 
 
-def test_the_second_start_of_a_file_goes_on_with_its_functions(
+def test_the_second_start_of_a_file_keeps_its_functions(
     opened: Opened, service: str, module: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "app.sql"

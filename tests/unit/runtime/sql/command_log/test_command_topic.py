@@ -26,14 +26,14 @@ def opened(cluster: EmbeddedCluster, service: str) -> Iterator[Open]:
         topic.close()
 
 
-def test_a_topic_that_is_not_there_has_no_commands(opened: Open) -> None:
+def test_a_missing_topic_has_no_commands(opened: Open) -> None:
     topic = opened()
 
     assert list(topic.read()) == []
     assert topic.last == FIRST
 
 
-def test_what_is_appended_is_read_in_its_order_by_others_and_by_oneself(opened: Open) -> None:
+def test_appended_commands_are_read_in_order_by_every_reader(opened: Open) -> None:
     one, other = opened(), opened()
     commands = [Command(f"CREATE STREAM s{number};", number - 1) for number in range(3)]
 
@@ -44,7 +44,7 @@ def test_what_is_appended_is_read_in_its_order_by_others_and_by_oneself(opened: 
     assert one.last == 2
 
 
-def test_of_two_commands_that_were_written_at_once_the_second_is_void(opened: Open) -> None:
+def test_the_second_of_two_concurrent_commands_is_void(opened: Open) -> None:
     one, other = opened(), opened()
     first, late = Command("CREATE STREAM a;", FIRST), Command("CREATE STREAM b;", FIRST)
     one.append(first)
@@ -70,7 +70,7 @@ def test_a_damaged_command_is_refused_with_its_offset_and_those_before_it_count(
         next(read)
 
 
-def test_commands_that_are_gone_are_missed(opened: Open, cluster: EmbeddedCluster) -> None:
+def test_deleted_commands_are_detected(opened: Open, cluster: EmbeddedCluster) -> None:
 
     topic = opened()
     for number in range(3):

@@ -16,7 +16,7 @@ def test_a_command_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     "data", [None, b"", b"{", b"[]", b"{}", encode(COMMAND).replace(b"CREATE", b"CREATF")]
 )
-def test_a_record_that_is_not_what_was_written_is_refused_with_its_offset(
+def test_an_altered_record_is_refused_with_its_offset(
     data: bytes | None,
 ) -> None:
     with pytest.raises(CommandDamaged, match="offset 5") as refused:
@@ -25,7 +25,7 @@ def test_a_record_that_is_not_what_was_written_is_refused_with_its_offset(
     assert refused.value.offset == 5
 
 
-def test_a_command_of_a_newer_duolog_is_refused_and_says_so() -> None:
+def test_a_command_of_a_newer_duolog_is_refused() -> None:
     newer = json.dumps(json.loads(encode(COMMAND)) | {"version": 2}).encode()
 
     with pytest.raises(CommandDamaged) as refused:

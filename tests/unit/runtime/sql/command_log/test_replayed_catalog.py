@@ -36,7 +36,7 @@ def replayed(*commands: Command) -> ReplayedCatalog:
     return ReplayedCatalog(cast("CommandTopic", Records(*commands)))
 
 
-def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_without_a_rules_version_has_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duolog.runtime.sql.command_log.commands._check", lambda _content: None)
     content = json.loads(encode(Command("CREATE …;", FIRST)))
     del content["rules"]
@@ -46,7 +46,7 @@ def test_a_record_that_names_no_rules_is_of_the_first_ones(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("rules", "topic"), [(1, "FAR"), (2, "eu-FAR")])
-def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, topic: str) -> None:
+def test_a_result_topic_keeps_its_name_if_its_prefix_had_no_effect(rules: int, topic: str) -> None:
     prefix = {"ksql.output.topic.name.prefix": "eu-"}
     far = Command("CREATE STREAM far AS SELECT * FROM rides;", 0, prefix, rules=rules)
     found = replayed(Command(PLAIN, FIRST), far)
@@ -65,7 +65,7 @@ def test_the_topic_of_a_result_stays_where_its_prefix_had_no_effect(rules: int, 
         (WINDOWED, "CREATE STREAM n AS SELECT id, km FROM rides PARTITION BY km;"),
     ],
 )  # fmt: skip
-def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -> None:
+def test_a_statement_accepted_in_strict_mode_still_runs(source: str, statement: str) -> None:
     begin, made = Command(source, FIRST), Command(statement, 0, STRICT)
 
     older = replayed(begin, replace(made, rules=1))
@@ -76,7 +76,7 @@ def test_a_statement_that_strict_accepted_runs_on(source: str, statement: str) -
         replayed(begin, made).follow()
 
 
-def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
+def test_an_invalid_time_pattern_is_kept_if_it_was_accepted() -> None:
     timed = PLAIN.replace("km INT", "at STRING").replace(
         "');", "', timestamp='at', timestamp_format='{');"
     )
@@ -89,7 +89,7 @@ def test_a_pattern_of_times_that_is_none_stays_where_it_was_accepted() -> None:
         replayed(Command(timed, FIRST)).follow()
 
 
-def test_a_key_of_a_map_that_is_an_array_is_not_refused_where_it_was_accepted() -> None:
+def test_an_array_as_map_key_is_kept_if_it_was_accepted() -> None:
     mapped = Command(PLAIN.replace("km INT", "m MAP<STRING, INT>"), FIRST)
     made = Command("CREATE STREAM n AS SELECT id, m[ARRAY['a']] AS x FROM rides;", 0)
 
@@ -101,9 +101,7 @@ def test_a_key_of_a_map_that_is_an_array_is_not_refused_where_it_was_accepted() 
         replayed(mapped, made).follow()
 
 
-def test_an_aggregate_that_replaced_one_of_the_same_state_is_not_refused_where_it_was_accepted() -> (
-    None
-):
+def test_a_replacement_of_an_aggregate_is_kept_if_it_was_accepted() -> None:
     counted = "CREATE TABLE n AS SELECT km, COUNT(*) AS c FROM rides GROUP BY km;"
     made = Command(counted, 0, STRICT)
     other = Command(counted.replace("TABLE", "OR REPLACE TABLE").replace("(*)", "(1)"), 1, STRICT)
@@ -129,9 +127,7 @@ _ONLY_NULLS = "CREATE STREAM n AS SELECT id, {} AS x FROM rides;"
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("given", [{}, STRICT], ids=["default", "strict"])
-def test_a_statement_that_was_accepted_before_runs_on(
-    statement: str, given: dict[str, str]
-) -> None:
+def test_an_earlier_accepted_statement_still_runs(statement: str, given: dict[str, str]) -> None:
     found = replayed(Command(PLAIN, FIRST), Command(statement, 0, given, rules=1))
 
     found.follow()
@@ -140,7 +136,7 @@ def test_a_statement_that_was_accepted_before_runs_on(
 
 
 @pytest.mark.parametrize("call", ["CONCAT(NULL, NULL)", "GREATEST(NULL, NULL)", "LEAST(NULL)"])
-def test_calls_of_nothing_but_nulls_are_refused_in_strict_compatibility_only(call: str) -> None:
+def test_calls_with_nulls_only_are_refused_in_strict_mode_only(call: str) -> None:
     made = Command(_ONLY_NULLS.format(call), 0)
     found = replayed(Command(PLAIN, FIRST), made)
 

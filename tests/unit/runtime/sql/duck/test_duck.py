@@ -71,7 +71,7 @@ def ask() -> Ask:
     return answer
 
 
-def test_values_of_all_types_come_back_as_they_were_given(ask: Ask) -> None:
+def test_values_of_all_types_survive_a_round_trip(ask: Ask) -> None:
     assert ask("SELECT * FROM users ORDER BY id;") == [_ANN, _BOB, _CY]
 
 
@@ -206,7 +206,7 @@ def test_an_expression_has_the_value_that_ksqldb_gives_it(
         ),
     ],
 )
-def test_a_query_says_what_duckdb_can_say(
+def test_queries_support_the_clauses_of_duckdb(
     ask: Ask, text: str, rows: list[tuple[object, ...]]
 ) -> None:
     assert ask(text) == rows
@@ -281,14 +281,14 @@ def test_a_query_says_what_duckdb_can_say(
         ("SELECT * FROM users JOIN users ON 1 = 1;", "Two sides of the join have the name USERS"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_its_name(ask: Ask, text: str, said: str) -> None:
+def test_unsupported_constructs_are_refused_by_name(ask: Ask, text: str, said: str) -> None:
     with pytest.raises(SqlError) as error:
         ask(text)
 
     assert said in str(error.value)
 
 
-def test_a_limit_alone_asks_for_the_least_keys(ask: Ask) -> None:
+def test_a_limit_without_order_returns_the_smallest_keys(ask: Ask) -> None:
     assert ask("SELECT oid FROM orders LIMIT 2;") == [(1,), (2,)]
     assert ask("SELECT oid FROM orders WHERE oid > 2 LIMIT 1;") == [(3,)]
 
@@ -309,7 +309,7 @@ def test_a_limit_alone_asks_for_the_least_keys(ask: Ask) -> None:
         ("LATEST_BY_OFFSET(CAST(NULL AS INT), 2)", []),
     ],
 )
-def test_values_are_chosen_by_offset(ask: Ask, item: str, value: object) -> None:
+def test_elements_are_selected_by_subscript(ask: Ask, item: str, value: object) -> None:
     assert ask(f"SELECT {item} FROM users;") == [(value,)]
 
 
@@ -346,7 +346,7 @@ def test_an_error_of_duckdb_shows_none_of_its_own_sql(ask: Ask) -> None:
         ("SELECT CORRELATION(amount, 1) = 0 FROM orders;", False),
     ],
 )
-def test_aggregates_of_ksqldb_are_there(ask: Ask, text: str, value: object) -> None:
+def test_aggregates_of_ksqldb_are_available(ask: Ask, text: str, value: object) -> None:
     assert ask(text) == [(value,)]
 
 
@@ -417,7 +417,7 @@ def test_distinct_with_frames_lists_and_nothing(ask: Ask, call: str, value: obje
     assert set(ask(f"SELECT {call} FROM {_REPEATED};")) == {(value,)}
 
 
-def test_what_only_rows_can_say_is_a_name_in_queries_that_go_on() -> None:
+def test_keywords_of_pull_queries_are_identifiers_in_persistent_queries() -> None:
     (node,) = parse(
         "CREATE TABLE x AS SELECT order, offset, COUNT(*) FROM s GROUP BY order, offset;"
     )
@@ -426,7 +426,7 @@ def test_what_only_rows_can_say_is_a_name_in_queries_that_go_on() -> None:
     assert [item.name for item in query.expressions[:2]] == ["ORDER", "OFFSET"]
 
 
-def test_a_row_that_is_taken_away_is_gone() -> None:
+def test_a_deleted_row_is_not_returned() -> None:
     session, connection = SqlSession(), connect()
     list(session.run(_SOURCES))
     columns = source_columns(session.catalog.sources["ORDERS"])

@@ -50,7 +50,7 @@ def ask() -> Ask:
 
 
 @pytest.mark.parametrize("name", _FAMILIES)
-def test_a_function_gives_what_the_engine_gives(ask: Ask, name: str) -> None:
+def test_functions_return_the_values_of_the_engine(ask: Ask, name: str) -> None:
     family: dict[str, object] = _FAMILIES[name]
 
     found = {one: ask(one) for one in family if one != _OF_JAVA_ALONE}
@@ -60,7 +60,7 @@ def test_a_function_gives_what_the_engine_gives(ask: Ask, name: str) -> None:
 
 
 @pytest.mark.parametrize("expression", ["SQRT(-1E0)", "LN(-1E0)", "ACOS(2E0)", "LOG(-1E0, 2E0)"])
-def test_what_is_no_number_is_nan_and_not_null(ask: Ask, expression: str) -> None:
+def test_undefined_results_are_nan_and_not_null(ask: Ask, expression: str) -> None:
     found = ask(expression)
 
     assert isinstance(found, float)
@@ -74,7 +74,7 @@ def test_what_is_no_number_is_nan_and_not_null(ask: Ask, expression: str) -> Non
         "AS_MAP(ARRAY['a'], CAST(NULL AS ARRAY<INT>))",
     ],
 )
-def test_of_nulls_alone_comes_null(ask: Ask, expression: str) -> None:
+def test_aggregates_of_nulls_only_are_null(ask: Ask, expression: str) -> None:
     assert ask(expression) is None
 
 
@@ -88,9 +88,7 @@ def test_of_nulls_alone_comes_null(ask: Ask, expression: str) -> None:
         ("RPAD('', 20000, 'ab') + '%' LIKE 'ab%b_%!%' ESCAPE '!'", True),
     ],
 )
-def test_long_texts_take_time_in_proportion_to_their_length(
-    ask: Ask, expression: str, wanted: object
-) -> None:
+def test_long_strings_take_linear_time(ask: Ask, expression: str, wanted: object) -> None:
     assert ask(expression) == wanted
 
 

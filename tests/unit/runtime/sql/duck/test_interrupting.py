@@ -39,7 +39,7 @@ def _interrupt_once_it_runs() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_an_answer_ends_with_its_time(connection: Any) -> None:
+def test_a_pull_query_ends_at_its_time_limit(connection: Any) -> None:
     ended: list[str] = []
 
     with pytest.raises(SqlError, match="stopped after 50 ms") as found:
@@ -50,7 +50,7 @@ def test_an_answer_ends_with_its_time(connection: Any) -> None:
     assert list(answered(connection, SHORT)) == [(1,)]
 
 
-def test_ctrl_c_ends_an_answer_and_the_next_one_is_answered(connection: Any) -> None:
+def test_ctrl_c_ends_a_pull_query_and_the_next_one_runs(connection: Any) -> None:
     pressing = threading.Thread(target=_interrupt_once_it_runs)
     pressing.start()
 
@@ -62,7 +62,7 @@ def test_ctrl_c_ends_an_answer_and_the_next_one_is_answered(connection: Any) -> 
     assert list(answered(connection, SHORT)) == [(1,)]
 
 
-def test_an_answer_ends_with_its_memory(connection: Any) -> None:
+def test_a_pull_query_ends_at_its_memory_limit(connection: Any) -> None:
     with pytest.raises(DuologError, match="do not fit into memory"):
         list(answered(connection, SORTED, limits=AnswerLimits(memory_bytes_max=8_000_000)))
 
@@ -74,7 +74,7 @@ def _memory(connection: Any) -> str:
     return str(limit)
 
 
-def test_the_memory_of_an_answer_limits_nothing_else(connection: Any) -> None:
+def test_the_memory_limit_of_pull_queries_limits_nothing_else(connection: Any) -> None:
     before, limits = _memory(connection), AnswerLimits(memory_bytes_max=64_000_000)
     many = Query("SELECT range FROM range(10000)", SHORT.columns)
 
@@ -91,14 +91,14 @@ LARGE = Query("SELECT list(range) FROM range(1000000) GROUP BY range % 10", SHOR
 """Takes some 20 MB, and its result some 8 MB until it is read."""
 
 
-def test_the_result_of_another_answer_does_not_count(connection: Any) -> None:
+def test_results_of_other_pull_queries_do_not_count(connection: Any) -> None:
     limits = AnswerLimits(memory_bytes_max=64_000_000)
     waiting = [answered(connection, LARGE, limits=limits) for _ in range(12)]
 
     assert [len(list(rows)) for rows in waiting] == [10] * 12
 
 
-def test_answers_at_once_have_their_limits_each(connection: Any) -> None:
+def test_concurrent_pull_queries_have_their_own_limits(connection: Any) -> None:
     """The first one that was done took the limit from the other one."""
     before, limits = _memory(connection), AnswerLimits(memory_bytes_max=8_000_000)
     outcomes: list[object] = []
@@ -120,14 +120,14 @@ def test_answers_at_once_have_their_limits_each(connection: Any) -> None:
     assert _memory(connection) == before
 
 
-def test_an_answer_does_not_wait_longer_for_its_turn_than_its_time(connection: Any) -> None:
+def test_a_pull_query_waits_for_its_turn_no_longer_than_its_time_limit(connection: Any) -> None:
     limits = AnswerLimits(timeout_ms=1, memory_bytes_max=64_000_000)
-    with _within(connection, limits), pytest.raises(SqlError, match="ended after 1 ms"):
+    with _within(connection, limits), pytest.raises(SqlError, match="stopped after 1 ms"):
         answered(connection, SHORT, limits=limits)
 
 
 @pytest.mark.parametrize("sign", ["[", '{"a":'])
-def test_a_value_that_is_nested_deeply_is_printed_as_a_text(sign: str) -> None:
+def test_a_deeply_nested_value_is_printed_as_text(sign: str) -> None:
     deep = (sign * 100_000).encode()
 
     assert guessed(deep) == (deep.decode(), "KAFKA_STRING")

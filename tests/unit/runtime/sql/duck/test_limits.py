@@ -31,10 +31,10 @@ def ask() -> Ask:
 
 
 @pytest.mark.parametrize(("call", "value"), AT_LIMIT.items())
-def test_a_call_makes_as_much_as_it_may(ask: Ask, call: str, value: object) -> None:
+def test_a_call_may_produce_up_to_the_limit(ask: Ask, call: str, value: object) -> None:
     assert ask(call) == value
 
 
 @pytest.mark.parametrize("call", ABOVE_LIMIT)
-def test_a_call_that_would_make_more_is_null(ask: Ask, call: str) -> None:
+def test_a_call_beyond_the_limit_is_null(ask: Ask, call: str) -> None:
     assert ask(call) is None

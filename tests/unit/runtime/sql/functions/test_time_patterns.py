@@ -54,7 +54,7 @@ def test_offsets_and_times_of_a_day(pattern: str, text: str) -> None:
     assert millis_text(AFTERNOON_MS, pattern, "Europe/Paris") == text
 
 
-def test_before_there_were_zones_a_place_has_its_own_time() -> None:
+def test_before_standard_time_a_zone_has_its_local_mean_time() -> None:
     year_1 = -62_135_596_800_000
 
     told = millis_text(year_1, "uuuu-MM-dd'T'HH:mm:ssZZZZZ O x z", "Europe/Paris")
@@ -69,7 +69,7 @@ def test_before_there_were_zones_a_place_has_its_own_time() -> None:
         (LEAST, "uuuu/M/d", "-5877641/6/23"), (GREATEST, "uuuu-MM-dd", "+5881580-07-11"), (-1_000_000, "y G", "769 BC"), (-1_000_000, "uuuu", "-0768"),
     ],
 )  # fmt: skip
-def test_days_of_years_that_python_lacks(days: int, pattern: str, text: str) -> None:
+def test_dates_outside_the_years_of_python(days: int, pattern: str, text: str) -> None:
     assert days_text(days, pattern) == text
 
 
@@ -95,7 +95,7 @@ def test_times_are_read(text: str, pattern: str, millis: int) -> None:
 
 
 @pytest.mark.parametrize(("text", "pattern", "hour"), [("PM", "a", 18), ("AM", "a", 6), ("PM 1", "a h", 13), ("4", "Q", 0), ("12", "Q", 0)])  # fmt: skip
-def test_half_a_day_alone_is_its_middle(text: str, pattern: str, hour: int) -> None:
+def test_am_or_pm_alone_is_the_middle_of_that_half_day(text: str, pattern: str, hour: int) -> None:
     assert text_time(text, pattern) == hour * 3_600_000
 
 
@@ -108,18 +108,18 @@ def test_a_time_of_a_day_in_words(millis: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["]", "yyyy]", "p", "pp-", "ppppd p", "FF", "WW", "cc", "GGGGGG", "vv", "BB", "VVV", "b", "{", "#"])  # fmt: skip
-def test_what_is_no_pattern(pattern: str) -> None:
+def test_invalid_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever it says of them
         parts_of(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["zzzz", "vvvv", "H B", "[HH:mm zzzz]", "ppppB"])
-def test_what_is_not_known_of_a_pattern(pattern: str) -> None:
+def test_unsupported_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(Unsupported):
         supported_parts_of(pattern)
 
 
-def test_a_long_name_of_a_zone_is_known_of_utc_alone() -> None:
+def test_a_long_zone_name_is_supported_for_utc_only() -> None:
     assert millis_text(0, "zzzz v") == "Coordinated Universal Time UTC"
     with pytest.raises(Unsupported, match="zzzz"):
         millis_text(0, "zzzz", "Europe/Paris")
@@ -138,7 +138,7 @@ def test_dates_are_read_leniently(text: str, pattern: str, date: tuple[int, int,
     assert read_date(text, pattern) == dt.date(*date)
 
 
-def test_a_pattern_of_dates_that_is_none_is_null_and_not_refused() -> None:
+def test_an_invalid_date_pattern_gives_null() -> None:
     with pytest.raises(ValueError, match="aXb"):
         read_date("2024", "aXb,c")
     with pytest.raises(Unsupported):

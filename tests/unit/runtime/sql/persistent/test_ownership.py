@@ -8,7 +8,7 @@ from duolog.core.errors import KafkaError
 from duolog.runtime.sql.persistent import ownership
 
 
-def test_a_broker_that_says_nothing_is_a_failure_of_the_broker(
+def test_a_broker_that_does_not_answer_is_a_broker_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A file that ran ended with "error: " and no word more, where its broker was away for half a minute."""

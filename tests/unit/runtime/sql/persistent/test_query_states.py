@@ -8,7 +8,7 @@ from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
 
 
-def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
+def test_changed_states_are_published_and_ended_queries_deleted(
     cluster: EmbeddedCluster, service: str
 ) -> None:
     servers = cluster.bootstrap_servers
@@ -32,7 +32,7 @@ def test_what_has_changed_is_told_and_what_is_gone_is_forgotten(
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
-def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, value: str) -> None:
+def test_an_invalid_state_is_ignored(cluster: EmbeddedCluster, service: str, value: str) -> None:
     servers = cluster.bootstrap_servers
     states = QueryStates(servers, service, "host/1/1")
     states.publish([LiveQuery("A", "RUNNING")])
@@ -44,7 +44,7 @@ def test_what_is_no_state_says_nothing(cluster: EmbeddedCluster, service: str, v
     assert list(read_states(servers, service, "host/1/1")) == ["A"]
 
 
-def test_what_another_owner_has_told_says_nothing(cluster: EmbeddedCluster, service: str) -> None:
+def test_states_of_another_owner_are_ignored(cluster: EmbeddedCluster, service: str) -> None:
     states = QueryStates(cluster.bootstrap_servers, service, "host/1/1")
     states.publish([LiveQuery("A", "RUNNING")])
     states.close()

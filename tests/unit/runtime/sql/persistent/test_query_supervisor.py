@@ -42,7 +42,7 @@ def wait_for(supervisor: QuerySupervisor, done: Callable[[], bool]) -> None:
     assert supervisor.wait_until(done, WAIT_S)
 
 
-def test_what_is_wanted_runs_and_what_is_not_is_stopped_and_forgotten(
+def test_desired_queries_run_and_others_are_stopped_and_deleted(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     wanted = {name: DesiredQuery(query, {"t": {0: 5}}) for name, query in queries().items()}
@@ -59,7 +59,7 @@ def test_what_is_wanted_runs_and_what_is_not_is_stopped_and_forgotten(
     assert starter.forgotten == [ONE]
 
 
-def test_a_query_that_fails_harms_no_other_and_starts_again_behind_growing_pauses(
+def test_a_failing_query_affects_no_other_and_restarts_with_backoff(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     starter.refused[ONE] = "its topic is gone"
@@ -83,7 +83,7 @@ def test_a_query_that_fails_harms_no_other_and_starts_again_behind_growing_pause
     assert again.error == "its topic is gone", "the last error stays until it has run for a while"
 
 
-def test_a_query_that_fails_while_it_runs_keeps_its_error(
+def test_a_query_that_fails_while_running_keeps_its_error(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
@@ -97,7 +97,7 @@ def test_a_query_that_fails_while_it_runs_keeps_its_error(
     assert (live.failures, live.error) == (1, "a sum has overflowed")
 
 
-def test_a_paused_query_stops_keeps_its_state_and_goes_on(
+def test_a_paused_query_stops_keeps_its_state_and_resumes(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     of = queries()
@@ -114,7 +114,7 @@ def test_a_paused_query_stops_keeps_its_state_and_goes_on(
     wait_for(supervisor, lambda: starter.starts.count(ONE) == 2)
 
 
-def test_a_query_with_another_plan_takes_the_place_of_the_old_one(
+def test_a_query_with_another_plan_replaces_the_old_one(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     of = queries()
@@ -150,7 +150,7 @@ def replacing(of: dict[str, PersistentQuery]) -> DesiredQuery:
     return DesiredQuery(replace(of[ONE], planned=of[TWO].planned, statement=statement))
 
 
-def test_a_query_that_is_replaced_runs_until_its_successor_takes_its_place() -> None:
+def test_a_replaced_query_runs_until_its_successor_has_started() -> None:
     of, starter = queries(), ReplacingStarter()
     supervisor = QuerySupervisor(starter, Pauses(0.2, 60.0))
     supervisor.start()
@@ -175,7 +175,7 @@ def test_a_query_that_is_replaced_runs_until_its_successor_takes_its_place() -> 
         supervisor.close()
 
 
-def test_a_query_whose_successor_does_not_start_goes_on_and_is_replaced_later(
+def test_a_query_whose_successor_fails_to_start_runs_on_and_is_replaced_later(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     of = queries()
@@ -214,7 +214,7 @@ def test_a_query_that_is_paused_while_it_is_replaced_stops(
     assert [live.state for live in supervisor.live_all()] == ["PAUSED"]
 
 
-def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStarter) -> None:
+def test_queries_stop_with_the_supervisor_and_keep_their_state(starter: FakeStarter) -> None:
     supervisor = QuerySupervisor(starter)
     supervisor.want({ONE: DesiredQuery(queries()[ONE])})
     supervisor.start()
@@ -226,7 +226,7 @@ def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStar
     assert starter.forgotten == []
 
 
-def test_a_query_that_is_made_again_at_once_has_nothing_of_the_one_that_ended(
+def test_a_recreated_query_has_no_state_of_the_dropped_one(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
     """If it ended and started between two rounds, the new query reused the old state."""
@@ -253,7 +253,7 @@ class SlowStarter(FakeStarter):
         return super().start(wanted)
 
 
-def test_queries_start_side_by_side() -> None:
+def test_queries_start_in_parallel() -> None:
     """Fifty of them started one after the other."""
     starter = SlowStarter(2)
     supervisor = QuerySupervisor(starter)
@@ -266,7 +266,7 @@ def test_queries_start_side_by_side() -> None:
     supervisor.close()
 
 
-def test_a_query_that_is_not_wanted_any_more_while_it_starts_is_stopped_and_forgotten() -> None:
+def test_a_query_dropped_while_it_starts_is_stopped_and_deleted() -> None:
     starter = SlowStarter(2)
     supervisor = QuerySupervisor(starter)
     supervisor.start()
@@ -284,7 +284,7 @@ def test_a_query_that_is_not_wanted_any_more_while_it_starts_is_stopped_and_forg
     supervisor.close()
 
 
-def test_a_close_stops_what_was_just_starting() -> None:
+def test_close_stops_starting_queries() -> None:
     starter = SlowStarter(2)
     supervisor = QuerySupervisor(starter)
     supervisor.start()

@@ -5,7 +5,7 @@ import pytest
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 
 
-def test_what_ends_in_time_is_not_forced() -> None:
+def test_a_shutdown_in_time_is_not_forced() -> None:
     forced = threading.Event()
 
     with shutdown_deadline(60, forced.set):
@@ -14,7 +14,7 @@ def test_what_ends_in_time_is_not_forced() -> None:
     assert not forced.is_set()
 
 
-def test_what_does_not_end_in_time_is_forced() -> None:
+def test_a_late_shutdown_is_forced() -> None:
     """Ctrl-C waited for whatever Spark was doing, on a busy machine for more than a minute."""
     forced = threading.Event()
 
@@ -22,7 +22,7 @@ def test_what_does_not_end_in_time_is_forced() -> None:
         assert forced.wait(30)
 
 
-def test_what_is_interrupted_is_forced_at_once() -> None:
+def test_an_interrupt_forces_the_shutdown_at_once() -> None:
     forced = threading.Event()
 
     with pytest.raises(KeyboardInterrupt), shutdown_deadline(60, forced.set):

@@ -35,5 +35,5 @@ def test_the_time_of_a_row_is_that_of_its_record() -> None:
 
 
 @pytest.mark.parametrize("given", ["a) VALUES (LEN('x'))", "f) VALUES (ARRAY[1])", "t) VALUES ('2020-01-01T00:00:00')"])  # fmt: skip
-def test_what_has_to_be_computed_is_left_to_the_kernel(given: str) -> None:
+def test_expressions_are_left_to_the_kernel(given: str) -> None:
     assert record(f"({given}") is None

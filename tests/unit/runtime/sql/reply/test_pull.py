@@ -113,7 +113,7 @@ def test_a_row_is_looked_up_by_its_key_without_a_database(broker: Broker) -> Non
         ("id IN (1, 2, 3) AND ROWTIME >= 2000 AND 3000 > ROWTIME", ["Bob"]),
     ],
 )
-def test_a_lookup_gives_what_the_database_gives(
+def test_a_lookup_returns_the_rows_of_the_database(
     broker: Broker, where: str, names: list[str]
 ) -> None:
     asked = f"SELECT name FROM riders WHERE {where};"
@@ -125,14 +125,14 @@ def test_a_lookup_gives_what_the_database_gives(
     assert [name for (name,) in broker.ask(more)] == sorted(names)
 
 
-def test_a_key_of_several_columns_is_looked_up_whole(broker: Broker) -> None:
+def test_a_lookup_needs_all_columns_of_a_key(broker: Broker) -> None:
     assert broker.is_lookup("SELECT * FROM places WHERE spot = 2 AND area = 'n';")
     assert broker.ask("SELECT * FROM places WHERE spot = 2 AND area = 'n';") == [("n", 2, 7)]
     assert not broker.is_lookup("SELECT rides FROM places WHERE area = 'n';")
     assert broker.ask("SELECT rides FROM places WHERE area = 'n' ORDER BY rides;") == [(5,), (7,)]
 
 
-def test_windows_of_a_key_come_with_their_bounds(broker: Broker) -> None:
+def test_windows_of_a_key_are_returned_with_their_bounds(broker: Broker) -> None:
     asked = "SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART > '1970-01-01T00:00:01';"
 
     assert broker.is_lookup(asked)
@@ -156,7 +156,7 @@ def test_windows_of_a_key_come_with_their_bounds(broker: Broker) -> None:
     ]
 
 
-def test_an_answer_has_what_was_written_before_it_was_asked_for(broker: Broker) -> None:
+def test_a_pull_query_includes_everything_written_before_it(broker: Broker) -> None:
     count = "SELECT COUNT(*), MAX(name) FROM riders;"
     broker.write("riders", _id(50), {"NAME": "Zoe"})
     assert broker.ask(count) == [(4, "Zoe")]
@@ -169,7 +169,7 @@ def test_an_answer_has_what_was_written_before_it_was_asked_for(broker: Broker) 
     assert broker.ask("SELECT name FROM riders WHERE id = 50;") == []
 
 
-def test_rows_whose_time_to_live_is_over_are_left_out(broker: Broker) -> None:
+def test_expired_rows_are_not_returned(broker: Broker) -> None:
     broker.write("brief", b"a", {"n": 1}, at=1_000, partition=0)
     broker.write("brief", b"b", {"n": 2}, at=2_000, partition=0)
     broker.write("brief", b"c", {"n": 3}, at=1_000, partition=1)
@@ -181,7 +181,7 @@ def test_rows_whose_time_to_live_is_over_are_left_out(broker: Broker) -> None:
     assert broker.ask("SELECT id, n FROM brief ORDER BY id;") == [("b", 2), ("c", 3), ("d", 4)]
 
 
-def test_values_with_parts_come_back_whole(broker: Broker) -> None:
+def test_nested_values_are_returned_complete(broker: Broker) -> None:
     rows = broker.ask(
         "SELECT home, tags, seen, home->city, seen['a'] + 1 FROM riders ORDER BY id LIMIT 1;"
     )
@@ -189,7 +189,7 @@ def test_values_with_parts_come_back_whole(broker: Broker) -> None:
     assert rows == [({"CITY": "Bonn"}, ["Ann"], {"a": 1}, "Bonn", 2)]
 
 
-def test_a_select_over_a_stream_ends_with_what_is_there(broker: Broker) -> None:
+def test_a_select_over_a_stream_ends_at_the_end_of_its_topic(broker: Broker) -> None:
     rows = broker.ask("SELECT id, km, bike FROM rides ORDER BY km;")
     assert rows == [(1, 1.5, b"red"), (2, 2.5, b"red"), (1, 4.0, b"red")]
 
@@ -199,7 +199,7 @@ def test_a_select_over_a_stream_ends_with_what_is_there(broker: Broker) -> None:
     assert joined == [("Ann", 5.5), ("Bob", 2.5)]
 
 
-def test_columns_are_told_with_their_types(broker: Broker) -> None:
+def test_columns_are_returned_with_their_types(broker: Broker) -> None:
     node = _query("SELECT * FROM hourly WHERE id = 'a';")
 
     with pull.select(broker, node, "") as rows:
@@ -211,7 +211,7 @@ def test_columns_are_told_with_their_types(broker: Broker) -> None:
         )
 
 
-def test_an_answer_is_that_of_its_moment_whatever_is_asked_meanwhile(broker: Broker) -> None:
+def test_concurrent_pull_queries_do_not_change_a_result(broker: Broker) -> None:
     node = _query("SELECT id FROM riders ORDER BY id;")
     first = pull.select(broker, node, "")
     broker.write("riders", _id(60), {"NAME": "Late"})
@@ -221,7 +221,7 @@ def test_an_answer_is_that_of_its_moment_whatever_is_asked_meanwhile(broker: Bro
     broker.write("riders", _id(60), None)
 
 
-def test_a_topic_that_is_missing_is_an_error_and_is_asked_again(broker: Broker) -> None:
+def test_a_missing_topic_is_an_error_until_it_exists(broker: Broker) -> None:
     list(
         broker.session.run(
             "CREATE TABLE gone (id INT PRIMARY KEY, v INT) WITH (kafka_topic='gone', value_format='JSON', partitions=1);"
@@ -232,7 +232,7 @@ def test_a_topic_that_is_missing_is_an_error_and_is_asked_again(broker: Broker) 
         broker.ask("SELECT * FROM gone;")
 
 
-def test_a_stream_leaves_nothing_behind_whether_its_rows_are_read_or_not(broker: Broker) -> None:
+def test_a_scan_of_a_stream_releases_everything_even_if_unread(broker: Broker) -> None:
     node = _query("SELECT km FROM rides;")
 
     pull.select(broker, node, "").close()
@@ -259,7 +259,7 @@ def test_strict_refuses_what_ksqldb_refuses(broker: Broker) -> None:
         del broker.session.state.settings.given["ksql.compatibility"]
 
 
-def test_a_sum_without_room_wraps_as_in_a_table(broker: Broker) -> None:
+def test_an_overflowing_sum_wraps_as_in_a_table(broker: Broker) -> None:
     large = 9223372036854775000
     ids = [row[0] for row in broker.ask("SELECT id FROM riders;")]
 

@@ -63,7 +63,7 @@ def test_rows_of_a_stream_come_until_the_limit(engine: SqlEngine) -> None:
     assert list(rows) == [(20, 1), (40, 2)]
 
 
-def test_a_row_of_a_table_that_goes_is_its_key_with_nulls(engine: SqlEngine) -> None:
+def test_a_deleted_row_is_its_key_with_nulls(engine: SqlEngine) -> None:
     rows = _rows(engine, "SELECT COALESCE(v, 7) AS w, id, v FROM t EMIT CHANGES LIMIT 2;")
 
     assert list(rows) == [(5, 1, 5), (None, 1, None)]
@@ -86,7 +86,7 @@ def test_a_table_with_a_condition_shows_what_enters_changes_and_leaves(engine: S
     rows.close()
 
 
-def test_from_the_earliest_on_a_table_shows_how_its_rows_came_to_be(engine: SqlEngine) -> None:
+def test_from_earliest_a_table_shows_the_history_of_its_rows(engine: SqlEngine) -> None:
     list(engine.execute(_WATCHED.replace("watched", "history")))
 
     rows = _rows(engine, "SELECT * FROM history WHERE v > 5 EMIT CHANGES LIMIT 3;")
@@ -94,14 +94,14 @@ def test_from_the_earliest_on_a_table_shows_how_its_rows_came_to_be(engine: SqlE
     assert list(rows) == [(1, 6), (1, None), (1, 7)]
 
 
-def test_without_more_said_only_what_comes_from_now_on_is_shown(engine: SqlEngine) -> None:
+def test_by_default_only_new_records_are_shown(engine: SqlEngine) -> None:
     rows = _rows(engine, "SELECT v FROM s EMIT CHANGES LIMIT 1;", reset="latest")
     list(engine.execute("INSERT INTO s (id, v) VALUES (3, 30);"))
 
     assert list(rows) == [(30,)]
 
 
-def test_whoever_waits_for_a_row_goes_on_when_another_thread_closes_the_rows(
+def test_closing_the_rows_wakes_a_waiting_reader(
     engine: SqlEngine,
 ) -> None:
     rows = _rows(engine, "SELECT v FROM s WHERE v < 0 EMIT CHANGES;")
@@ -112,7 +112,7 @@ def test_whoever_waits_for_a_row_goes_on_when_another_thread_closes_the_rows(
     closing.join()
 
 
-def test_what_a_query_that_goes_on_cannot_say_is_refused(engine: SqlEngine) -> None:
+def test_clauses_that_push_queries_do_not_support_are_refused(engine: SqlEngine) -> None:
     for text, said in (
         ("SELECT v FROM s ORDER BY v EMIT CHANGES;", "cannot have ORDER BY"),
         ("SELECT v FROM s UNION SELECT v FROM s EMIT CHANGES;", "cannot have UNION"),
@@ -138,7 +138,7 @@ class _Failing:
         self.closed += 1
 
 
-def test_a_source_that_fails_is_closed_once_and_says_why() -> None:
+def test_a_failing_source_is_closed_once_with_its_error() -> None:
     source = _Failing()
     rows = PushedRows(source)
 
@@ -160,7 +160,7 @@ def test_a_source_is_closed_with_the_last_row_of_the_limit() -> None:
     assert list(rows) == []
 
 
-def test_a_limit_of_nothing_asks_nobody() -> None:
+def test_a_limit_of_zero_opens_no_source() -> None:
     source = _Failing()
 
     assert list(PushedRows(source, 0)) == []
@@ -176,7 +176,7 @@ def test_a_limit_of_nothing_asks_nobody() -> None:
         ("SELECT id, v FROM s UNION ALL SELECT id, v * 2 FROM s EMIT CHANGES LIMIT 3;", ("ID", "V")),
     ],
 )  # fmt: skip
-def test_a_query_that_goes_on_may_say_what_a_persistent_one_may(
+def test_push_queries_support_the_clauses_of_persistent_ones(
     engine: SqlEngine, text: str, columns: tuple[str, ...]
 ) -> None:
     ((node, written),) = engine.session.read(text)

@@ -27,16 +27,16 @@ def reason(source: SourceInfo, state: LiveState) -> str:
         ("UNRESPONSIVE", "is not running"),
     ],
 )  # fmt: skip
-def test_a_query_that_does_not_run_is_why_there_are_no_rows(state: LiveState, told: str) -> None:
+def test_an_empty_result_names_a_query_that_does_not_run(state: LiveState, told: str) -> None:
     assert told in reason(MADE, state)
 
 
-def test_where_the_query_runs_there_simply_are_no_rows() -> None:
+def test_an_empty_result_of_a_running_query_has_no_reason() -> None:
     assert reason(MADE, "RUNNING") == ""
 
 
 @pytest.mark.parametrize("source", [READ, STREAM])
-def test_nobody_is_asked_about_what_no_query_makes_a_table_of(source: SourceInfo) -> None:
+def test_sources_not_written_by_a_query_need_no_state(source: SourceInfo) -> None:
     def asked() -> list[LiveQuery]:
         raise AssertionError
 

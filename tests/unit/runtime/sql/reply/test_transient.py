@@ -31,7 +31,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlEngine]:
         yield engine
 
 
-def test_groups_of_windows_come_as_they_are_selected_and_leave_nothing(engine: SqlEngine) -> None:
+def test_windowed_groups_are_returned_as_selected_and_leave_nothing(engine: SqlEngine) -> None:
     (rows,) = engine.execute(
         "SELECT SUM(v) AS total, WINDOWSTART, id FROM s WINDOW TUMBLING (SIZE 1 SECOND) "
         "GROUP BY id EMIT CHANGES LIMIT 1;"
@@ -46,7 +46,7 @@ def test_groups_of_windows_come_as_they_are_selected_and_leave_nothing(engine: S
     assert not [*(engine.data / "checkpoints").glob("push-*")]
 
 
-def test_each_row_of_distinct_comes_once(engine: SqlEngine) -> None:
+def test_each_distinct_row_is_returned_once(engine: SqlEngine) -> None:
     list(
         engine.execute(
             "CREATE STREAM d (id INT KEY, v INT) WITH (kafka_topic='d', value_format='JSON', partitions=3);"
@@ -64,7 +64,7 @@ def test_each_row_of_distinct_comes_once(engine: SqlEngine) -> None:
     rows.close()
 
 
-def test_changes_of_a_table_come_with_those_that_delete(engine: SqlEngine) -> None:
+def test_changes_of_a_table_include_deletes(engine: SqlEngine) -> None:
     list(
         engine.execute(
             "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON', partitions=1);"

@@ -3,7 +3,7 @@
 from duolog.runtime.sql.tables.expiring import Expiring
 
 
-def test_a_row_goes_when_its_partition_is_as_much_further() -> None:
+def test_a_row_expires_by_the_time_of_its_partition() -> None:
     rows = Expiring(10)
     rows.see(0, "a", 5, deleted=False)
     rows.see(1, "b", 5, deleted=False)
@@ -16,7 +16,7 @@ def test_a_row_goes_when_its_partition_is_as_much_further() -> None:
     assert list(rows.gone()) == []
 
 
-def test_a_row_that_was_updated_or_deleted_does_not_go_by_its_old_time() -> None:
+def test_an_updated_or_deleted_row_does_not_expire_by_its_old_time() -> None:
     rows = Expiring(10)
     rows.see(0, "a", 5, deleted=False)
     rows.see(0, "b", 5, deleted=False)
@@ -29,7 +29,7 @@ def test_a_row_that_was_updated_or_deleted_does_not_go_by_its_old_time() -> None
     assert list(rows.gone()) == ["a"]
 
 
-def test_a_row_that_comes_too_late_goes_at_once() -> None:
+def test_a_row_that_is_too_late_expires_at_once() -> None:
     rows = Expiring(10)
     rows.see(0, "a", 30, deleted=False)
     rows.see(0, "b", 20, deleted=False)
