@@ -47,7 +47,7 @@ def find_orphaned_topics(
     return OrphanedTopics([name for name in names if name in there], sorted(sources))
 
 
-def ensure_runs_nowhere(application_id: str) -> None:
+def ensure_not_running(application_id: str) -> None:
     """Raise CheckpointInUse if a process of this user runs the application, with any data dir."""
     for other in list_applications():
         if other["application_id"] == application_id:

@@ -95,10 +95,10 @@ class TopicReader:
             KafkaError: the broker does not answer, or refuses.
         """
         deadline = time.monotonic() + timeout_s
-        with self._told():
+        with self._translated_errors():
             ends = self._end_offsets(list(self._reached))
             self.was_recreated = any(end < self._reached[number] for number, end in ends.items())
-            while (behind := self._behind(ends)) > 0:
+            while (behind := self._remaining(ends)) > 0:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     return False
@@ -113,10 +113,10 @@ class TopicReader:
         Raises:
             KafkaError: the broker does not answer, or refuses.
         """
-        with self._told():
+        with self._translated_errors():
             return self._poll(1, timeout_s) + self._poll(_RECORDS_PER_POLL, 0)
 
-    def _behind(self, ends: Mapping[int, int]) -> int:
+    def _remaining(self, ends: Mapping[int, int]) -> int:
         """Return the number of offsets to the ends, which is the maximum number of records."""
         return sum(max(0, end - self._reached[number]) for number, end in ends.items())
 
@@ -130,7 +130,7 @@ class TopicReader:
     def _open(self) -> None:
         # The client itself would retry for as long as a request may take.
         ensure_reachable(self._bootstrap_servers)
-        with self._told():
+        with self._translated_errors():
             found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
             _ensure_well(found.error)
             self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
@@ -156,7 +156,7 @@ class TopicReader:
         self.take(message)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except (KafkaException, TimeoutError) as error:

@@ -4,7 +4,7 @@ import pytest
 
 from duolog.engine.errors import CheckpointInUse
 from duolog.runtime import orphaned_topics
-from duolog.runtime.orphaned_topics import ensure_runs_nowhere
+from duolog.runtime.orphaned_topics import ensure_not_running
 
 
 def test_topics_of_an_application_that_runs_with_another_data_directory_are_left_alone(
@@ -15,7 +15,7 @@ def test_topics_of_an_application_that_runs_with_another_data_directory_are_left
     monkeypatch.setattr(orphaned_topics, "list_applications", lambda: others)
 
     with pytest.raises(CheckpointInUse) as caught:
-        ensure_runs_nowhere("shop")
+        ensure_not_running("shop")
 
     assert caught.value.detail.startswith("Process 4711 runs it")
-    ensure_runs_nowhere("sho")
+    ensure_not_running("sho")

@@ -138,7 +138,7 @@ def _topics_of(
     """
     # Imported late to keep `--help` fast.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
-    from duolog.runtime.orphaned_topics import ensure_runs_nowhere, find_orphaned_topics  # noqa: PLC0415
+    from duolog.runtime.orphaned_topics import ensure_not_running, find_orphaned_topics  # noqa: PLC0415
 
     there = set(read_metadata(client, cluster).topics)
     config = EngineConfig(
@@ -149,7 +149,7 @@ def _topics_of(
         if not left.internal_topics:
             nor = f" and no internal topics on {cluster.bootstrap_servers}"
             raise no_state(application, data_dir, nor=nor)
-        ensure_runs_nowhere(application)
+        ensure_not_running(application)
         click.echo(
             f'application "{application}" has no checkpoint {below(data_dir)}; resetting its internal topics in Kafka',
             err=True,

@@ -9,7 +9,7 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.sources import BESIDE, PSEUDO, WINDOW_BOUNDS
+from duolog.ksql.query.sources import METADATA, PSEUDO, WINDOW_BOUNDS
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.formatting import formatted, quoted_name
 from duolog.ksql.syntax.nodes import place_of
@@ -200,7 +200,7 @@ def _quoted(name: str) -> exp.Identifier:
 def _alias(node: exp.Alias) -> str:
     if node.alias in WINDOW_BOUNDS:
         raise _reserved(node.alias, node)
-    if node.alias in BESIDE:
+    if node.alias in METADATA:
         raise SqlError(
             f"`{node.alias}` is a reserved column name. You cannot use it as an alias for a column.",
             at=place_of(node),

@@ -82,10 +82,10 @@ class Grouping:
         for call in calls:
             self._add(call, group)
         node: Node = self.steps.add("aggregate", lambda name: self._aggregate(name, group))
-        binder = Binder(self._behind, self.types, self._over_results)
+        binder = Binder(self._scope_after, self.types, self._over_results)
         if having is not None:
             predicate = Binder(
-                self._behind.within("HAVING"), self.types, self._over_results
+                self._scope_after.within("HAVING"), self.types, self._over_results
             ).condition(having.this)
             grouped = node
             node = self.steps.add("having", lambda name: Filter(name, grouped, predicate))
@@ -158,7 +158,7 @@ class Grouping:
         }
 
     @property
-    def _behind(self) -> SqlScope:
+    def _scope_after(self) -> SqlScope:
         """Scope after the aggregate, which includes the window bounds."""
         if self._window is None or len(self.relation.sources) > 1:
             return self._scope
@@ -214,7 +214,7 @@ class Grouping:
         if found is not None or not isinstance(node, exp.Column) or is_parameter(node):
             return found
         if not self._is_bound(node):
-            self._behind.within("HAVING").find(node)  # reports unknown columns
+            self._scope_after.within("HAVING").find(node)  # reports unknown columns
             raise SqlError(
                 f"Non-aggregate HAVING expression not part of GROUP BY: [{error_text(node, self._scope)}]",
                 at=place_of(node),
@@ -226,7 +226,7 @@ class Grouping:
         """Return true if a column is a window bound of the group."""
         if not isinstance(node, exp.Column) or node.name not in WINDOW_BOUNDS:
             return False
-        return self._behind.get(node) is not None
+        return self._scope_after.get(node) is not None
 
     # Checks.
 
@@ -288,7 +288,9 @@ class Grouping:
             if found and not of_aggregate:
                 found = [item.node]
             for node in found:
-                Binder(self._behind, self.types).bind(node)  # reports invalid expressions first
+                Binder(self._scope_after, self.types).bind(
+                    node
+                )  # reports invalid expressions first
                 (beside if of_aggregate else stray).setdefault(error_text(node, self._scope), node)
         if stray:
             raise not_grouped(stray)

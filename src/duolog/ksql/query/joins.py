@@ -57,7 +57,7 @@ _KINDS: Final[dict[str, JoinKind]] = {
 """Kind of join node; RIGHT joins swap their sides."""
 
 
-class _Given(NamedTuple):
+class _JoinKey(NamedTuple):
     """Source columns equal to a key column of a join; `or_null` are those that may be null."""
 
     columns: tuple[exp.Expression, ...]
@@ -166,7 +166,7 @@ class Joiner:
         self._ensure_partitions(left, right)
         window = window_of(within, strict=self.strict)
         criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
-        given = _givens(left, criterion, join)
+        given = _join_keys(left, criterion, join)
         _ensure_key(given, criterion)
         left = replace(left, node=self._keyed(left, criterion.lefts))
         right = replace(right, node=self._keyed(right, criterion.rights))
@@ -204,7 +204,7 @@ class Joiner:
             right, criterion, "stream-table joins", "the table's primary key"
         )
         self._ensure_partitions(left, right)
-        given = _givens(left, criterion, join)
+        given = _join_keys(left, criterion, join)
         _ensure_key(given, criterion)
         stream = self._keyed(left, criterion.lefts)
         if stream.schema.window != right.node.schema.window:
@@ -247,7 +247,7 @@ class Joiner:
         if not _is_key(left, criterion.lefts):
             return self._foreign(left, right, join, criterion)
         self._ensure_partitions(left, right)
-        given = _givens(left, criterion, join)
+        given = _join_keys(left, criterion, join)
         if left.node.schema.window != right.node.schema.window:
             raise no_repartitioning(join)
         first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
@@ -313,9 +313,9 @@ class Joiner:
         node: Node,
         sides: tuple[Relation, Relation],
         join: exp.Join,
-        givens: Sequence[_Given],
+        join_keys: Sequence[_JoinKey],
     ) -> Relation:
-        """Return the result of a join; `givens` are the source columns of each key column.
+        """Return the result of a join; `join_keys` are the source columns of each key column.
 
         A key column gets a name of its own if no source column has its value, or if either side may
         be absent.
@@ -324,7 +324,7 @@ class Joiner:
         taken = {column.name for column in columns}
         own: list[Visible] = []
         keys = []
-        for key, given in zip(node.schema.inner_key, givens, strict=True):
+        for key, given in zip(node.schema.inner_key, join_keys, strict=True):
             if given.columns and _side(join) != "FULL":
                 equal = given.expressions
                 keys.append(KeyColumn(key.name, given.columns, given.or_null, expressions=equal))
@@ -410,10 +410,10 @@ def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) 
     return found
 
 
-def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given]:
+def _join_keys(left: Relation, criterion: Criterion, join: exp.Join) -> list[_JoinKey]:
     """Return the source columns of each key column of a join, those of the left side first."""
     keyed, side = _is_keyed(left, criterion), _side(join)
-    givens = []
+    join_keys = []
     for at, pair in enumerate(criterion.pairs):
         ours = left.keys[at].given if keyed else _column(pair.left, criterion.scope)
         theirs = _column(pair.right, criterion.scope)
@@ -428,8 +428,8 @@ def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given
             for one in (pair.left, pair.right)
             if not one.is_column
         }
-        givens.append(_Given(ours + theirs, or_null, equal))
-    return givens
+        join_keys.append(_JoinKey(ours + theirs, or_null, equal))
+    return join_keys
 
 
 def _is_keyed(left: Relation, criterion: Criterion) -> bool:
@@ -466,7 +466,7 @@ def _names(side: Relation) -> list[str]:
     return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]
 
 
-def _ensure_key(givens: Sequence[_Given], criterion: Criterion) -> None:
-    for given, one in zip(givens, criterion.lefts, strict=True):
+def _ensure_key(join_keys: Sequence[_JoinKey], criterion: Criterion) -> None:
+    for given, one in zip(join_keys, criterion.lefts, strict=True):
         name = key_name(given.columns[0]) if given.columns else SYNTHETIC
         ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])

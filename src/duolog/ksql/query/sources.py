@@ -52,7 +52,7 @@ from duolog.plan.sql.registry import PREFIX
 from duolog.plan.times import OWN_TIMES, Invalid, SourceTimes
 from duolog.plan.types import BIGINT, INT, STRING, Column, Type
 
-BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
+METADATA: Final[dict[str, tuple[Expression, Type]]] = {
     "ROWTIME": (RowTime(), BIGINT),
     "ROWPARTITION": (Metadata("partition"), INT),
     "ROWOFFSET": (Metadata("offset"), BIGINT),
@@ -64,7 +64,7 @@ BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
 WINDOW_BOUNDS: Final = {"WINDOWSTART": BOUNDS[0].name, "WINDOWEND": BOUNDS[1].name}
 """Pseudo-columns of a windowed source, and their names in a windowed key."""
 
-PSEUDO: Final = (*BESIDE, *WINDOW_BOUNDS)
+PSEUDO: Final = (*METADATA, *WINDOW_BOUNDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class SourceReader:
         """
         source, alias = self.info(table), table.alias or table.name
         inner = self.nested(table)
-        beside = self._beside(source)
+        beside = self._metadata_columns(source)
         if inner is not None:
             # Rows of a subquery have only a timestamp; other metadata is lost in joins and
             # aggregates.
@@ -219,12 +219,12 @@ class SourceReader:
     def _uses(self, name: str) -> bool:
         return self.every or name in self.used
 
-    def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
+    def _metadata_columns(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
         """Return the metadata columns: all headers, and the pseudo-columns that the query names."""
         found: dict[str, tuple[Expression, Type]] = {
             column.name: (header_column(column), column.type) for column in source.headers
         }
-        pseudo = dict(BESIDE)
+        pseudo = dict(METADATA)
         if not self.strict and ROWTOPIC not in {column.name for column in source.columns}:
             pseudo[ROWTOPIC] = (Metadata("topic"), STRING)
         return found | {name: of for name, of in pseudo.items() if name in self.used}

@@ -92,7 +92,7 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
         if name not in keys or name in found:
             raise SqlError(
                 "DELETE accepts one condition for each key column: "
-                + (f"`{name}` has two." if name in found else _what_is(source, name)),
+                + (f"`{name}` has two." if name in found else _reason(source, name)),
                 at=place_of(condition),
                 hint=hint,
             )
@@ -106,7 +106,7 @@ def _given(source: SourceInfo, node: nodes.DeleteRows) -> dict[str, list[exp.Exp
     return found
 
 
-def _what_is(source: SourceInfo, name: str) -> str:
+def _reason(source: SourceInfo, name: str) -> str:
     known = name in {column.name for column in source.columns}
     return f"`{name}` is not a key column." if known else f"there is no column `{name}`."
 

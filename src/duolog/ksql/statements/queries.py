@@ -53,7 +53,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     ensure_global_allowed(node, state.settings, text_of(node))
     if existing := existing_result(state, node):
         return existing
-    query = _lasting(state, node)
+    query = _persistent_query(state, node)
     _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
     topic = properties.topic() or f"{state.settings.output_prefix}{name}"
     if "," in topic and not state.settings.strict:
@@ -106,7 +106,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if sink.headers and state.settings.strict:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
-    selected = _lasting(state, node)
+    selected = _persistent_query(state, node)
     _ensure_no_limit("INSERT INTO", selected)
     target = Target(sink.topic, properties, state.settings, sink, sink.name)
     planned = plan_query(selected, state.catalog, target)
@@ -218,7 +218,7 @@ def _ensure_no_limit(what: str, select: exp.Expression) -> None:
         raise SqlError(f"{what} statements don't support LIMIT clause.")
 
 
-def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
+def _persistent_query(state: SessionState, node: exp.Expression) -> exp.Select:
     """Return the query of CREATE … AS or INSERT.
 
     Raises:
@@ -227,7 +227,7 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
     """
     query: exp.Select = node.args["expression"]
     ensure_readable_by_ksqldb(query, state.settings, text_of(node))
-    _ensure_lasts(query)
+    _ensure_continuous_clauses(query)
     return query
 
 
@@ -243,7 +243,7 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
     ensure_readable_by_ksqldb(select, state.settings, text)
     if state.settings.strict:
         ensure_continuous(select)
-    _ensure_lasts(select)
+    _ensure_continuous_clauses(select)
     return select
 
 
@@ -269,7 +269,7 @@ def _not_pushed(what: str, query: exp.Expression | None = None) -> SqlError:
     return SqlError(f"A continuous query cannot have {what}", at=at, hint=_PULL_INSTEAD)
 
 
-def _ensure_lasts(query: exp.Query) -> None:
+def _ensure_continuous_clauses(query: exp.Query) -> None:
     """Refuse clauses that a continuous query cannot have; it may have subqueries in FROM."""
     rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
     found = query.find(*rows_only)

@@ -87,7 +87,7 @@ class KsqlParser(RowsParser):
             properties=self._properties(),
         )
         if self.take_word("AS"):
-            create.set("expression", self.lasting_query())
+            create.set("expression", self.persistent_query())
         return create
 
     def _create_type(self) -> exp.Expression:
@@ -157,7 +157,7 @@ class KsqlParser(RowsParser):
         properties = None
         if after is not None and after.token_type == TokenType.L_PAREN:
             properties = self._properties()
-        query = self.lasting_query()
+        query = self.persistent_query()
         return nodes.InsertSelect(this=name, properties=properties, expression=query)
 
     def _insert_tombstone(

@@ -45,7 +45,7 @@ class RowsParser(QueryParser):
         assert isinstance(found, exp.Expression), found
         return found
 
-    def lasting_query(self) -> exp.Select:
+    def persistent_query(self) -> exp.Select:
         """Read a persistent query, which may have subqueries, or CHANGES OF a table."""
         if self.at_word("CHANGES", "OF"):
             return self._changes()

@@ -44,7 +44,7 @@ _PHASES: Final = (
 """In the order in which Spark runs them."""
 
 
-class Taker(Protocol):
+class SpanReceiver(Protocol):
     """Consumes epochs as traces, each with its root span first."""
 
     def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
@@ -54,11 +54,11 @@ class Taker(Protocol):
 def trace(query: "RunningQuery") -> threading.Thread | None:
     """Start exporting the epochs of a query; returns None if no consumer is configured."""
     tracer = _tracer()
-    taker = Collector.of_environment() if tracer is None else ProviderOfProgram(tracer)
-    if taker is None:
+    receiver = Collector.of_environment() if tracer is None else ProviderOfProgram(tracer)
+    if receiver is None:
         return None
     name = f"duolog-spans-{query.application_id}"
-    thread = threading.Thread(target=_follow, args=(query, taker), name=name, daemon=True)
+    thread = threading.Thread(target=_follow, args=(query, receiver), name=name, daemon=True)
     thread.start()
     atexit.register(_wait_for_the_last, query, thread)
     return thread
@@ -124,7 +124,7 @@ def _tracer() -> Any | None:
     return api.get_tracer("duolog")
 
 
-def _follow(query: "RunningQuery", taker: Taker) -> None:
+def _follow(query: "RunningQuery", receiver: SpanReceiver) -> None:
     exported = 0
     ended = False
     while not ended:
@@ -134,7 +134,7 @@ def _follow(query: "RunningQuery", taker: Taker) -> None:
             exported = 0  # Another JVM counts from 1.
         new = [epoch for epoch in epochs if epoch.number > exported]
         traces = [spans_of(epoch, query.application_id) for epoch in new]
-        if new and taker.take(query.application_id, traces):
+        if new and receiver.take(query.application_id, traces):
             exported = new[-1].number
 
 

@@ -28,7 +28,7 @@ from duolog.plan.types import Array, Map, Struct, Type
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
-from duolog.runtime.sql.reply.transient import Chosen
+from duolog.runtime.sql.reply.transient import TransientPlan
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_values import TopicValues
@@ -130,7 +130,7 @@ class Answering:
         return Answer(query.columns, found, limited=most is not None and len(found) >= most)
 
     def _coming(self, select: exp.Select) -> Answer:
-        chosen = Chosen(self, select, "answers")
+        chosen = TransientPlan(self, select, "answers")
         plan = chosen.planned.plan
         (sink,) = plan.sinks
         values = TopicValues([sink])

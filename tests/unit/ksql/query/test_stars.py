@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.statements.push_ids import push_query_id
-from duolog.runtime.sql.reply.transient import Chosen
+from duolog.runtime.sql.reply.transient import TransientPlan
 
 _SOURCES = """
 CREATE STREAM l (k INT KEY, v INT) WITH (kafka_topic='l', value_format='JSON', partitions=1,
@@ -28,11 +28,11 @@ def session() -> SqlSession:
     return session
 
 
-def chosen(session: SqlSession, text: str) -> Chosen:
+def chosen(session: SqlSession, text: str) -> TransientPlan:
     (select,) = parse(text)
     assert isinstance(select, exp.Select)
     engine: Any = SimpleNamespace(session=session, catalog=session.catalog)
-    return Chosen(engine, select, "answers")
+    return TransientPlan(engine, select, "answers")
 
 
 def test_a_star_over_windowed_sources_that_are_joined_has_their_bounds(session: SqlSession) -> None:

@@ -34,7 +34,7 @@ from duolog.runtime.sql.duck.selects import (
 TableOf = Callable[[SourceInfo], str]
 """Returns the DuckDB table with the rows of a source."""
 
-_BESIDE: Final[Mapping[str, Type]] = {
+_METADATA: Final[Mapping[str, Type]] = {
     ROWTOPIC: STRING,
     "ROWTIME": BIGINT,
     "ROWPARTITION": INT,
@@ -62,14 +62,14 @@ def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
         *(SourceColumn(one.name, one.type, key=True) for one in source.key),
         *(SourceColumn(name, BIGINT, key=True) for name in bounds),
         *(SourceColumn(one.name, one.type) for one in (*source.value, *source.headers)),
-        *(SourceColumn(name, _BESIDE[name], beside=True) for name in _beside(source)),
+        *(SourceColumn(name, _METADATA[name], beside=True) for name in _metadata_columns(source)),
     )
 
 
-def _beside(source: SourceInfo) -> list[str]:
+def _metadata_columns(source: SourceInfo) -> list[str]:
     """Return the metadata columns; ROWTOPIC only if no column has that name."""
     taken = {column.name for column in source.columns}
-    return [name for name in _BESIDE if name != ROWTOPIC or name not in taken]
+    return [name for name in _METADATA if name != ROWTOPIC or name not in taken]
 
 
 @dataclass

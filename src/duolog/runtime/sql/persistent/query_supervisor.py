@@ -97,7 +97,7 @@ class LiveQuery:
 
 
 @dataclass(slots=True)
-class _Life:
+class _Entry:
     wanted: DesiredQuery
     starting: "Future[ManagedQuery] | None" = None
     running: ManagedQuery | None = None
@@ -129,7 +129,7 @@ class QuerySupervisor:
         self._starter = starter
         self._pauses = pauses
         self._each_round = each_round
-        self._lives: dict[str, _Life] = {}
+        self._entries: dict[str, _Entry] = {}
         self._wanted: dict[str, DesiredQuery] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
@@ -156,12 +156,12 @@ class QuerySupervisor:
     def live(self, query_id: str, *, with_progress: bool = False) -> LiveQuery | None:
         """Return the current state of a query; None if it is unknown. Progress asks the broker."""
         with self._changed:
-            life = self._lives.get(query_id)
-            if life is None:
+            entry = self._entries.get(query_id)
+            if entry is None:
                 wanted = self._wanted.get(query_id)
                 return None if wanted is None else LiveQuery(query_id, _not_started(wanted))
-            life = replace(life)
-        return _live(query_id, life, with_progress=with_progress)
+            entry = replace(entry)
+        return _live(query_id, entry, with_progress=with_progress)
 
     def live_all(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the current states of all desired queries, in the order of their start."""
@@ -188,7 +188,7 @@ class QuerySupervisor:
     def wait_stopped(self, query_ids: Iterable[str], timeout_s: float) -> bool:
         """Wait until these queries have stopped."""
         ids = set(query_ids)
-        return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
+        return self.wait_until(lambda: not ids & self._entries.keys(), timeout_s)
 
     def give_up(self) -> None:
         """Start no more queries, and do not log failed starts."""
@@ -204,15 +204,15 @@ class QuerySupervisor:
         self._starts.shutdown(wait=False, cancel_futures=True)
         # Concurrently, because each stop waits.
         with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
-            list(stops.map(_stop, self._lives.values()))
-        self._lives.clear()
+            list(stops.map(_stop, self._entries.values()))
+        self._entries.clear()
 
     def _is_settled(self) -> bool:
         with self._changed:
-            wanted, lives = self._wanted, dict(self._lives)
-            return wanted.keys() == lives.keys() and all(
-                lives[name].wanted is wanted[name] and _live(name, lives[name]).state != "STARTING"
-                and not (lives[name].is_replaced and not lives[name].error)
+            wanted, entries = self._wanted, dict(self._entries)
+            return wanted.keys() == entries.keys() and all(
+                entries[name].wanted is wanted[name] and _live(name, entries[name]).state != "STARTING"
+                and not (entries[name].is_replaced and not entries[name].error)
                 for name in wanted
             )  # fmt: skip
 
@@ -230,118 +230,118 @@ class QuerySupervisor:
     def _look(self) -> None:
         with self._changed:
             wanted = dict(self._wanted)
-        for query_id in [one for one in self._lives if self._is_gone(one, wanted)]:
-            if _is_starting(self._lives[query_id]):
+        for query_id in [one for one in self._entries if self._is_gone(one, wanted)]:
+            if _is_starting(self._entries[query_id]):
                 continue
-            _stop(self._lives[query_id])
-            self._starter.forget(self._lives[query_id].wanted.checkpoint)
+            _stop(self._entries[query_id])
+            self._starter.forget(self._entries[query_id].wanted.checkpoint)
             with self._changed:
-                del self._lives[query_id]
+                del self._entries[query_id]
         for query_id, one in wanted.items():
             if self._closing.is_set():
                 return
-            life = self._lives.get(query_id)
-            if life is None:
-                life = _Life(one)
+            entry = self._entries.get(query_id)
+            if entry is None:
+                entry = _Entry(one)
                 with self._changed:
-                    self._lives[query_id] = life
-            self._bring_on(life, one)
+                    self._entries[query_id] = entry
+            self._bring_on(entry, one)
 
     def _is_gone(self, query_id: str, wanted: Mapping[str, DesiredQuery]) -> bool:
         """Return true if a query has ended; another one with its id may be desired."""
         now = wanted.get(query_id)
-        return now is None or now.before != self._lives[query_id].wanted.before
+        return now is None or now.before != self._entries[query_id].wanted.before
 
-    def _bring_on(self, life: _Life, wanted: DesiredQuery) -> None:
+    def _bring_on(self, entry: _Entry, wanted: DesiredQuery) -> None:
         """Bring a query one step closer to its desired state; wait for a start in progress."""
-        if _is_starting(life):
+        if _is_starting(entry):
             return
-        if life.starting is not None:
-            self._take_started(life, life.starting)
-        if life.wanted is not wanted:
-            self._change(life, wanted)
-            life.wanted = wanted
+        if entry.starting is not None:
+            self._take_started(entry, entry.starting)
+        if entry.wanted is not wanted:
+            self._change(entry, wanted)
+            entry.wanted = wanted
         if wanted.query.state == "PAUSED":
             return
         now = time.monotonic()
-        if life.running is not None and life.running.has_ended:
-            self._note(life, life.running.exception())
-            life.running = None
-        elif _runs_well(life) and now - life.started_at > _WELL_AFTER_S:
-            life.error, life.failures = "", 0
-        if (life.running is None or life.is_replaced) and now >= life.due_at:
-            self._start(life)
+        if entry.running is not None and entry.running.has_ended:
+            self._note(entry, entry.running.exception())
+            entry.running = None
+        elif _runs_well(entry) and now - entry.started_at > _WELL_AFTER_S:
+            entry.error, entry.failures = "", 0
+        if (entry.running is None or entry.is_replaced) and now >= entry.due_at:
+            self._start(entry)
 
-    def _change(self, life: _Life, wanted: DesiredQuery) -> None:
+    def _change(self, entry: _Entry, wanted: DesiredQuery) -> None:
         """Stop the old query, unless its replacement will."""
-        replaced = life.wanted.query.planned is not wanted.query.planned
+        replaced = entry.wanted.query.planned is not wanted.query.planned
         paused = wanted.query.state == "PAUSED"
         if not (replaced or paused):
             return
-        runs = life.running is not None and not life.running.has_ended
-        life.is_replaced = replaced and not paused and wanted.replaces and runs
-        if not life.is_replaced:
-            _stop(life)
-        life.due_at = 0.0
+        runs = entry.running is not None and not entry.running.has_ended
+        entry.is_replaced = replaced and not paused and wanted.replaces and runs
+        if not entry.is_replaced:
+            _stop(entry)
+        entry.due_at = 0.0
         if replaced:
-            life.error, life.failures = "", 0
+            entry.error, entry.failures = "", 0
 
-    def _start(self, life: _Life) -> None:
-        life.starting = self._starts.submit(self._starter.start, life.wanted)
-        life.starting.add_done_callback(self._notify_changed)
+    def _start(self, entry: _Entry) -> None:
+        entry.starting = self._starts.submit(self._starter.start, entry.wanted)
+        entry.starting.add_done_callback(self._notify_changed)
 
     def _notify_changed(self, _started: "Future[ManagedQuery]") -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _take_started(self, life: _Life, started: "Future[ManagedQuery]") -> None:
-        before = life.running
+    def _take_started(self, entry: _Entry, started: "Future[ManagedQuery]") -> None:
+        before = entry.running
         try:
-            life.running = started.result()
-            life.started_at = time.monotonic()
-            life.is_replaced = False
+            entry.running = started.result()
+            entry.started_at = time.monotonic()
+            entry.is_replaced = False
         except DuologError as error:
-            self._note(life, error)
+            self._note(entry, error)
         except Exception as error:  # noqa: BLE001 - an error of another library is this query's error too
-            self._note(life, DuologError(describe_exception(error)))
-        if before is not None and (before.has_ended or before is not life.running):
+            self._note(entry, DuologError(describe_exception(error)))
+        if before is not None and (before.has_ended or before is not entry.running):
             # The replacement has stopped it, or was about to.
             before.stop()
-            life.running = None if before is life.running else life.running
-            life.is_replaced = False
+            entry.running = None if before is entry.running else entry.running
+            entry.is_replaced = False
         # Reset last: until then, other threads see the query as starting.
-        life.starting = None
+        entry.starting = None
 
-    def _note(self, life: _Life, error: DuologError | None) -> None:
-        life.failures += 1
-        life.error = str(error) if error is not None else "the query ended unexpectedly"
-        pause_s = self._pauses.after(life.failures)
-        life.due_at = time.monotonic() + pause_s
+    def _note(self, entry: _Entry, error: DuologError | None) -> None:
+        entry.failures += 1
+        entry.error = str(error) if error is not None else "the query ended unexpectedly"
+        pause_s = self._pauses.after(entry.failures)
+        entry.due_at = time.monotonic() + pause_s
         if self._closing.is_set():
             return
         logger.warning(
             "query %s failed; restarting in %.0f s: %s",
-            life.wanted.query.id, pause_s, life.error.splitlines()[0],
+            entry.wanted.query.id, pause_s, entry.error.splitlines()[0],
         )  # fmt: skip
 
 
-def _is_starting(life: _Life) -> bool:
-    return life.starting is not None and not life.starting.done()
+def _is_starting(entry: _Entry) -> bool:
+    return entry.starting is not None and not entry.starting.done()
 
 
-def _runs_well(life: _Life) -> bool:
-    return life.running is not None and not life.is_replaced and life.failures > 0
+def _runs_well(entry: _Entry) -> bool:
+    return entry.running is not None and not entry.is_replaced and entry.failures > 0
 
 
-def _stop(life: _Life) -> None:
+def _stop(entry: _Entry) -> None:
     """Stop a query; wait if it is starting."""
-    starting, life.starting = life.starting, None
-    before = life.running
+    starting, entry.starting = entry.starting, None
+    before = entry.running
     if starting is not None:
         # The error of the start was reported to those who waited for it.
         with contextlib.suppress(Exception):
-            life.running = starting.result()
-    running, life.running, life.is_replaced = life.running, None, False
+            entry.running = starting.result()
+    running, entry.running, entry.is_replaced = entry.running, None, False
     for one in (running, before):
         if one is not None:
             one.stop()
@@ -351,13 +351,13 @@ def _not_started(wanted: DesiredQuery) -> LiveState:
     return "PAUSED" if wanted.query.state == "PAUSED" else "STARTING"
 
 
-def _live(query_id: str, life: _Life, *, with_progress: bool = False) -> LiveQuery:
-    running = life.running
-    state: LiveState = _not_started(life.wanted)
+def _live(query_id: str, entry: _Entry, *, with_progress: bool = False) -> LiveQuery:
+    running = entry.running
+    state: LiveState = _not_started(entry.wanted)
     if running is not None and not running.has_ended:
         state = "UNRESPONSIVE" if running.state == "restarting" else "RUNNING"
-    elif state != "PAUSED" and life.error:
+    elif state != "PAUSED" and entry.error:
         state = "ERROR"
     progress = running.progress() if running is not None and with_progress else None
-    error = (progress.trouble if progress is not None else "") or life.error
-    return LiveQuery(query_id, state, error, life.failures, progress)
+    error = (progress.trouble if progress is not None else "") or entry.error
+    return LiveQuery(query_id, state, error, entry.failures, progress)

@@ -28,7 +28,7 @@ _MARKS: Final = ("ROWPARTITION", "ROWOFFSET")
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class TableQueries:
     """A query over a table, and the same query without its condition.
 
     The marks are the last columns.
@@ -86,7 +86,12 @@ class ScannedTable(ScannedRecords):
     """
 
     def __init__(
-        self, records: SourceRows, watched: Watched, client: Mapping[str, str], *, present: bool
+        self,
+        records: SourceRows,
+        watched: TableQueries,
+        client: Mapping[str, str],
+        *,
+        present: bool,
     ) -> None:
         super().__init__(records, client)
         self._watched = watched

@@ -22,7 +22,7 @@ from duolog.runtime.sql.duck.selects import Query, is_aggregate
 from duolog.runtime.sql.needs import Engine
 from duolog.runtime.sql.reply.row_source import RowSource
 from duolog.runtime.sql.reply.scanned_records import TABLE, ScannedRecords
-from duolog.runtime.sql.reply.scanned_table import ScannedTable, Watched
+from duolog.runtime.sql.reply.scanned_table import ScannedTable, TableQueries
 from duolog.runtime.sql.tables.source_rows import SourceRows
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def streaming_rows(
     client = {"bootstrap.servers": engine.bootstrap}
     rows: ScannedRecords
     if source.is_table:
-        rows = ScannedTable(records, Watched.of(plain, translator), client, present=latest)
+        rows = ScannedTable(records, TableQueries.of(plain, translator), client, present=latest)
     else:
         rows = _ScannedStream(records, query, client, latest=latest)
     rows.__enter__()

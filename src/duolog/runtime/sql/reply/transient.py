@@ -55,7 +55,7 @@ def transient_rows(
         DuologError: Spark does not start it, or the broker refuses its topic.
     """
     name = uuid.uuid4().hex[:16]
-    chosen = Chosen(engine, select, _TOPIC.format(name))
+    chosen = TransientPlan(engine, select, _TOPIC.format(name))
     plan = chosen.planned.plan
     starts = {}
     if engine.session.state.settings[settings.OFFSET_RESET] == "latest":
@@ -73,7 +73,7 @@ def transient_rows(
     return chosen.columns, rows
 
 
-class Chosen:
+class TransientPlan:
     """Plan of a query, and the selected columns in order.
 
     A plan has the key first, selected or not, so items are given generated names by which they are
@@ -186,7 +186,7 @@ def _numbered(select: exp.Select) -> exp.Select:
 class _TransientRows(TopicReader):
     """Runs a query, and reads its result."""
 
-    def __init__(self, engine: Engine, chosen: Chosen, application_id: str) -> None:
+    def __init__(self, engine: Engine, chosen: TransientPlan, application_id: str) -> None:
         (sink,) = chosen.planned.plan.sinks
         super().__init__(sink.topic, {"bootstrap.servers": engine.bootstrap})
         self._engine = engine

@@ -15,7 +15,7 @@ from duolog.ksql.statements.queries import pushed_select
 from duolog.runtime.sql.answers import Message, Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.reply.row_source import PushedRows
-from duolog.runtime.sql.reply.transient import Chosen
+from duolog.runtime.sql.reply.transient import TransientPlan
 from duolog.testing.cluster import EmbeddedCluster
 
 _SOURCES = """
@@ -184,4 +184,4 @@ def test_push_queries_support_the_clauses_of_persistent_ones(
 
     select = pushed_select(engine.session.state, node, written)
 
-    assert tuple(name for name, _ in Chosen(engine, select, "topic").columns) == columns
+    assert tuple(name for name, _ in TransientPlan(engine, select, "topic").columns) == columns
