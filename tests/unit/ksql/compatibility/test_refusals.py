@@ -424,7 +424,7 @@ def test_dropping_an_unknown_source_is_refused() -> None:
     stream, table = refused("DROP STREAM nowhere"), refused("DROP TABLE nowhere")
 
     assert stream.message == table.message == "Source NOWHERE does not exist."
-    assert stream.hint.startswith("SHOW STREAMS; lists what there is.")
+    assert stream.hint.startswith("Run SHOW STREAMS; to list them")
     assert table.hint.endswith("or use DROP TABLE IF EXISTS.")
 
 
