@@ -246,14 +246,14 @@ SHOWN: Final = (
     Shown(
         "`process`, `process_values`",
         "Stream.process Stream.process_values",
-        "unit/functions/test_processors.py::test_what_is_forwarded_under_another_key_is_shuffled_where_that_is_needed",
+        "unit/functions/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
         f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
         differs="see `process_to`",
     ),
     Shown(
         "`map_async`",
         "Stream.map_async",
-        "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_side_by_side_and_in_order",
+        "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_concurrent_and_keep_the_order",
         "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
         differs="many records wait concurrently",
     ),
@@ -297,7 +297,7 @@ SHOWN: Final = (
     Shown(
         "`for_each`, `peek(function)`",
         "Stream.for_each Table.for_each Stream.peek Table.peek",
-        "unit/dsl/steps/test_for_each.py::test_a_function_is_called_with_each_record_and_what_stands_beside",
+        "unit/dsl/steps/test_for_each.py::test_a_function_is_called_with_each_record_and_its_metadata",
         _SOURCES,
         differs="called outside of the tasks, in the process that started the application",
     ),
@@ -312,7 +312,7 @@ SHOWN: Final = (
         "`to(…, partitioner=…)`",
         "Stream.to",
         "unit/dsl/steps/test_key_functions.py::"
-        "test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key",
+        "test_a_key_function_chooses_the_partition_or_leaves_it_to_the_hash",
         _SOURCES,
         differs="an expression over the record, or a function called once per key",
     ),

@@ -1,4 +1,4 @@
-"""Streams of all topics whose names match."""
+"""Streams of all topics whose names match a pattern."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def orders(topology: Topology, pattern: str = "orders-.*") -> Stream:
     return topology.stream(pattern=pattern, key="id STRING", value="n BIGINT")
 
 
-def test_records_of_all_topics_that_match_are_one_stream() -> None:
+def test_records_of_all_matching_topics_are_one_stream() -> None:
     topology = Topology("t")
     stream = orders(topology)
     stream.with_columns(at=topic()).to("all")
@@ -35,7 +35,7 @@ def test_records_of_all_topics_that_match_are_one_stream() -> None:
         driver.input_topic("my-orders-eu")
 
 
-def test_describe_tells_a_pattern_from_a_name() -> None:
+def test_describe_distinguishes_patterns_from_names() -> None:
     topology = Topology("t")
     orders(topology).to("all")
 
@@ -43,7 +43,7 @@ def test_describe_tells_a_pattern_from_a_name() -> None:
     assert "Source: stream-1 (topics: orders-.*)" in topology.describe("kafka-streams")
 
 
-def test_a_stream_has_topics_or_a_pattern() -> None:
+def test_a_stream_has_either_topics_or_a_pattern() -> None:
     topology = Topology("t")
 
     with pytest.raises(StatementError, match="a stream needs a topic"):
@@ -54,7 +54,7 @@ def test_a_stream_has_topics_or_a_pattern() -> None:
         topology.stream(pattern="orders-(", value=str)
 
 
-def test_a_topic_is_not_read_by_name_and_by_pattern() -> None:
+def test_a_topic_cannot_be_read_by_name_and_by_pattern() -> None:
     topology = Topology("t")
     orders(topology).to("all")
     topology.table("orders-eu", key="id STRING", value="n BIGINT").to("rows")
@@ -63,7 +63,7 @@ def test_a_topic_is_not_read_by_name_and_by_pattern() -> None:
         topology.build()
 
 
-def test_a_result_topic_that_matches_feeds_itself() -> None:
+def test_a_matching_result_topic_would_feed_itself() -> None:
     topology = Topology("t")
     orders(topology).to("orders-late")
 
@@ -71,7 +71,7 @@ def test_a_result_topic_that_matches_feeds_itself() -> None:
         topology.build()
 
 
-def test_what_matches_is_found_among_the_topics_that_are_there() -> None:
+def test_matching_topics_are_found_among_the_existing_ones() -> None:
     topology = Topology("t")
     orders(topology).to("all")
     plan = topology.build()
@@ -92,7 +92,7 @@ def test_a_topic_that_matches_two_patterns_is_refused() -> None:
         matched_topics(topology.build(), ["orders-eu", "visits-eu"], "t")
 
 
-def test_the_kernel_gets_a_source_for_each_topic_in_place_of_the_pattern() -> None:
+def test_the_kernel_gets_a_source_for_each_matching_topic() -> None:
     sources = [{"id": 0, "topic": "a"}, {"id": 1, "topic": "o-.*"}, {"id": 2, "topic": "b"}]
 
     found = with_topics(sources, {"o-.*": ("o-1", "o-2")})
@@ -105,7 +105,9 @@ def test_the_kernel_gets_a_source_for_each_topic_in_place_of_the_pattern() -> No
     ]
 
 
-def test_result_topics_are_as_wide_as_the_widest_match_and_patterns_are_not_created() -> None:
+def test_result_topics_have_the_partitions_of_the_widest_match_and_patterns_are_not_created() -> (
+    None
+):
     topology = Topology("t")
     orders(topology).to("all")
     plan = topology.build()

@@ -22,7 +22,7 @@ def assert_at(error: StatementError, mark: str) -> None:
     assert str(error).startswith(f"{error.place}: {error.message}")
 
 
-def test_an_unknown_column_is_told_with_the_line_of_the_operator() -> None:
+def test_an_unknown_column_is_reported_with_the_line_of_the_operator() -> None:
     flights = Topology("t").stream("flights", key="carrier STRING", value="delay BIGINT")
     condition = col("dealy") > 0
 
@@ -33,7 +33,7 @@ def test_an_unknown_column_is_told_with_the_line_of_the_operator() -> None:
     assert_at(caught.value, "an operator")
 
 
-def test_the_line_is_that_of_the_step_in_a_chain_over_several_lines() -> None:
+def test_in_a_chain_over_several_lines_the_line_is_that_of_the_step() -> None:
     flights = Topology("t").stream("flights", key="carrier STRING", value="delay BIGINT")
 
     with pytest.raises(StatementError) as caught:
@@ -47,7 +47,7 @@ def test_the_line_is_that_of_the_step_in_a_chain_over_several_lines() -> None:
     assert_at(caught.value, "a step of a chain")
 
 
-def test_columns_that_cannot_be_read_and_conditions_without_a_value_name_their_line() -> None:
+def test_invalid_columns_and_python_conditions_name_their_line() -> None:
     with pytest.raises(StatementError) as schema:
         Topology("t").stream("s", value="a STRNG")  # a schema
     with pytest.raises(StatementError) as condition:
@@ -57,7 +57,7 @@ def test_columns_that_cannot_be_read_and_conditions_without_a_value_name_their_l
     assert_at(condition.value, "a condition")
 
 
-def test_two_stores_of_one_name_are_told_with_both_lines_when_it_is_built() -> None:
+def test_two_stores_with_one_name_are_reported_with_both_lines() -> None:
     topology = Topology("t")
     flights = topology.stream("flights", key="carrier STRING", value="delay BIGINT")
     grouped = flights.group_by_key().materialized("totals")
@@ -71,7 +71,7 @@ def test_two_stores_of_one_name_are_told_with_both_lines_when_it_is_built() -> N
     assert f"{HERE}:{line_of('the first store')}." in caught.value.detail
 
 
-def test_a_topology_that_writes_nothing_is_told_with_the_line_where_it_begins() -> None:
+def test_a_topology_without_results_is_reported_with_its_first_line() -> None:
     topology = Topology("t")  # a topology
 
     with pytest.raises(StatementError, match="writes nothing") as caught:
@@ -87,14 +87,14 @@ def test_an_error_outside_of_the_dsl_has_no_place() -> None:
     assert str(error) == "no topology"
 
 
-def test_a_program_names_its_file_as_it_lies_below_the_working_directory(tmp_path: Path) -> None:
+def test_files_are_named_relative_to_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         'from duolog import Topology, col\ns = Topology("t").stream("s", value="a INT")\n\n'
         's.filter(col("b") == 1)\n'
     )
 
-    told = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 
-    assert 'UnknownName: app.py:4: unknown column "b"' in told.stderr
+    assert 'UnknownName: app.py:4: unknown column "b"' in ended.stderr

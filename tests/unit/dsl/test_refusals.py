@@ -1,4 +1,4 @@
-"""What a topology that cannot run is told: the operator, the line, the columns, and what would do."""
+"""Errors of invalid topologies name the operator, the line, the columns, and a remedy."""
 
 from collections.abc import Callable
 
@@ -82,7 +82,7 @@ def feeding_itself(topology: Topology) -> None:
         (feeding_itself, 'topic "visits" feeds itself', "visits → visits", "loop=True"),
     ],
 )
-def test_a_plan_that_cannot_run_is_refused_with_its_operator_line_and_columns(
+def test_an_invalid_plan_is_refused_with_operator_line_and_columns(
     define: Callable[[Topology], None], what: str, detail: str, hint: str
 ) -> None:
     with pytest.raises(StatementError) as caught:

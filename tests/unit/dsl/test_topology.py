@@ -14,8 +14,8 @@ def airlines(topology: Topology) -> Table:
     return topology.table("airlines", key="carrier STRING", value="name STRING, dest STRING")
 
 
-def test_a_key_of_none_is_not_read() -> None:
-    """The docstring said so, and it was refused: None is not a column type."""
+def test_a_key_of_none_is_ignored() -> None:
+    """The docstring allowed it, but it was refused: None is not a column type."""
     topology = Topology("t")
 
     stream = topology.stream("lines", key=None, value=str)
@@ -31,7 +31,7 @@ def test_map_values_replaces_the_value_and_keeps_the_key() -> None:
     assert str(found.schema) == "key (carrier STRING) value (dest STRING, late BOOLEAN, at BIGINT)"
 
 
-def test_with_columns_replaces_in_place_and_adds_at_the_end() -> None:
+def test_with_columns_replaces_in_place_and_appends() -> None:
     found = flights(Topology("t")).with_columns(dest=col("dest").upper(), hours=col("delay") / 60)
 
     assert str(found.schema) == (
@@ -54,14 +54,14 @@ def test_a_wrong_column_names_the_nearest() -> None:
     assert caught.value.hint == 'Did you mean "delay"?'
 
 
-def test_and_between_conditions_is_an_error_that_names_the_operator() -> None:
+def test_and_between_conditions_is_refused_naming_the_operator() -> None:
     with pytest.raises(StatementError, match="no value while the topology is built") as caught:
         flights(Topology("t")).filter(col("delay") > 0 and col("delay") < 5)
 
     assert "&" in caught.value.hint
 
 
-def test_names_that_clash_in_a_join_ask_for_a_prefix() -> None:
+def test_clashing_names_in_a_join_are_refused_with_a_hint_to_use_a_prefix() -> None:
     topology = Topology("t")
 
     with pytest.raises(StatementError, match='both have a column "dest"') as caught:
@@ -95,7 +95,7 @@ def test_a_join_selects_columns_of_both_sides() -> None:
     assert str(found.schema) == "key (carrier STRING) value (text STRING, delay BIGINT)"
 
 
-def test_a_join_with_an_unknown_column_names_those_of_both_sides() -> None:
+def test_an_unknown_column_in_a_join_is_refused_with_the_columns_of_both_sides() -> None:
     topology = Topology("t")
 
     with pytest.raises(StatementError) as caught:
@@ -111,7 +111,7 @@ def orders_and_customers() -> tuple[Stream, Table]:
 
 
 @pytest.mark.parametrize("kind", ["join", "left_join"])
-def test_keys_with_different_names_are_joined_only_where_it_is_said(kind: str) -> None:
+def test_keys_with_different_names_need_an_explicit_on(kind: str) -> None:
     orders, customers = orders_and_customers()
 
     with pytest.raises(StatementError, match=r"keys of .* have different names") as caught:
@@ -122,7 +122,7 @@ def test_keys_with_different_names_are_joined_only_where_it_is_said(kind: str) -
     assert 'join(table, on="customer")' in caught.value.hint
 
 
-def test_a_join_on_the_key_under_another_name_changes_no_key() -> None:
+def test_a_join_on_the_renamed_key_does_not_rekey() -> None:
     orders, customers = orders_and_customers()
 
     joined = orders.join(customers, on="id")
@@ -131,7 +131,7 @@ def test_a_join_on_the_key_under_another_name_changes_no_key() -> None:
     assert [parent.name for parent in joined.node.parents] == ["stream-1", "table-2"]
 
 
-def test_a_join_on_another_column_makes_it_the_key() -> None:
+def test_a_join_on_another_column_makes_that_column_the_key() -> None:
     orders, customers = orders_and_customers()
 
     joined = orders.left_join(customers, on="customer")
@@ -141,7 +141,7 @@ def test_a_join_on_another_column_makes_it_the_key() -> None:
     assert str(shouted.schema) == "key (who STRING) value (city STRING)"
 
 
-def test_a_join_on_several_columns_takes_them_in_the_order_of_the_tables_key() -> None:
+def test_a_join_on_several_columns_uses_the_order_of_the_table_key() -> None:
     topology = Topology("several")
     stream = topology.stream("s", key="a STRING, b INT", value="v INT")
     table = topology.table("t", key="x INT, y STRING", value="w INT")
@@ -154,7 +154,7 @@ def test_a_join_on_several_columns_takes_them_in_the_order_of_the_tables_key() -
         stream.join(table, on=["a", "b"])
 
 
-def test_a_key_must_not_hold_a_map() -> None:
+def test_a_key_must_not_contain_a_map() -> None:
     topology = Topology("maps")
     stream = topology.stream(
         "s", key="k STRING", value="m MAP<STRING, INT>, l ARRAY<MAP<STRING, INT>>"
@@ -170,7 +170,7 @@ def test_a_key_must_not_hold_a_map() -> None:
             getattr(topology, form)("t", key="m MAP<STRING, INT>", value="v INT")
 
 
-def test_two_groups_by_the_same_columns_are_one() -> None:
+def test_two_groups_by_the_same_columns_share_a_node() -> None:
     stream = flights(Topology("t"))
 
     one, other = stream.group_by("dest").count("n"), stream.group_by("dest").count("m")
@@ -183,7 +183,7 @@ def test_a_table_of_another_topology_is_refused() -> None:
         flights(Topology("t")).join(airlines(Topology("u")), prefix="a_")
 
 
-def test_aggregates_share_what_they_keep() -> None:
+def test_aggregates_share_accumulators() -> None:
     topology = Topology("t")
     flights(topology).group_by_key().aggregate(
         flights=count(), total=sum_("delay"), mean=avg("delay"), known=count("delay")
@@ -201,7 +201,7 @@ def test_aggregates_share_what_they_keep() -> None:
     )
 
 
-def test_results_may_compute_with_aggregates() -> None:
+def test_results_may_be_expressions_of_aggregates() -> None:
     table = flights(Topology("t")).group_by_key().aggregate(per=sum_("delay") / count())
 
     assert str(table.schema) == "key (carrier STRING) value (per DOUBLE)"
@@ -212,7 +212,7 @@ def test_an_aggregate_outside_of_a_group_is_refused() -> None:
         flights(Topology("t")).map_values(total=sum_("delay"))
 
 
-def test_an_aggregate_of_ones_own_widens_its_accumulators() -> None:
+def test_a_custom_aggregate_widens_its_accumulators() -> None:
     table = (
         flights(Topology("t"))
         .group_by_key()
@@ -225,7 +225,7 @@ def test_an_aggregate_of_ones_own_widens_its_accumulators() -> None:
     assert str(table.schema) == "key (carrier STRING) value (total BIGINT, last STRING)"
 
 
-def test_an_aggregate_of_ones_own_loses_no_digit_of_a_decimal() -> None:
+def test_a_custom_aggregate_loses_no_digit_of_a_decimal() -> None:
     topology = Topology("t")
     rows = topology.stream("in", key="k STRING", value="n BIGINT, d DECIMAL(38,10)")
 
@@ -237,21 +237,21 @@ def test_an_aggregate_of_ones_own_loses_no_digit_of_a_decimal() -> None:
     assert str(table.schema) == "key (k STRING) value (sum DECIMAL(38,10), none DECIMAL(7,2))"
 
 
-def test_an_aggregate_of_ones_own_over_a_table_needs_a_subtractor() -> None:
+def test_a_custom_aggregate_over_a_table_needs_a_subtractor() -> None:
     grouped = airlines(Topology("t")).group_by("dest")
 
     with pytest.raises(StatementError, match="cannot subtract rows"):
         grouped.aggregate(initializer={"n": lit(0)}, adder={"n": acc("n") + 1})
 
 
-def test_an_adder_that_forgets_an_accumulator_is_refused() -> None:
+def test_an_adder_without_one_of_the_accumulators_is_refused() -> None:
     grouped = flights(Topology("t")).group_by_key()
 
     with pytest.raises(StatementError, match="does not set every accumulator"):
         grouped.aggregate(initializer={"a": lit(0), "b": lit(0)}, adder={"a": acc("a")})
 
 
-def test_what_no_sink_reads_is_left_out_of_the_plan() -> None:
+def test_steps_that_no_sink_reads_are_left_out_of_the_plan() -> None:
     topology = Topology("t")
     flights(topology).filter(col("delay") > 0)
     flights(topology).to("copy")
@@ -259,7 +259,7 @@ def test_what_no_sink_reads_is_left_out_of_the_plan() -> None:
     assert [node.name for node in topology.build().nodes] == ["stream-3", "sink-4"]
 
 
-def test_two_stores_of_one_name_are_refused() -> None:
+def test_two_stores_with_one_name_are_refused() -> None:
     topology = Topology("t")
     grouped = flights(topology).group_by_key().materialized("same")
     grouped.count().to("one")
@@ -312,7 +312,7 @@ def test_a_column_may_be_called_self() -> None:
     assert str(counted.schema) == "key (self STRING) value (self_ BIGINT)"
 
 
-def test_a_column_is_matched_with_one_column_of_a_key_only() -> None:
+def test_a_column_is_matched_with_only_one_key_column() -> None:
     topology = Topology("twice")
     stream = topology.stream("s", key="k STRING", value="a STRING")
     table = topology.table("t", key="k STRING", value="name STRING")
@@ -321,8 +321,8 @@ def test_a_column_is_matched_with_one_column_of_a_key_only() -> None:
         stream.join(table, on=["a", "a"])
 
 
-def test_format_json_has_texts_for_the_keys_of_a_map() -> None:
-    """They were read as texts where the engine took them for numbers."""
+def test_json_requires_texts_as_map_keys() -> None:
+    """They were read as texts, but the engine treated them as numbers."""
     with pytest.raises(StatementError, match='JSON cannot carry the value of "s"') as caught:
         Topology("t").stream("s", value={"by": list[dict[int, float]]})
 

@@ -1,4 +1,4 @@
-"""Topics that a topology writes: named by records, or feeding themselves."""
+"""Topics that a topology writes: chosen by records, or also read by the topology."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def orders(topology: Topology) -> Stream:
     return topology.stream("orders", key="id BIGINT", value="region STRING, n BIGINT")
 
 
-def test_each_record_names_its_topic() -> None:
+def test_each_record_can_choose_its_topic() -> None:
     topology = Topology("t")
     orders(topology).to(concat(col("region"), "-orders"), topics=TOPICS)
 
@@ -30,7 +30,7 @@ def test_each_record_names_its_topic() -> None:
     assert [key for key, _ in found["eu-orders"]] == [1]
 
 
-def test_a_record_for_a_topic_that_was_not_named_fails() -> None:
+def test_a_record_for_an_undeclared_topic_fails() -> None:
     topology = Topology("t")
     orders(topology).to(concat(col("region"), "-orders"), topics=TOPICS)
 
@@ -40,7 +40,7 @@ def test_a_record_for_a_topic_that_was_not_named_fails() -> None:
     assert 'topic "asia-orders" is not one of the topics of' in (caught.value.detail or "")
 
 
-def test_all_topics_that_may_be_named_are_created() -> None:
+def test_all_declared_topics_are_created() -> None:
     topology = Topology("t")
     topology.table("t", key="region STRING", value="n BIGINT").to(col("region"), topics=TOPICS)
 
@@ -50,7 +50,7 @@ def test_all_topics_that_may_be_named_are_created() -> None:
     assert all(topic.config == {"cleanup.policy": "compact"} for topic in wanted)
 
 
-def test_topics_that_may_be_named_must_be_said() -> None:
+def test_topics_that_records_may_choose_must_be_declared() -> None:
     with pytest.raises(StatementError, match="the topics of region are unknown"):
         orders(Topology("t")).to(col("region"))
     with pytest.raises(
@@ -68,7 +68,7 @@ def test_a_row_of_a_table_chooses_its_topic_by_its_key() -> None:
         table.to(col("region"), topics=TOPICS)
 
 
-def test_a_topic_that_feeds_itself_is_refused_with_the_way() -> None:
+def test_a_topic_that_feeds_itself_is_refused_with_the_path() -> None:
     topology = Topology("t")
     stream = orders(topology)
     stream.filter(col("n") > 0).to("more")
@@ -81,7 +81,7 @@ def test_a_topic_that_feeds_itself_is_refused_with_the_way() -> None:
     assert "test_written_topics.py" in str(caught.value)
 
 
-def test_a_topic_may_feed_itself_where_that_is_said() -> None:
+def test_a_topic_may_feed_itself_if_declared() -> None:
     topology = Topology("t")
     stream = orders(topology)
     stream.filter(col("n") > 0).with_columns(n=col("n") - 1).to("orders", loop=True)
@@ -92,7 +92,7 @@ def test_a_topic_may_feed_itself_where_that_is_said() -> None:
     assert [row["n"] for _, row in driver.output_topic("orders").read_key_values()] == [2, 1, 0]
 
 
-def test_a_topic_whose_table_is_only_looked_up_feeds_nothing() -> None:
+def test_a_table_that_is_only_looked_up_feeds_nothing() -> None:
     topology = Topology("t")
     known = topology.table("known", key="id BIGINT", value="total BIGINT")
     joined = orders(topology).left_join(known)

@@ -1,4 +1,4 @@
-"""A function that is called: what it gives, and what is told of a record for which it fails."""
+"""A called function: its results, and the errors of records for which it fails."""
 
 import asyncio
 import datetime as dt
@@ -20,10 +20,10 @@ from duolog.plan.types import BIGINT, DOUBLE, INT, STRING, Type, parse_type
 
 
 def lines_of(function: PythonFunction, *rows: list[Any]) -> list[str]:
-    """Return what a worker answers for rows of arguments, as JSON has them."""
+    """Return a worker's answer for rows of arguments in JSON form."""
     given = json.dumps([{f"a{n}": value for n, value in enumerate(row)} for row in rows])
-    told = Called(function).lines(given.encode(), lambda _count: None)
-    return told.decode().split("\n")[:-1]
+    lines = Called(function).lines(given.encode(), lambda _count: None)
+    return lines.decode().split("\n")[:-1]
 
 
 def double(n: int | None) -> int | None:
@@ -32,7 +32,7 @@ def double(n: int | None) -> int | None:
     return None if n is None else 2 * n
 
 
-def test_a_record_that_fails_is_told_of_and_the_others_are_not_lost() -> None:
+def test_a_failing_record_is_reported_and_the_others_are_not_lost() -> None:
     found = lines_of(PythonFunction(double, (BIGINT,), BIGINT), [1], [13], [None], [3])
 
     assert [found[0], found[2], found[3]] == ['+{"r":2}', '+{"r":null}', '+{"r":6}']
@@ -65,13 +65,13 @@ def test_a_record_that_fails_is_told_of_and_the_others_are_not_lost() -> None:
         ("STRUCT<a BIGINT>", 3),
     ],
 )
-def test_what_is_no_value_of_the_type_is_an_error_of_its_record(of: str, given: object) -> None:
+def test_a_value_of_another_type_is_an_error_of_its_record(of: str, given: object) -> None:
     function = PythonFunction(lambda _n: given, (BIGINT,), parse_type(of))
 
-    (told,) = lines_of(function, [1])
+    (line,) = lines_of(function, [1])
 
-    assert told.startswith("-<lambda> (test_called.py")
-    assert "is no" in told
+    assert line.startswith("-<lambda> (test_called.py")
+    assert "is no" in line
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_is_no_value_of_the_type_is_an_error_of_its_record(of: str, given: 
         ("ARRAY<STRUCT<a DECIMAL(4,2)>>", [{"a": Decimal("1.50")}, {"a": None}, None], None),
     ],
 )
-def test_a_value_comes_back_as_it_went(of: str, value: object, in_json: object) -> None:
+def test_values_are_unchanged_by_a_round_trip(of: str, value: object, in_json: object) -> None:
     kind = parse_type(of)
     constant = PythonFunction(lambda _n: value, (BIGINT,), kind)
     seen: list[object] = []
@@ -112,7 +112,7 @@ class Order:
     item: str | None
 
 
-def test_parameters_may_gather_columns_into_objects() -> None:
+def test_a_parameter_can_be_an_object_of_several_columns() -> None:
     def told(order: Order, value: dict[str, Any]) -> str:
         return f"{order} {value}"
 
@@ -122,7 +122,7 @@ def test_parameters_may_gather_columns_into_objects() -> None:
     assert lines_of(function, [7, None, 3]) == ['+{"r":"Order(id=7, item=None) {\'n\': 3}"}']
 
 
-def test_a_function_of_many_is_asked_in_halves_for_the_record_that_it_cannot_take() -> None:
+def test_a_vector_function_is_called_with_halves_to_find_the_failing_record() -> None:
     calls: list[int] = []
 
     def inverse(numbers: Any) -> Any:
@@ -144,7 +144,7 @@ def test_a_function_of_many_is_asked_in_halves_for_the_record_that_it_cannot_tak
     assert calls == [4, 2, 2, 1, 1]
 
 
-def test_results_of_another_number_are_errors_of_all() -> None:
+def test_a_wrong_number_of_results_is_an_error_of_all_records() -> None:
     function = PythonFunction(lambda ns: ns[:1], (BIGINT,), BIGINT, takes="arrow")
 
     assert lines_of(function, [5]) == ['+{"r":5}']
@@ -155,7 +155,7 @@ def test_results_of_another_number_are_errors_of_all() -> None:
     assert "returned 0 values for 1 records" in second
 
 
-def test_lookups_go_side_by_side_and_their_results_keep_the_order() -> None:
+def test_lookups_are_concurrent_and_keep_the_order() -> None:
     at_once = most = 0
 
     async def slow(n: int) -> int:
@@ -174,7 +174,7 @@ def test_lookups_go_side_by_side_and_their_results_keep_the_order() -> None:
     assert most == 4
 
 
-def test_a_lookup_is_tried_again_and_given_up_in_time() -> None:
+def test_a_lookup_is_retried_and_given_up_after_its_timeout() -> None:
     tries: dict[int, int] = {}
 
     async def flaky(n: int) -> int:
@@ -195,7 +195,7 @@ def test_a_lookup_is_tried_again_and_given_up_in_time() -> None:
     assert "ConnectionError: gone, in the last of 2 tries" in fourth
 
 
-def test_a_function_that_waits_in_its_thread_is_a_lookup_too() -> None:
+def test_a_blocking_function_can_be_a_lookup() -> None:
     function = PythonFunction(lambda n: n + 1, (BIGINT,), BIGINT, lookups=Lookups(limit=3))
 
     assert lines_of(function, [1], [2]) == ['+{"r":2}', '+{"r":3}']
@@ -218,7 +218,7 @@ class Waits:
         return n
 
 
-def test_a_lookup_without_an_answer_is_told_with_the_line_that_waits() -> None:
+def test_a_lookup_that_times_out_is_reported_with_its_waiting_line() -> None:
     how = Lookups(timeout_ms=20, retries=0)
     line = waits.__code__.co_firstlineno + 2
 
@@ -229,24 +229,24 @@ def test_a_lookup_without_an_answer_is_told_with_the_line_that_waits() -> None:
     async def by_hand(n: int) -> int:
         raise TimeoutError
 
-    told = {
+    errors = {
         what: lines_of(PythonFunction(what, (BIGINT,), BIGINT, lookups=how), [1])[0]
         for what in (waits, client_of, hangs, by_hand)
     }
 
     assert (
-        told[waits]
+        errors[waits]
         == f"-waits (test_called.py:{line}): no answer within 20 ms, in the last of 1 tries"
     )
     at = client_of.__code__.co_firstlineno + 2
-    assert told[client_of].startswith(f"-client_of (test_called.py:{at}): no answer within 20 ms")
+    assert errors[client_of].startswith(f"-client_of (test_called.py:{at}): no answer within 20 ms")
     at = hangs.__code__.co_firstlineno
-    assert told[hangs].startswith(f"-hangs (test_called.py:{at}): no answer within 20 ms")
+    assert errors[hangs].startswith(f"-hangs (test_called.py:{at}): no answer within 20 ms")
     at = by_hand.__code__.co_firstlineno + 1
-    assert told[by_hand].startswith(f"-by_hand (test_called.py:{at}): TimeoutError")
+    assert errors[by_hand].startswith(f"-by_hand (test_called.py:{at}): TimeoutError")
 
 
-def test_a_partial_and_an_object_have_a_place_too() -> None:
+def test_partials_and_callable_objects_have_a_place() -> None:
     how = Lookups(timeout_ms=20, retries=0)
     line = waits.__code__.co_firstlineno + 2
 
@@ -263,7 +263,7 @@ def is_worn(called: Called) -> bool:
     return called.is_worn
 
 
-def test_threads_that_hang_leave_the_others_theirs() -> None:
+def test_hanging_threads_do_not_block_others() -> None:
     how = Lookups(limit=2, timeout_ms=50, retries=1, pause_ms=1)
     released = threading.Event()
 
@@ -291,7 +291,7 @@ def test_threads_that_hang_leave_the_others_theirs() -> None:
 
 
 @pytest.mark.parametrize("how", [None, Lookups(retries=0)])
-def test_a_function_that_would_end_its_process_in_order_fails_for_its_record(how: Any) -> None:
+def test_a_function_that_calls_exit_fails_for_its_record(how: Any) -> None:
     def leaves(n: int) -> int:
         return sys.exit(3) if n == 1 else n
 
@@ -308,7 +308,7 @@ def test_a_function_that_would_end_its_process_in_order_fails_for_its_record(how
 
 
 @pytest.mark.parametrize("of", [BIGINT, DOUBLE])
-def test_tests_without_workers_see_the_same(of: Type) -> None:
+def test_tests_without_workers_behave_the_same(of: Type) -> None:
     called = Called(PythonFunction(double, (BIGINT,), of))
 
     assert called.one([4]) == 8
@@ -325,25 +325,23 @@ class Unsaid(Exception):
         raise OSError("no")
 
 
-def test_a_member_of_an_enum_is_its_number() -> None:
-    """It was null, and nothing was told."""
+def test_an_int_enum_member_becomes_its_number() -> None:
+    """It was null, without an error."""
     for of in (INT, BIGINT):
         assert lines_of(PythonFunction(lambda _n: Colour.RED, (BIGINT,), of), [1]) == ['+{"r":7}']
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (GeneratorExit(), "GeneratorExit"),
         (asyncio.CancelledError(), "CancelledError"),
         (BaseException("mine"), "BaseException: mine"),
-        (Unsaid(), "Unsaid: its message cannot be had, OSError"),
+        (Unsaid(), "Unsaid: its __str__ raised OSError"),
         (ValueError("x" * 10_000_000), f"ValueError: {'x' * 2000}… (10,000,000 characters)"),
     ],
 )
-def test_whatever_is_raised_costs_its_record_and_is_told_in_a_line(
-    error: BaseException, told: str
-) -> None:
+def test_any_exception_fails_its_record_with_one_line(error: BaseException, expected: str) -> None:
     def failing(n: int) -> int:
         if n == 1:
             raise error
@@ -352,4 +350,4 @@ def test_whatever_is_raised_costs_its_record_and_is_told_in_a_line(
     found = lines_of(PythonFunction(failing, (BIGINT,), BIGINT), [0], [1], [2])
 
     assert (found[0], found[2]) == ('+{"r":0}', '+{"r":2}')
-    assert found[1].endswith(f"): {told}")
+    assert found[1].endswith(f"): {expected}")

@@ -1,4 +1,4 @@
-"""Stores of processors at their edges: keys without an order of their own, and times that no topic has."""
+"""Edge cases of processors' stores: keys without an order, and timestamps that are not allowed in topics."""
 
 import functools
 import math
@@ -22,7 +22,7 @@ TEXT: dict[str, Any] = {"key": "id STRING", "value": "said STRING"}
 
 
 class Asking(Processor):
-    """Asks its stores as its records say, and tells what it was told."""
+    """Makes the store calls that its records name, and forwards the results."""
 
     def process(self, record: Record) -> None:
         numbers, texts = self.context.store("numbers"), self.context.store("texts")
@@ -54,19 +54,19 @@ def driven() -> TopologyDriver:
     return TopologyDriver(topology, processing_exception_handler="log_and_continue")
 
 
-def test_keys_without_an_order_of_their_own_stand_behind_all_others() -> None:
+def test_keys_without_an_order_come_after_all_others() -> None:
     with driven() as driver:
         driver.input_topic("in").pipe_input("a", {"said": "x"})
 
-        ((_, told),) = driver.output_topic("out").read_key_values()
-        assert told == {
+        ((_, results),) = driver.output_topic("out").read_key_values()
+        assert results == {
             "said": "[[-inf, 1.0, inf, nan], [1.0, inf], [('N', 1), ('None', 3)]]",
         }
         assert repr(list(driver.store("numbers"))) == "[-inf, 1.0, inf, nan]"
         assert list(driver.store("texts").prefix_scan("N")) == [("N", 1), ("None", 3)]
 
 
-def test_a_null_key_column_begins_with_no_text() -> None:
+def test_a_null_key_column_matches_no_prefix() -> None:
     with driven() as driver:
         driver.input_topic("in").pipe_input("a", {"said": "x"})
 
@@ -74,7 +74,7 @@ def test_a_null_key_column_begins_with_no_text() -> None:
         assert (None, 2) in driver.store("texts")
 
 
-def test_what_is_put_before_1970_costs_its_record_and_leaves_nothing() -> None:
+def test_a_put_before_1970_fails_its_record_and_stores_nothing() -> None:
     with driven() as driver:
         driver.input_topic("in").pipe_input("a", {"said": "early"})
 
@@ -98,8 +98,8 @@ def test_what_is_put_before_1970_costs_its_record_and_leaves_nothing() -> None:
         ),
     ],
 )
-def test_no_store_keeps_what_its_changelog_could_not(make: Any, put: Any) -> None:
-    """A topic has no times before 1970: with a changelog the record would not be at fault, but the query."""
+def test_stores_refuse_timestamps_that_a_changelog_cannot_have(make: Any, put: Any) -> None:
+    """Topics have no timestamps before 1970: with a changelog, the query would fail and not the record."""
 
     class Early(Processor):
         def process(self, record: Record) -> None:

@@ -1,4 +1,4 @@
-"""A process in which the processor of a task is called again, after the task was elsewhere: without a kernel."""
+"""A process whose task returns after it was elsewhere, tested without a kernel."""
 
 import json
 import struct
@@ -21,7 +21,7 @@ INT, LONG = struct.Struct(">i"), struct.Struct(">q")
 
 
 class Kernel:
-    """Answers as the kernel does, of one store."""
+    """Answers like the kernel, for one store."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, Held] = {}
@@ -52,7 +52,7 @@ class Kernel:
 
 
 class Closing(Processor):
-    """Says what there is where it ends, and writes then."""
+    """Prints the stored value when it is closed, and writes."""
 
     def init(self, context: Any) -> None:
         self.store = context.store("said")
@@ -73,10 +73,10 @@ class Closing(Processor):
             sys.stdout.write(f"all {list(self.store.all())}\n")
 
 
-def test_one_that_is_closed_as_its_task_was_elsewhere_writes_nothing_into_it(
+def test_a_processor_closed_after_its_task_moved_writes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It wrote over what had been kept elsewhere, from what it had read when the task was here."""
+    """It overwrote state stored elsewhere with rows that it had read when the task was here."""
     kernel = Kernel()
     processors = Processors(kernel.answer)
     processors.define(0, definition())
@@ -84,9 +84,9 @@ def test_one_that_is_closed_as_its_task_was_elsewhere_writes_nothing_into_it(
     assert kernel.rows == {KEY: Held(0, b'"begun"')}
     kernel.rows[KEY] = Held(0, b'"elsewhere"')
 
-    told = processors.begin(0, turn("fourth", last="third"))
+    answer = processors.begin(0, turn("fourth", last="third"))
 
-    assert told[:1] == b"+"
+    assert answer[:1] == b"+"
     assert kernel.rows == {KEY: Held(0, b'"elsewhere"')}
     assert capsys.readouterr().out.splitlines()[:3] == [
         "found elsewhere",
@@ -95,7 +95,7 @@ def test_one_that_is_closed_as_its_task_was_elsewhere_writes_nothing_into_it(
     ]
 
 
-def test_one_that_is_made_anew_may_write(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recreated_processor_may_write(capsys: pytest.CaptureFixture[str]) -> None:
     kernel = Kernel()
     processors = Processors(kernel.answer)
     processors.define(0, definition())

@@ -1,4 +1,4 @@
-"""Processors: what they get and forward, what goes wrong in them, and where they stand in a plan."""
+"""Processors: their input and output, their errors, and their position in a plan."""
 
 import datetime as dt
 import functools
@@ -28,7 +28,7 @@ TEXT: dict[str, Any] = {"key": "id STRING", "value": "said STRING"}
 
 
 class Passing(Processor):
-    """Hands on what comes; the value says what else."""
+    """Forwards each record; its value selects further actions."""
 
     def process(self, record: Record) -> None:
         said = record.value["said"] if record.value else None
@@ -69,18 +69,18 @@ def test_a_record_keeps_its_headers_and_may_be_null() -> None:
         given.pipe_input(None, None, 6)
         given.pipe_input("a", {"said": "rekey"}, 9)
 
-        told = driver.output_topic("out").read_records()
+        expected = driver.output_topic("out").read_records()
 
-    assert told == [
+    assert expected == [
         ("a", {"said": "x"}, 5),
         (None, None, 6),
         ("other", {"said": "x"} | {"said": "rekey"}, 7),
     ]
-    assert told[0].headers == (("h", b"1"), ("n", None))
+    assert expected[0].headers == (("h", b"1"), ("n", None))
 
 
 @pytest.mark.parametrize("said", ["raise", "wrong", "nobody"])
-def test_a_record_for_which_it_raises_costs_itself_alone(said: str) -> None:
+def test_an_exception_fails_only_its_record(said: str) -> None:
     with driven(Passing) as driver:
         given = driver.input_topic("in")
         given.pipe_inputs([("a", {"said": said}), ("a", {"said": "x"})])
@@ -89,7 +89,7 @@ def test_a_record_for_which_it_raises_costs_itself_alone(said: str) -> None:
         assert driver.skipped == 1
 
 
-def test_what_it_forwarded_before_it_raised_goes_on() -> None:
+def test_records_forwarded_before_an_exception_are_kept() -> None:
     with driven(Passing) as driver:
         driver.input_topic("in").pipe_input("a", {"said": "two"})
 
@@ -119,7 +119,7 @@ def test_an_error_names_processor_line_and_record(said: str, wanted: str) -> Non
 
 
 @pytest.mark.parametrize("said", ["rekey", "new"])
-def test_a_fixed_key_stays(said: str) -> None:
+def test_a_fixed_key_cannot_be_changed(said: str) -> None:
     topology = Topology("processed")
     topology.stream("in", **TEXT).process_values(Fixed).to("out")
     with TopologyDriver(topology, processing_exception_handler="log_and_continue") as driver:
@@ -129,7 +129,7 @@ def test_a_fixed_key_stays(said: str) -> None:
         assert driver.skipped == 1
 
 
-def test_what_is_forwarded_under_another_key_is_shuffled_where_that_is_needed() -> None:
+def test_records_forwarded_with_another_key_are_shuffled_if_needed() -> None:
     def parts(*, fixed: bool) -> int:
         topology = Topology("parts")
         stream = topology.stream("in", **TEXT)
@@ -156,7 +156,7 @@ class Sharing(Processor):
         self.context.forward(record.with_value({"n": store.get(record.key)}))
 
 
-def test_steps_share_a_store_and_a_part_of_the_plan() -> None:
+def test_steps_that_share_a_store_are_in_one_part_of_the_plan() -> None:
     topology = Topology("shared")
     shared = key_value_store("shared", key="id STRING", value="n BIGINT")
     for topic in ("one", "other"):
@@ -186,7 +186,7 @@ def test_steps_that_are_shuffled_apart_cannot_share_a_store() -> None:
         find_levels(topology.build())
 
 
-def test_two_stores_of_one_name_that_differ_are_refused() -> None:
+def test_two_different_stores_with_one_name_are_refused() -> None:
     topology = Topology("two")
     stream = topology.stream("in", **TEXT)
     stream.process(Passing, stores=[key_value_store("kept", key="id STRING", value="n BIGINT")])
@@ -198,7 +198,7 @@ def test_two_stores_of_one_name_that_differ_are_refused() -> None:
 
 class Waiting(Processor):
     async def process(self, record: Record) -> None:  # type: ignore[override]
-        """Take its time."""
+        """Accept the time, and do nothing."""
 
 
 async def made_later() -> Processor:
@@ -216,7 +216,7 @@ async def made_later() -> Processor:
         (made_later, "made_later is a coroutine function"),
     ],
 )
-def test_what_makes_no_processor_is_refused_where_it_is_written(given: Any, wanted: str) -> None:
+def test_invalid_processor_classes_are_refused_at_their_line(given: Any, wanted: str) -> None:
     with pytest.raises(StatementError, match=wanted):
         Topology("t").stream("in", **TEXT).process(given)
 
@@ -229,7 +229,7 @@ class Failing(Processor):
         raise AssertionError
 
 
-def test_one_that_cannot_begin_ends_the_query() -> None:
+def test_a_processor_that_cannot_start_ends_the_query() -> None:
     with driven(Failing) as driver, pytest.raises(QueryError) as failed:
         driver.input_topic("in").pipe_input("a", {"said": ""})
 
@@ -237,7 +237,7 @@ def test_one_that_cannot_begin_ends_the_query() -> None:
 
 
 class Scheduling(Processor):
-    """Schedules as it was told to."""
+    """Schedules with the arguments that the test chose."""
 
     def __init__(self, interval: Any, kind: str = "wall clock", callback: Any = None) -> None:
         self.given = interval, kind, callback or self.tick
@@ -251,11 +251,11 @@ class Scheduling(Processor):
         self.context.forward(Record("tick", {"said": str(now)}, now))
 
     def process(self, record: Record) -> None:
-        """Take it."""
+        """Accept it, and do nothing."""
 
 
 @pytest.mark.parametrize("interval", ["10 seconds", "10 s", dt.timedelta(seconds=10)])
-def test_an_interval_is_written_as_any_duration(interval: Any) -> None:
+def test_an_interval_accepts_any_form_of_duration(interval: Any) -> None:
     with driven(functools.partial(Scheduling, interval)) as driver:
         driver.input_topic("in").pipe_input("a", {"said": "x"})
         driver.advance_wall_clock_time(dt.timedelta(seconds=10))
@@ -264,11 +264,11 @@ def test_an_interval_is_written_as_any_duration(interval: Any) -> None:
 
 
 async def wake(_now: int) -> None:
-    """Take its time."""
+    """Accept the time, and do nothing."""
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ((10,), 'cannot read the interval 10. Write "90 seconds",'),
         (("ten seconds",), "cannot read the interval 'ten seconds'. Write"),
@@ -284,28 +284,28 @@ async def wake(_now: int) -> None:
         (("1 s", "wall clock", wake), "wake is a coroutine function, which is not awaited here. "),
     ],
 )
-def test_what_cannot_be_scheduled_is_told_in_whole_sentences(given: Any, told: str) -> None:
+def test_invalid_schedules_are_refused_in_whole_sentences(given: Any, expected: str) -> None:
     with pytest.raises(QueryError) as failed:
         driven(functools.partial(Scheduling, *given)).input_topic("in").pipe_input(
             "a", {"said": "x"}
         )
 
     assert "Scheduling.init (test_processors.py:" in failed.value.detail
-    assert f"): {told}" in failed.value.detail
+    assert f"): {expected}" in failed.value.detail
 
 
 def failure_of(said: Any, processor: Any, **more: Any) -> str:
-    """Return what is told, behind the place, where a processor fails for a record."""
+    """Return the error, after its place, of a processor that fails for a record."""
     topology = Topology("processed")
     topology.stream("in", **TEXT).process(processor, **more).to("out")
     with TopologyDriver(topology) as driver, pytest.raises(QueryError) as failed:
         driver.input_topic("in").pipe_input("a", {"said": said})
-    _, _, told = failed.value.detail.partition("): ")
-    return told
+    _, _, expected = failed.value.detail.partition("): ")
+    return expected
 
 
 class Calling(Processor):
-    """Does with its context and the record what a test says."""
+    """Runs a function of the test with its context and the record."""
 
     def __init__(self, what: Any) -> None:
         self.what = what
@@ -319,7 +319,7 @@ BOTH: Any = key_value_store("both", key="id STRING", value="said STRING, n BIGIN
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "expected"),
     [
         (
             lambda context, _: context.store("lst"),
@@ -351,13 +351,13 @@ BOTH: Any = key_value_store("both", key="id STRING", value="said STRING, n BIGIN
         ),
     ],
 )
-def test_what_goes_wrong_in_a_context_is_told_once_and_in_sentences(what: Any, told: str) -> None:
+def test_errors_of_a_context_are_reported_once_in_whole_sentences(what: Any, expected: str) -> None:
     found = failure_of("x", functools.partial(Calling, what), stores=[LAST, BOTH], value="m BIGINT")
 
-    assert found == told
+    assert found == expected
 
 
-def test_schedules_go_on_where_they_were_kept() -> None:
+def test_schedules_continue_from_their_stored_state() -> None:
     kind = PunctuationType.WALL_CLOCK_TIME
     first, calls = Schedules(), list[int]()
     first.add(kind, 100, 0, calls.append, kept=True)
@@ -373,7 +373,7 @@ def test_schedules_go_on_where_they_were_kept() -> None:
     assert again.next(PunctuationType.STREAM_TIME) == NEVER
 
 
-def test_a_schedule_of_another_kind_begins_anew() -> None:
+def test_a_schedule_of_another_kind_starts_over() -> None:
     kind = PunctuationType.WALL_CLOCK_TIME
     first, again = Schedules(), Schedules()
     first.add(kind, 100, 0, print, kept=True)
@@ -392,7 +392,7 @@ class Windows(Processor):
         self.sessions.put(record.key, record.timestamp_ms, record.timestamp_ms + 5, "s")
 
 
-def test_windows_and_sessions_are_seen_from_outside() -> None:
+def test_window_and_session_stores_can_be_read_from_outside() -> None:
     topology = Topology("windows")
     text = {**TEXT, "retention": dt.timedelta(minutes=4)}
     stores = [
@@ -412,7 +412,7 @@ def test_windows_and_sessions_are_seen_from_outside() -> None:
 
 
 class Careless(Processor):
-    """Forwards what no record has; the value says which."""
+    """Forwards an invalid record, selected by the value."""
 
     def process(self, record: Record) -> None:
         said, value = record.value["said"], record.value
@@ -430,7 +430,7 @@ class Careless(Processor):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         ("float", r"a record has the timestamp 1\.5\. .* Use int\(time\.time\(\) \* 1000\)"),
         ("text", r"a record has the timestamp '7'\. .* an integer"),
@@ -443,17 +443,19 @@ class Careless(Processor):
         ("bytes", r"\[\(b'trace', b'7'\)\] are not headers"),
     ],
 )
-def test_what_no_record_has_is_refused_where_it_is_forwarded(said: str, told: str) -> None:
-    """It ended the process of the processor, which told its exit status and no more."""
+def test_invalid_records_are_refused_when_they_are_forwarded(said: str, expected: str) -> None:
+    """It ended the worker process, and only its exit status was reported."""
     topology = Topology("careless")
     topology.stream("in", **TEXT).process(Careless).to("out")
     with TopologyDriver(topology) as driver, pytest.raises(QueryError) as failed:
         driver.input_topic("in").pipe_input("a", {"said": said})
 
-    assert re.search(rf"Careless\.process \(test_processors\.py:\d+\): {told}", str(failed.value))
+    assert re.search(
+        rf"Careless\.process \(test_processors\.py:\d+\): {expected}", str(failed.value)
+    )
 
 
-def test_numbers_of_numpy_and_lists_of_headers_are_taken() -> None:
+def test_numpy_integers_and_lists_of_headers_are_accepted() -> None:
     with driven(Careless) as driver:
         for said in ("numpy", "list"):
             driver.input_topic("in").pipe_input("a", {"said": said}, 1)

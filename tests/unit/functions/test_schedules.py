@@ -1,4 +1,4 @@
-"""Schedules of a processor that is made anew: they are due when they were due before."""
+"""Schedules of a processor that is created again: their due times do not change."""
 
 import datetime as dt
 from typing import Any, Final
@@ -15,7 +15,7 @@ STREAM_TIME: Final = PunctuationType.STREAM_TIME
 
 
 class Ticking(Processor):
-    """Schedules by both clocks, and tells at what times it is called."""
+    """Schedules by both clocks, and forwards the times of its calls."""
 
     def init(self, context: Any) -> None:
         self.context = context
@@ -26,7 +26,7 @@ class Ticking(Processor):
         self.context.forward(Record("tick", {"n": now}, now))
 
     def process(self, record: Record) -> None:
-        """Take it."""
+        """Accept it, and do nothing."""
 
 
 def runtime(clock_ms: int) -> ProcessorRuntime:
@@ -39,8 +39,8 @@ def runtime(clock_ms: int) -> ProcessorRuntime:
     )
 
 
-def test_a_processor_that_is_made_anew_is_called_when_it_was_due() -> None:
-    """Schedules that began anew would be an interval late, for as long as an application is started again and again."""
+def test_a_recreated_processor_keeps_its_due_times() -> None:
+    """Schedules that started over would be delayed by each restart of an application."""
     first = runtime(1_000)
     first.begin(-1, None)
     assert first.schedules.next(WALL_CLOCK) == 1_100
@@ -58,8 +58,8 @@ def test_a_processor_that_is_made_anew_is_called_when_it_was_due() -> None:
 
 
 @pytest.mark.parametrize("kept", [[110, 5_000], [5_000, 110]])
-def test_of_several_schedules_the_one_that_was_due_first_is_due_first(kept: list[int]) -> None:
-    """They are made in the order of `init`, and go on in the order of what was kept."""
+def test_several_schedules_keep_their_order(kept: list[int]) -> None:
+    """They are created in the order of `init`, and continue in the stored order."""
     again, called = Schedules(), list[int]()
     for interval in (100, 30):
         again.add(WALL_CLOCK, interval, 5_000, print, kept=True)

@@ -1,4 +1,4 @@
-"""What functions of many records give is the same text whether it is written by column or value by value."""
+"""Results of vector functions are the same text whether written by column or value by value."""
 
 import json
 import math
@@ -37,7 +37,7 @@ from duolog.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Type
     ],
     ids=lambda value: str(value).replace("\n", " ")[:40],
 )  # fmt: skip
-def test_results_are_told_as_if_each_were_looked_at(
+def test_results_by_column_equal_results_value_by_value(
     of: Type, given: Any, *, by_column: bool
 ) -> None:
     takes: Takes = "pandas" if isinstance(given, pd.Series) else "arrow"
@@ -53,7 +53,7 @@ def test_results_are_told_as_if_each_were_looked_at(
     assert (vectors.lines(function, given, 3) is not None) is by_column
 
 
-def test_arguments_come_as_arrays_of_their_types() -> None:
+def test_arguments_are_arrays_of_their_types() -> None:
     function = PythonFunction(
         lambda days, names: pa.array([f"{day}{name}" for day, name in zip(days, names, strict=True)]),
         (DATE, STRING), STRING, "arrow",

@@ -1,4 +1,4 @@
-"""The process that calls functions: it ends with whoever asks it, and what is printed is no answer."""
+"""The worker process that calls functions: it ends with its parent, and printed text is not an answer."""
 
 import os
 import pickle
@@ -40,7 +40,7 @@ def answer(of: IO[bytes] | None) -> bytes:
     return of.read(length)
 
 
-def test_it_answers_until_its_input_ends_and_prints_beside() -> None:
+def test_a_worker_answers_until_its_input_ends_and_printed_text_is_separate() -> None:
     worker = started()
 
     ask(worker.stdin, 1, pickle.dumps(PythonFunction(abs, (BIGINT,), BIGINT)))
@@ -51,12 +51,12 @@ def test_it_answers_until_its_input_ends_and_prints_beside() -> None:
     assert answer(worker.stdout) == b"+"
     ask(worker.stdin, 2, b'[{"a0":7}]')
     assert answer(worker.stdout) == b'+{"r":null}\n'
-    out, told = worker.communicate()
+    out, printed = worker.communicate()
 
-    assert (worker.returncode, out, told) == (0, b"", b"7\n")
+    assert (worker.returncode, out, printed) == (0, b"", b"7\n")
 
 
-def test_it_tells_of_what_cannot_be_loaded() -> None:
+def test_a_function_that_cannot_be_loaded_is_reported() -> None:
     worker = started()
 
     ask(worker.stdin, 1, b"no function")
@@ -65,7 +65,7 @@ def test_it_tells_of_what_cannot_be_loaded() -> None:
     worker.communicate()
 
 
-def test_it_ends_in_the_middle_of_a_function_that_never_returns() -> None:
+def test_a_worker_ends_even_during_a_function_that_never_returns() -> None:
     worker = started()
     ask(worker.stdin, 1, pickle.dumps(PythonFunction(time.sleep, (DOUBLE,), BIGINT)))
     assert answer(worker.stdout) == b"+"
@@ -86,7 +86,7 @@ def hung_where_it_is_one(n: int) -> int:
     return n
 
 
-def test_it_says_that_it_is_of_no_more_use_when_all_its_threads_hang() -> None:
+def test_a_worker_reports_that_all_its_threads_hang() -> None:
     worker = started()
     how = Lookups(limit=2, timeout_ms=100, retries=1, pause_ms=1)
     function = PythonFunction(hung_where_it_is_one, (BIGINT,), BIGINT, lookups=how)
@@ -96,17 +96,17 @@ def test_it_says_that_it_is_of_no_more_use_when_all_its_threads_hang() -> None:
     ask(worker.stdin, 2, b'[{"a0":0}]')
     assert lengths_and_answer(worker.stdout)[1] == b'+{"r":0}\n'
     ask(worker.stdin, 2, b'[{"a0":1},{"a0":2}]')
-    said, told = lengths_and_answer(worker.stdout)
+    said, reply = lengths_and_answer(worker.stdout)
 
     assert [one for one in said if one != -1] == [-3], "once, ahead of the answer"
-    assert b"no answer within 100 ms, in the last of 2 tries" in told
-    assert told.endswith(b'+{"r":2}\n')
+    assert b"no answer within 100 ms, in the last of 2 tries" in reply
+    assert reply.endswith(b'+{"r":2}\n')
     worker.kill()
     worker.communicate()
 
 
 def cloudpickle_of_this(function: PythonFunction) -> bytes:
-    """Return a function of this module with its code: the worker need not import it."""
+    """Return a function with its code, so that the worker need not import this module."""
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
@@ -117,7 +117,7 @@ def cloudpickle_of_this(function: PythonFunction) -> bytes:
 
 
 def lengths_and_answer(of: IO[bytes] | None) -> tuple[list[int], bytes]:
-    """Return what was said ahead of an answer, numbers below 0 (-1: progress), and the answer."""
+    """Return the messages before an answer, negative numbers (-1: progress), and the answer."""
     assert of is not None
     said: list[int] = []
     while True:
@@ -136,17 +136,17 @@ def forks_at_one(n: int) -> int:
 
 
 @pytest.mark.parametrize("lookups", [None, Lookups(limit=2, timeout_ms=9_000, retries=0)])
-def test_a_child_that_a_function_has_forked_answers_nothing(lookups: Lookups | None) -> None:
-    """It answered too, and from then on each record got the answer of the one before."""
+def test_a_forked_child_of_a_function_writes_no_answer(lookups: Lookups | None) -> None:
+    """It answered too, and from then on each record received the answer of the previous one."""
     worker = started()
     ask(worker.stdin, 1, cloudpickle_of_this(of_big_integers(forks_at_one, lookups)))
     assert answer(worker.stdout) == b"+"
 
     for n in (0, 1, 2, 3, 1, 4):
         ask(worker.stdin, 2, f'[{{"a0":{n}}},{{"a0":5}}]'.encode())
-        told = lengths_and_answer(worker.stdout)[1]
+        reply = lengths_and_answer(worker.stdout)[1]
 
-        assert told == f'+{{"r":{n}}}\n+{{"r":5}}\n'.encode()
+        assert reply == f'+{{"r":{n}}}\n+{{"r":5}}\n'.encode()
     worker.communicate()
 
 
@@ -160,8 +160,8 @@ def signalled(n: int) -> int:
     return n
 
 
-def test_signals_to_its_group_cost_no_record() -> None:
-    """It ended in the middle of a record, which was passed over as one that ends its process."""
+def test_signals_to_the_process_group_fail_no_record() -> None:
+    """It ended during a record, which was skipped as one that ends its process."""
     worker = started()
     ask(worker.stdin, 1, cloudpickle_of_this(of_big_integers(signalled)))
     assert answer(worker.stdout) == b"+"
@@ -193,8 +193,8 @@ def holds_the_interpreter(n: int) -> int:
     return n if re.match(r"(a+)+$", "a" * 50 + "b") else 0
 
 
-def test_it_ends_with_its_parent_while_a_function_holds_the_interpreter() -> None:
-    """It went on for hours, with all of a core."""
+def test_a_worker_ends_with_its_parent_while_a_function_holds_the_gil() -> None:
+    """It ran for hours and used a whole core."""
     pickled = cloudpickle_of_this(of_big_integers(holds_the_interpreter)).hex()
     with subprocess.Popen(
         [sys.executable, "-c", _PARENT, pickled], stdout=subprocess.PIPE, env=ENVIRONMENT

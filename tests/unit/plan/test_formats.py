@@ -11,21 +11,21 @@ from duolog.plan.types import parse_columns
 ONE, TWO = parse_columns("A INT"), parse_columns("A INT, B STRING")
 
 
-def test_an_option_that_a_format_does_not_have_is_refused() -> None:
+def test_an_unknown_option_of_a_format_is_refused() -> None:
     with pytest.raises(StatementError, match="option"):
         Format("KAFKA", (("delimiter", ";"),))
     with pytest.raises(StatementError, match="not one character"):
         Format("DELIMITED", (("delimiter", "<>"),))
 
 
-def test_delimited_carries_plain_columns_only() -> None:
+def test_delimited_supports_only_simple_types() -> None:
     Format("DELIMITED").check(TWO, "value")
 
     with pytest.raises(StatementError, match="DELIMITED cannot carry the value"):
         Format("DELIMITED").check(parse_columns("A ARRAY<INT>"), "value")
 
 
-def test_formats_of_sql_are_ksqldbs() -> None:
+def test_sql_formats_are_those_of_ksqldb() -> None:
     assert plan_format(SqlFormat("JSON")) == Format("JSON", (("dialect", "ksqldb"),))
     assert str(plan_format(SqlFormat("JSON", wrap=False))) == "JSON(dialect=ksqldb, single=bare)"
     assert plan_format(SqlFormat("DELIMITED", (("delimiter", "\t"),))).option("delimiter") == "\t"
@@ -33,12 +33,12 @@ def test_formats_of_sql_are_ksqldbs() -> None:
 
 
 @pytest.mark.parametrize("name", ["AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR"])
-def test_a_format_of_a_schema_registry_says_that_there_is_none(name: str) -> None:
+def test_a_schema_registry_format_is_refused_as_there_is_no_registry(name: str) -> None:
     with pytest.raises(SqlError, match=f"the {name} format needs a schema registry"):
         plan_format(SqlFormat(name))
 
 
-def test_one_column_stands_alone_in_keys_and_in_values_that_are_not_wrapped() -> None:
+def test_a_single_column_is_unwrapped_in_keys_and_unwrapped_values() -> None:
     ksql, bare = plan_format(SqlFormat("JSON")), plan_format(SqlFormat("JSON", wrap=False))
 
     assert decode(ksql, ONE, "key", first=0).parsed == [
@@ -50,7 +50,7 @@ def test_one_column_stands_alone_in_keys_and_in_values_that_are_not_wrapped() ->
     assert "write_alone" not in encode(bare, TWO, ["v0", "v1"], "value")
 
 
-def test_a_key_of_several_nulls_is_a_key_in_ksqldbs_formats_alone() -> None:
+def test_a_key_of_several_nulls_is_a_key_only_in_ksqldb_formats() -> None:
     columns = ["p0.`A`", "p0.`B`"]
 
     assert or_nulls_only(plan_format(SqlFormat("JSON")), "x", columns) == "x"

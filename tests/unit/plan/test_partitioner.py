@@ -15,7 +15,7 @@ from duolog.plan.partitioner import murmur2, partition_of
     ],
 )
 def test_the_hash_is_kafkas(data: bytes, signed: int) -> None:
-    """The values are those of Kafka's own `UtilsTest.testMurmur2`."""
+    """The values of Kafka's `UtilsTest.testMurmur2`."""
     assert murmur2(data) == signed & 0xFFFFFFFF
 
 

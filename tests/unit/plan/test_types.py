@@ -25,7 +25,7 @@ from duolog.plan.types import (
          Struct((Column("a b", BIGINT), Column("c", Decimal(4, 2))))),
     ],
 )  # fmt: skip
-def test_a_type_is_read_and_written_back(text: str, expected: object) -> None:
+def test_a_type_is_parsed_and_formatted_back(text: str, expected: object) -> None:
     found = parse_type(text)
 
     assert found == expected
@@ -41,7 +41,7 @@ def test_an_unknown_type_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(("word", "meant"), [("dict", "MAP"), ("LIST", "ARRAY")])
-def test_names_of_types_elsewhere_are_reported_with_ours(word: str, meant: str) -> None:
+def test_type_names_of_other_systems_are_refused_with_the_right_name(word: str, meant: str) -> None:
     with pytest.raises(StatementError) as caught:
         parse_type(word)
 
@@ -49,7 +49,7 @@ def test_names_of_types_elsewhere_are_reported_with_ours(word: str, meant: str) 
 
 
 @pytest.mark.parametrize("text", ["carrier", "STRING,", "a BIGINT b", "a ARRAY<BIGINT", "1a INT"])
-def test_columns_that_cannot_be_read_are_refused(text: str) -> None:
+def test_columns_that_cannot_be_parsed_are_refused(text: str) -> None:
     with pytest.raises(StatementError):
         parse_columns(text)
 
@@ -59,7 +59,7 @@ def test_a_column_declared_twice_is_refused() -> None:
         parse_columns("a INT, b INT, a STRING")
 
 
-def test_no_columns_are_fine() -> None:
+def test_an_empty_list_of_columns_is_valid() -> None:
     assert parse_columns(" ") == ()
 
 
@@ -68,7 +68,7 @@ def test_a_decimal_has_at_most_38_digits() -> None:
         parse_type("DECIMAL(39)")
 
 
-def test_a_time_of_day_is_refused_where_it_is_written() -> None:
+def test_a_time_of_day_is_refused_in_declared_columns() -> None:
     with pytest.raises(StatementError, match="no type TIME") as caught:
         parse_type("ARRAY<TIME>")
 

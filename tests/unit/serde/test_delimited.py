@@ -20,14 +20,14 @@ ROW = (
 TEXT = b'true,-5,1099511627776,1.0E7,"a,b",AP8=,15706,1357034400000,0.00000010,36000000'
 
 
-def test_every_type_is_written_and_read_back() -> None:
+def test_every_type_round_trips() -> None:
     serde = value_serde("DELIMITED", EVERY_TYPE)
 
     assert serde.serialize(ROW) == TEXT
     assert serde.deserialize(TEXT) == ROW
 
 
-def test_a_column_without_a_text_is_null() -> None:
+def test_an_empty_column_is_null() -> None:
     serde = value_serde("DELIMITED", EVERY_TYPE)
     nulls = (None,) * len(EVERY_TYPE)
 
@@ -50,7 +50,7 @@ def test_a_column_without_a_text_is_null() -> None:
         ((None, "b"), ",b"),
     ],
 )
-def test_a_text_that_needs_quotes_has_them(row: tuple[str | None, str | None], line: str) -> None:
+def test_texts_are_quoted_if_needed(row: tuple[str | None, str | None], line: str) -> None:
     serde = value_serde("DELIMITED", parse_columns("A STRING, B STRING"))
 
     assert serde.serialize(row) == line.encode()
@@ -66,26 +66,26 @@ def test_a_text_that_needs_quotes_has_them(row: tuple[str | None, str | None], l
         ("\r\n1,x\n2,y", (1, "x")),
     ],
 )
-def test_lines_are_read_as_they_come(line: str, expected: object) -> None:
+def test_lines_are_read_leniently(line: str, expected: object) -> None:
     serde = value_serde("DELIMITED", parse_columns("A INT, B STRING"))
 
     assert serde.deserialize(line.encode()) == expected
 
 
 @pytest.mark.parametrize("line", ["", "\n", "1", "1,2,3", "x,y", " 1,y", '"1"x,y', '1,"y', "1.5,y"])
-def test_what_is_no_line_of_these_columns_is_refused(line: str) -> None:
+def test_invalid_lines_are_refused(line: str) -> None:
     with pytest.raises(SerdeError):
         value_serde("DELIMITED", parse_columns("A INT, B STRING")).deserialize(line.encode())
 
 
-def test_another_delimiter_stands_between_columns() -> None:
+def test_another_delimiter_can_separate_columns() -> None:
     serde = value_serde("DELIMITED", parse_columns("A STRING, B STRING"), (("delimiter", "\t"),))
 
     assert serde.serialize(("a,b", "c\td")) == b'a,b\t"c\td"'
     assert serde.deserialize(b'a,b\t"c\td"') == ("a,b", "c\td")
 
 
-def test_a_null_alone_is_no_key_and_an_empty_value() -> None:
+def test_a_single_null_is_a_null_key_and_an_empty_value() -> None:
     column = parse_columns("A INT")
 
     assert key_serde("DELIMITED", column).serialize((None,)) is None

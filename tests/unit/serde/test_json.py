@@ -37,7 +37,7 @@ def written(columns: str, *row: object) -> str:
     return data.decode()
 
 
-def test_every_type_is_written_and_read_back() -> None:
+def test_every_type_round_trips() -> None:
     serde = JsonSerde(EVERY_TYPE)
 
     assert serde.serialize(ROW) == TEXT
@@ -132,17 +132,17 @@ def test_json_is_read_as_spark_reads_it(columns: str, text: str, expected: objec
         ("a INT", '{"x":' + "[" * 100_000),
     ],
 )
-def test_json_of_another_shape_is_refused(columns: str, text: str) -> None:
+def test_json_that_does_not_fit_the_columns_is_refused(columns: str, text: str) -> None:
     with pytest.raises(SerdeError):
         read(columns, text)
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_bytes_that_are_not_utf8_are_refused() -> None:
     with pytest.raises(SerdeError, match="the bytes are not JSON"):
         JsonSerde(EVERY_TYPE).deserialize(b"\xff\xfe")
 
 
-def test_a_value_of_another_type_is_not_written() -> None:
+def test_writing_a_value_of_another_type_is_refused() -> None:
     with pytest.raises(SerdeError, match="cannot write a row"):
         written("a INT", "x")
 
@@ -155,7 +155,7 @@ def test_one_key_column_is_a_bare_value_and_several_are_an_object() -> None:
     assert key_serde("JSON", two).serialize(("x", 1)) == b'{"a":"x","b":1}'
 
 
-def test_a_bare_value_stands_alone() -> None:
+def test_a_bare_value_is_not_in_an_object() -> None:
     serde = key_serde("JSON", parse_columns("a BIGINT"))
 
     assert serde.deserialize(b" 1 ") == (1,)
@@ -164,7 +164,7 @@ def test_a_bare_value_stands_alone() -> None:
             serde.deserialize(text)
 
 
-def test_no_row_has_no_bytes() -> None:
+def test_a_null_row_has_no_bytes() -> None:
     serde = value_serde("JSON", EVERY_TYPE)
 
     assert serde.serialize(None) is None

@@ -19,7 +19,9 @@ from duolog.serde.serde import key_serde, value_serde
         ("BOOLEAN", True, b"\1"),
     ],
 )
-def test_a_value_has_the_bytes_of_kafkas_serializer(of: str, value: object, data: bytes) -> None:
+def test_a_value_has_the_same_bytes_as_with_kafkas_serializer(
+    of: str, value: object, data: bytes
+) -> None:
     serde = key_serde("KAFKA", parse_columns(f"k {of}"))
 
     assert serde.serialize((value,)) == data
@@ -36,13 +38,13 @@ def test_every_nan_has_the_same_bytes() -> None:
     ("of", "data"),
     [("INT", b"123"), ("BIGINT", b"1234"), ("DOUBLE", b""), ("STRING", b"\xff"), ("BOOLEAN", b"2")],
 )
-def test_bytes_of_another_length_or_text_are_refused(of: str, data: bytes) -> None:
+def test_bytes_of_a_wrong_length_or_encoding_are_refused(of: str, data: bytes) -> None:
     with pytest.raises(SerdeError, match='cannot read column "k"'):
         value_serde("KAFKA", parse_columns(f"k {of}")).deserialize(data)
 
 
 @pytest.mark.parametrize(("of", "value"), [("INT", 2**31), ("STRING", 5), ("DOUBLE", "x")])
-def test_a_value_of_another_type_is_not_written(of: str, value: object) -> None:
+def test_writing_a_value_of_another_type_is_refused(of: str, value: object) -> None:
     with pytest.raises(SerdeError, match='cannot write column "k"'):
         value_serde("KAFKA", parse_columns(f"k {of}")).serialize((value,))
 
@@ -55,12 +57,12 @@ def test_a_null_has_no_bytes() -> None:
     assert serde.deserialize(None) is None
 
 
-def test_two_columns_do_not_fit() -> None:
+def test_two_columns_are_refused() -> None:
     with pytest.raises(SerdeError, match="one column of a plain type"):
         value_serde("KAFKA", parse_columns("a INT, b INT"))
 
 
-def test_format_none_carries_nothing() -> None:
+def test_format_none_has_no_bytes() -> None:
     serde = key_serde("NONE", ())
 
     assert serde.serialize(()) is None

@@ -33,7 +33,7 @@ def read(columns: str, text: str) -> object:
     return value_serde("JSON", parse_columns(columns), KSQL).deserialize(text.encode())
 
 
-def test_every_type_is_written_and_read_back() -> None:
+def test_every_type_round_trips() -> None:
     serde = value_serde("JSON", EVERY_TYPE, KSQL)
 
     assert serde.serialize(ROW) == TEXT
@@ -108,12 +108,12 @@ def test_json_is_read_as_ksqldb_reads_it(columns: str, text: str, expected: obje
         ("A INT", "5"),
     ],
 )
-def test_json_of_another_shape_is_refused(columns: str, text: str) -> None:
+def test_json_that_does_not_fit_the_columns_is_refused(columns: str, text: str) -> None:
     with pytest.raises(SerdeError):
         read(columns, text)
 
 
-def test_one_column_stands_alone_in_a_key_and_where_it_is_asked_for() -> None:
+def test_a_single_column_is_unwrapped_in_a_key_and_on_request() -> None:
     one, two = parse_columns("A STRING"), parse_columns("A STRING, B BIGINT")
 
     assert key_serde("JSON", one, options=KSQL).serialize(("x",)) == b'"x"'

@@ -6,13 +6,13 @@ if TYPE_CHECKING:
     from duolog.core.clock import Clock
 
 
-def test_time_stands_still_until_it_is_moved() -> None:
+def test_time_does_not_advance_by_itself() -> None:
     clock: Clock = FakeClock(now_ms=1_000)
 
     assert [clock.now_ms(), clock.now_ms(), clock.monotonic()] == [1_000, 1_000, 0.0]
 
 
-def test_wall_clock_and_monotonic_move_together() -> None:
+def test_wall_clock_and_monotonic_time_advance_together() -> None:
     clock = FakeClock(now_ms=1_000)
 
     clock.advance(seconds=1.5, ms=250)
@@ -20,7 +20,7 @@ def test_wall_clock_and_monotonic_move_together() -> None:
     assert (clock.now_ms(), clock.monotonic()) == (2_750, 1.75)
 
 
-def test_the_wall_clock_may_jump_back_and_monotonic_does_not() -> None:
+def test_the_wall_clock_may_jump_back_but_monotonic_time_does_not() -> None:
     clock = FakeClock(now_ms=5_000)
     clock.advance(seconds=1)
 

@@ -30,8 +30,8 @@ def test_every_update_of_a_table_is_written_in_order() -> None:
         out.read_record()
 
 
-def test_a_record_goes_all_the_way_before_the_next_one() -> None:
-    """As in Kafka Streams' driver: each visit finds the count behind a shuffle as it is by then."""
+def test_a_record_is_fully_processed_before_the_next_one() -> None:
+    """As in Kafka Streams' driver, each visit finds the current count after a shuffle."""
     topology = Topology("levels")
     visits = topology.stream("visits", key="name STRING", value="place STRING")
     by_place = visits.group_by("place").count("visits")
@@ -48,7 +48,7 @@ def test_a_record_goes_all_the_way_before_the_next_one() -> None:
     ]
 
 
-def test_a_table_is_what_its_last_records_say_without_deleted_rows() -> None:
+def test_a_table_contains_the_last_row_of_each_key_without_deleted_ones() -> None:
     topology = Topology("users")
     users = topology.table("users", key="name STRING", value="city STRING", store="users")
     users.to("copy")
@@ -64,7 +64,7 @@ def test_a_table_is_what_its_last_records_say_without_deleted_rows() -> None:
     assert driver.output_topic("copy").read_table() == {"amy": {"city": "Bonn"}}
 
 
-def test_the_store_of_an_aggregate_shows_its_results_and_not_what_they_are_made_of() -> None:
+def test_the_store_of_an_aggregate_shows_results_and_not_accumulators() -> None:
     topology = Topology("mean")
     fares = topology.stream("fares", key="rider STRING", value="fare DOUBLE")
     by_rider = fares.group_by_key().materialized("mean")
@@ -102,7 +102,7 @@ class Click:
     seconds: float | None = None
 
 
-def test_values_may_be_plain_rows_or_dataclasses_and_what_is_missing_is_null() -> None:
+def test_values_may_be_rows_or_dataclasses_and_missing_columns_are_null() -> None:
     topology = Topology("clicks")
     topology.stream("clicks", key=str, value=Click).to("copy")
     topology.stream("lines", value=str).to("plain", value_format="KAFKA")
@@ -137,7 +137,7 @@ def test_times_come_from_the_record_the_topic_or_the_wall_clock() -> None:
     assert times == [5, 2005, 100, 7, 110]
 
 
-def test_what_a_topology_writes_to_a_topic_that_it_reads_is_read() -> None:
+def test_records_written_to_an_input_topic_are_read() -> None:
     topology = Topology("twice")
     first = topology.stream("first", key="k STRING", value="n BIGINT")
     first.map_values(n=col("n") + 1).to("second")
@@ -154,7 +154,7 @@ def test_what_a_topology_writes_to_a_topic_that_it_reads_is_read() -> None:
     ]
 
 
-def test_a_record_that_cannot_be_processed_fails_the_test_or_is_passed_over() -> None:
+def test_a_record_that_cannot_be_processed_fails_the_test_or_is_skipped() -> None:
     topology = Topology("sums")
     fares = topology.stream("fares", key="k STRING", value={"fare": "DECIMAL(38,0)"})
     fares.group_by_key().aggregate(total=sum_("fare")).to("sums")
@@ -171,7 +171,7 @@ def test_a_record_that_cannot_be_processed_fails_the_test_or_is_passed_over() ->
     assert len(driver.output_topic("sums")) == 1
 
 
-def test_bytes_that_cannot_be_read_are_passed_over() -> None:
+def test_unreadable_bytes_are_skipped() -> None:
     driver = TopologyDriver(counted())
 
     driver.input_topic("visits").pipe_bytes(b"a", b"no json")
@@ -190,7 +190,7 @@ def test_bytes_that_cannot_be_read_are_passed_over() -> None:
         (lambda d: d.input_topic("visits").pipe_input("a", {"plce": 1}), 'unknown column "plce"'),
     ],
 )
-def test_a_wrong_name_is_told_with_the_right_ones(
+def test_a_wrong_name_is_refused_with_the_right_ones(
     act: Callable[[TopologyDriver], object], message: str
 ) -> None:
     with pytest.raises(StatementError, match=message) as caught:
@@ -208,7 +208,9 @@ def test_a_wrong_name_is_told_with_the_right_ones(
         ("a", {"place": b"park"}, "cannot write a row as JSON"),
     ],
 )
-def test_what_does_not_fit_the_columns_is_refused(key: object, value: object, message: str) -> None:
+def test_values_that_do_not_fit_the_columns_are_refused(
+    key: object, value: object, message: str
+) -> None:
     with pytest.raises(SerdeError, match=message):
         TopologyDriver(counted()).input_topic("visits").pipe_input(key, value)
 
@@ -232,7 +234,7 @@ def test_windows_are_tuples_in_keys_and_late_records_change_nothing() -> None:
     assert list(driver.store("counts")) == [("b", 10_000, 20_000)]
 
 
-def test_a_record_between_two_sessions_makes_one_of_them() -> None:
+def test_a_record_between_two_sessions_merges_them() -> None:
     topology = Topology("sessions")
     visits = topology.stream("visits", key="name STRING", value="place STRING")
     visits.group_by_key().windowed_by(session("5 s", grace="1 hour")).count("n").to("sessions")
@@ -251,7 +253,7 @@ def test_a_record_between_two_sessions_makes_one_of_them() -> None:
     ]
 
 
-def test_a_row_of_a_global_table_is_found_by_any_key_as_soon_as_it_is_there() -> None:
+def test_a_row_of_a_global_table_is_found_by_any_key_at_once() -> None:
     topology = Topology("shop")
     rates = topology.global_table("rates", key="currency STRING", value="rate DOUBLE")
     orders = topology.stream("orders", key="id STRING", value="paid STRING")

@@ -1,4 +1,4 @@
-"""Aggregates that keep values: what they give by type, and what is refused in words."""
+"""Aggregates that collect values: their result types, and errors."""
 
 import json
 from collections.abc import Callable
@@ -71,13 +71,13 @@ def of_table() -> Grouped:
     ],
     ids=repr,
 )
-def test_a_result_has_the_type_of_what_is_kept(made: Expr, of: str) -> None:
+def test_a_result_has_the_type_of_the_collected_values(made: Expr, of: str) -> None:
     table = of_stream().aggregate(a=made)
 
     assert [str(column.type) for column in table.schema.value] == [of]
 
 
-def test_top_k_gives_rows_with_the_names_of_their_columns() -> None:
+def test_top_k_returns_rows_with_the_names_of_their_columns() -> None:
     topology = Topology("t")
     rows = topology.stream("rows", key="id STRING", value=COLUMNS)
     best = rows.group_by("g").aggregate(best=top_k("n", 2, "s", col("price").alias("euro")))
@@ -92,7 +92,7 @@ def test_top_k_gives_rows_with_the_names_of_their_columns() -> None:
     assert found == {"x": {"best": expected}}
 
 
-def test_top_k_refuses_two_fields_of_one_name() -> None:
+def test_top_k_refuses_two_fields_with_the_same_name() -> None:
     with pytest.raises(StatementError, match=r'two fields of .* have the name "n"') as caught:
         of_stream().aggregate(best=top_k("n", 2, "n"))
 
@@ -124,7 +124,7 @@ def test_top_k_refuses_two_fields_of_one_name() -> None:
         (of_stream, lambda: top_k("m", 2), '"m"'),
     ],
 )
-def test_what_cannot_be_kept_is_refused_with_a_way_out(
+def test_values_that_cannot_be_collected_are_refused_with_a_hint(
     group: Callable[[], Grouped], make: Callable[[], Expr], said: str
 ) -> None:
     with pytest.raises(StatementError) as caught:
@@ -155,7 +155,7 @@ def test_a_table_of_windows_can_be_aggregated_again() -> None:
     assert str(table.schema) == "key (g STRING) value (lowest BIGINT, highest BIGINT)"
 
 
-def test_sessions_that_become_one_keep_what_both_have() -> None:
+def test_merged_sessions_have_the_values_of_both() -> None:
     topology = Topology("t")
     rows = topology.stream("rows", key="id STRING", value="n BIGINT")
     visits = rows.group_by_key().windowed_by(session("5 ms", grace="1 s"))

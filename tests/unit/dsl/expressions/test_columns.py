@@ -32,7 +32,7 @@ from duolog.dsl.expressions.columns import Expr
     ],
     ids=repr,
 )
-def test_an_expression_reads_as_it_was_written(written: Expr, text: str) -> None:
+def test_an_expression_is_displayed_as_it_was_written(written: Expr, text: str) -> None:
     assert str(written.expression) == text
 
 
@@ -42,7 +42,7 @@ def test_a_column_keeps_its_name_through_a_cast_and_takes_an_alias() -> None:
     assert (col("a") + 1).name is None
 
 
-def test_importing_duolog_loads_neither_spark_nor_the_rest_of_duolog() -> None:
+def test_importing_duolog_loads_no_spark_and_no_submodules() -> None:
     program = (
         "import sys, duolog; duolog.__version__; "
         "print([m for m in sys.modules if m.startswith(('duolog.', 'pyspark', 'kio'))])"
@@ -55,7 +55,7 @@ def test_importing_duolog_loads_neither_spark_nor_the_rest_of_duolog() -> None:
     assert found.stdout.strip() == "[]"
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_can_be_imported() -> None:
     for name in duolog.__all__:
         assert getattr(duolog, name) is not None
 

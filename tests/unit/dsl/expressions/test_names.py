@@ -1,4 +1,4 @@
-"""Operators under names of their own."""
+"""Named operators."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def visits() -> tuple[Topology, Stream]:
     return topology, topology.stream("visits", key="user STRING", value="place STRING")
 
 
-def test_a_name_stands_in_the_description_and_in_the_store() -> None:
+def test_a_step_name_appears_in_the_description_and_the_store() -> None:
     topology, stream = visits()
     somewhere = stream.named("all").filter(col("place") != "").named("somewhere")
     somewhere.group_by_key().count().named("by-user").to("out", name="result")
@@ -27,7 +27,7 @@ def test_a_name_stands_in_the_description_and_in_the_store() -> None:
     assert "somewhere: where (place <> '')" in topology.describe()
 
 
-def test_a_name_stays_where_steps_are_added_before_it() -> None:
+def test_a_step_name_does_not_change_if_steps_are_added_before() -> None:
     _, stream = visits()
     counted = stream.map_values("place").peek().group_by("place").count().named("by-place")
     counted.to("out")
@@ -35,7 +35,7 @@ def test_a_name_stays_where_steps_are_added_before_it() -> None:
     assert counted.node.stores == ("by-place-store",)
 
 
-def test_a_store_with_a_name_of_its_own_keeps_it() -> None:
+def test_a_named_store_keeps_its_name() -> None:
     _, stream = visits()
 
     counted = stream.group_by_key().materialized("kept").count().named("by-user")
@@ -43,7 +43,7 @@ def test_a_store_with_a_name_of_its_own_keeps_it() -> None:
     assert counted.node.stores == ("kept",)
 
 
-def test_joins_and_tables_have_names_too() -> None:
+def test_joins_and_tables_can_have_names() -> None:
     topology, stream = visits()
     users = topology.table("users", key="user STRING", value="age INT").named("users")
     both = users.outer_join(users, prefix="b_").named("twice")
@@ -55,7 +55,7 @@ def test_joins_and_tables_have_names_too() -> None:
     assert {"users", "twice", "joined"} < set(names)
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_step_name_is_unique() -> None:
     _, stream = visits()
     stream.filter(col("place") != "").named("some")
 
@@ -66,7 +66,7 @@ def test_a_name_is_given_once() -> None:
         stream.to("out", name="some")
 
 
-def test_what_is_no_name_is_refused() -> None:
+def test_invalid_step_names_are_refused() -> None:
     _, stream = visits()
 
     for name in ("", "a b", "..", "x" * 250):
@@ -74,7 +74,7 @@ def test_what_is_no_name_is_refused() -> None:
             stream.named(name)
 
 
-def test_a_step_that_is_read_keeps_its_name() -> None:
+def test_a_step_already_read_cannot_be_renamed() -> None:
     _, stream = visits()
     stream.filter(col("place") != "")
 
@@ -82,7 +82,7 @@ def test_a_step_that_is_read_keeps_its_name() -> None:
         stream.named("all")
 
 
-def test_who_goes_on_with_the_old_name_is_told() -> None:
+def test_using_a_handle_from_before_the_rename_is_refused() -> None:
     _, stream = visits()
     stream.named("all")
 

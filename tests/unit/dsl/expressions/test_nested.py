@@ -18,21 +18,21 @@ def clicks(topology: Topology | None = None) -> Stream:
     return (topology or Topology("t")).stream("clicks", key="user STRING", value=VALUE)
 
 
-def test_a_field_is_named_by_a_path_or_by_brackets_and_called_by_its_last_part() -> None:
+def test_a_field_is_selected_by_path_or_brackets_and_named_by_its_last_part() -> None:
     found = clicks().map_values("page.url", col("page.site.name"), col("page")["seconds"].cast(int))
 
     assert str(found.schema) == "key (user STRING) value (url STRING, name STRING, seconds BIGINT)"
     assert "url = page['url'], name = page['site']['name']" in found.node.action
 
 
-def test_a_column_whose_own_name_has_a_dot_is_that_column() -> None:
+def test_a_column_name_with_a_dot_means_that_column() -> None:
     found = clicks().map_values("page.title", title=col("page.title"))
 
     assert str(found.schema.value[0]) == "`page.title` STRING"
     assert found.schema.value[1].name == "title"
 
 
-def test_elements_and_entries_have_the_type_of_what_is_inside() -> None:
+def test_elements_and_entries_have_the_inner_type() -> None:
     found = clicks().map_values(
         col("tags")["red"],
         first=col("stops")[0],
@@ -47,7 +47,7 @@ def test_elements_and_entries_have_the_type_of_what_is_inside() -> None:
     )
 
 
-def test_every_operator_takes_them() -> None:
+def test_every_operator_accepts_nested_parts() -> None:
     topology = Topology("t")
     stream = clicks(topology).filter(col("page.seconds") > 1).filter_not(col("page.url") == "/")
     pages = topology.table("pages", key="url STRING", value="info STRUCT<size INT>")
@@ -61,7 +61,7 @@ def test_every_operator_takes_them() -> None:
     assert joined.schema.names == ("url", "size", "seconds")
 
 
-def test_aggregates_take_them() -> None:
+def test_aggregates_accept_nested_parts() -> None:
     group = clicks().group_by("page.url")
 
     table = group.aggregate(
@@ -90,7 +90,7 @@ def test_aggregates_take_them() -> None:
         (col("paeg.url"), 'unknown column "paeg.url"', "page.title"),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(
+def test_an_unknown_field_is_refused_with_the_known_ones(
     expression: Expr, message: str, help_given: str
 ) -> None:
     with pytest.raises(StatementError, match=message) as caught:
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_told_with_what_is(
     assert "test_nested.py:" in caught.value.place
 
 
-def test_a_column_is_no_sequence() -> None:
-    """With [...] alone Python would ask for its elements without an end."""
+def test_a_column_is_not_iterable() -> None:
+    """With only [...], Python would iterate forever."""
     with pytest.raises(TypeError, match="not iterable"):
         list(col("stops"))  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Functions where expressions stand: in tests of a topology they are called as they are written."""
+"""Python functions in place of expressions, called by tests of a topology."""
 
 import asyncio
 import functools
@@ -46,7 +46,7 @@ def piped(topology: Topology, *records: tuple[str | None, Any]) -> list[tuple[An
         return driver.output_topic("out").read_key_values()
 
 
-def test_the_fields_of_a_dataclass_are_the_new_value() -> None:
+def test_the_fields_of_a_returned_dataclass_are_the_new_value() -> None:
     topology, stream = orders()
     stream.map_values(price).to("out")
 
@@ -55,7 +55,7 @@ def test_the_fields_of_a_dataclass_are_the_new_value() -> None:
     assert out == [("a", {"item": "nothing", "total": 3.0}), ("a", None)]
 
 
-def test_a_type_alone_is_one_column() -> None:
+def test_a_plain_result_type_is_one_column() -> None:
     topology, stream = orders()
     stream.with_columns(twice=call(lambda n: n * 2, col("n"), returns=int)).map_values(region).to(
         "out"
@@ -73,7 +73,7 @@ def test_keys_values_and_several_records_come_from_functions() -> None:
     assert out == [("an", {"value": 2}), ("old", {"value": 3}), ("hat", {"value": 3})]
 
 
-def test_a_map_gives_a_key_and_a_value() -> None:
+def test_a_map_function_returns_key_and_value() -> None:
     def priced(id: str, value: dict[str, Any]) -> tuple[str, Priced]:  # noqa: A002
         return region(id), Priced(str(value), 1.0)
 
@@ -85,7 +85,7 @@ def test_a_map_gives_a_key_and_a_value() -> None:
     assert out == [("eu", {"item": "{'n': 2, 'item': 'x'}", "total": 1.0})]
 
 
-def test_a_function_without_annotations_says_what_is_kept() -> None:
+def test_a_filter_function_needs_no_annotations() -> None:
     topology, stream = orders()
     stream.filter(lambda n, timestamp: n + timestamp > 9).filter_not(lambda n: n > 5).to("out")
 
@@ -94,7 +94,7 @@ def test_a_function_without_annotations_says_what_is_kept() -> None:
     assert [value["n"] for _, value in out] == [3]
 
 
-def test_a_record_for_which_it_raises_is_named() -> None:
+def test_an_exception_names_its_record() -> None:
     topology, stream = orders()
     stream.map_values(rest=call(lambda n: 6 // n, col("n"), returns=int)).to("out")
 
@@ -105,7 +105,7 @@ def test_a_record_for_which_it_raises_is_named() -> None:
     assert 'topic "orders", offset 0' in str(caught.value) + caught.value.detail
 
 
-def test_what_does_not_fit_is_said_where_it_is_written() -> None:
+def test_a_function_that_does_not_fit_is_refused_at_its_line() -> None:
     _, stream = orders()
 
     def untyped(n):  # type: ignore[no-untyped-def]
@@ -168,14 +168,14 @@ async def both(n: int):  # type: ignore[no-untyped-def]
         lambda stream, of: stream.peek(of),
     ],
 )
-def test_what_nobody_would_wait_for_is_refused_when_it_is_built(step: Any, given: Any) -> None:
+def test_coroutines_that_would_not_be_awaited_are_refused(step: Any, given: Any) -> None:
     _, stream = orders()
 
     with pytest.raises(StatementError, match=r"is a (coroutine function|generator)"):
         step(stream, given)
 
 
-def test_a_step_that_is_a_coroutine_is_told_of_map_async() -> None:
+def test_a_coroutine_function_is_refused_with_a_hint_to_map_async() -> None:
     topology, stream = orders()
 
     for step in (stream.map_values, stream.select_key, stream.filter, stream.flat_map_values):
@@ -203,7 +203,7 @@ def added(kept: int, n: int) -> int:
     return kept + n
 
 
-def test_one_that_yields_may_give_the_list_of_a_flat_map() -> None:
+def test_a_generator_may_yield_the_results_of_a_flat_map() -> None:
     topology, stream = orders()
 
     def parts(item: str):  # type: ignore[no-untyped-def]
@@ -218,7 +218,7 @@ def test_one_that_yields_may_give_the_list_of_a_flat_map() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine")
-def test_one_that_gives_a_coroutine_all_the_same_is_told_what_waits() -> None:
+def test_a_function_that_returns_a_coroutine_fails_with_a_hint() -> None:
     topology, stream = orders()
     stream.map_values(call(lambda n: awaited(n), returns=int)).to("out")  # noqa: PLW0108
 
@@ -245,7 +245,7 @@ def leaves_with(record: Any) -> None:
         lambda stream: stream.process(Leaving),
     ],
 )
-def test_a_test_goes_on_where_a_function_would_end_its_process(step: Any) -> None:
+def test_a_function_that_exits_does_not_end_the_test(step: Any) -> None:
     topology, stream = orders()
     step(stream)
 
@@ -263,7 +263,7 @@ class Leaving(Processor):
         sys.exit(record.value["n"])
 
 
-def test_vectors_say_in_their_annotation_what_they_hold() -> None:
+def test_vector_annotations_declare_their_element_type() -> None:
     def plus(n: pa.Array) -> Annotated[pa.Array, int]:
         return pa.array([None if one is None else one + 1 for one in n.to_pylist()])
 
@@ -285,8 +285,8 @@ def shout(item: str) -> str:
     return item.upper()
 
 
-def test_look_ups_are_side_by_side_and_in_order() -> None:
-    """By the reference evaluator one after the other, so that a test needs no time limit."""
+def test_look_ups_are_concurrent_and_keep_the_order() -> None:
+    """The reference evaluator calls them one after the other, so that a test needs no time limit."""
 
     async def city(id: str, n: int) -> str:  # noqa: A002 - a column's name
         await asyncio.sleep(0)

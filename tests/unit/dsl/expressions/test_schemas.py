@@ -55,7 +55,7 @@ def test_python_types_declare_columns(declared: Declared, columns: str) -> None:
     assert str(declared_schema("", declared)) == f"key () value ({columns})"
 
 
-def test_streams_and_tables_take_them_and_a_type_alone_is_a_plain_value() -> None:
+def test_streams_and_tables_accept_python_types_and_a_plain_type_is_one_value() -> None:
     topology = Topology("t")
 
     lines = topology.stream("lines", value=str)
@@ -70,7 +70,7 @@ def test_streams_and_tables_take_them_and_a_type_alone_is_a_plain_value() -> Non
     assert "key JSON (key DATE) value JSON (value ARRAY<BIGINT>)" in days.node.action
 
 
-def test_a_cast_takes_a_python_type() -> None:
+def test_a_cast_accepts_a_python_type() -> None:
     found = Topology("t").stream("s", value={"a": str}).map_values(a=col("a").cast(int))
 
     assert str(found.schema.value[0]) == "a BIGINT"
@@ -91,7 +91,7 @@ def test_a_cast_takes_a_python_type() -> None:
         (Tree, "Tree contains itself", ""),
     ],
 )
-def test_what_has_no_type_is_told_with_where_it_stands(
+def test_an_annotation_without_a_column_type_is_refused_at_its_place(
     declared: Any, message: str, help_given: str
 ) -> None:
     with pytest.raises(StatementError, match=message) as caught:
@@ -101,7 +101,7 @@ def test_what_has_no_type_is_told_with_where_it_stands(
     assert "test_schemas.py:" in caught.value.place
 
 
-def test_an_annotation_that_cannot_be_found_is_told() -> None:
+def test_an_annotation_that_cannot_be_resolved_is_refused() -> None:
     @dataclass
     class Local:
         page: "NoSuchClass"  # type: ignore[name-defined]  # noqa: F821

@@ -1,4 +1,4 @@
-"""Where a source begins at the first start of its application."""
+"""The position at which a source starts when its application starts for the first time."""
 
 import datetime as dt
 
@@ -25,7 +25,7 @@ NEW_YEAR_MS = 1_767_225_600_000
         (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), Start("at", NEW_YEAR_MS)),
     ],
 )
-def test_a_start_is_a_word_a_duration_or_a_time(given: Begin, start: Start) -> None:
+def test_a_start_is_a_keyword_a_duration_or_a_time(given: Begin, start: Start) -> None:
     assert start_of(given) == start
 
 
@@ -33,7 +33,7 @@ def test_a_start_is_a_word_a_duration_or_a_time(given: Begin, start: Start) -> N
     "given",
     ["lates", "2026-01-01", dt.datetime(2026, 1, 1), -1, True, 1.5, dt.timedelta(hours=-1)],  # noqa: DTZ001
 )
-def test_what_is_no_place_is_refused_with_what_would_do(given: Begin) -> None:
+def test_an_invalid_start_is_refused_with_valid_ones(given: Begin) -> None:
     with pytest.raises(StatementError, match="is not a start position") as caught:
         Topology("t").stream("orders", value=str, start=given)
 
@@ -46,7 +46,7 @@ def test_a_duration_counts_back_from_the_first_start_and_a_time_does_not() -> No
     assert Start("at", 1000).time_ms(now_ms=5000) == 1000
 
 
-def test_describe_tells_where_a_source_begins() -> None:
+def test_describe_shows_where_a_source_starts() -> None:
     topology = Topology("t")
     orders = topology.stream("orders", value=str, start="latest")
     people = topology.table("people", key="id STRING", value=str, start=NEW_YEAR_MS)

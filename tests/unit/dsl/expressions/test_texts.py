@@ -1,4 +1,4 @@
-"""A text that stands alone where a column may stand: refused if it is the name of one."""
+"""A plain text in place of a column: refused if a column has this name."""
 
 from collections.abc import Callable
 
@@ -90,7 +90,7 @@ LATE = col("amount") > 3
         (lambda t: orders(t).group_by_key().cogroup({"x": "place"}), "place"),
     ],
 )
-def test_a_text_that_is_the_name_of_a_column_is_refused_with_both_ways_to_write_it(
+def test_a_text_equal_to_a_column_name_is_refused_with_both_alternatives(
     define: Callable[[Topology], object], name: str
 ) -> None:
     with pytest.raises(StatementError, match="constant text") as caught:
@@ -121,7 +121,7 @@ def test_a_text_that_is_the_name_of_a_column_is_refused_with_both_ways_to_write_
         ),
     ],
 )
-def test_a_text_that_is_the_name_of_what_is_kept_is_refused(
+def test_a_text_equal_to_an_accumulator_name_is_refused(
     define: Callable[[Topology], object],
 ) -> None:
     with pytest.raises(StatementError, match="can mean the accumulator") as caught:
@@ -130,7 +130,7 @@ def test_a_text_that_is_the_name_of_what_is_kept_is_refused(
     assert "Write acc(" in caught.value.hint
 
 
-def test_an_aggregate_of_a_text_names_aggregates_of_the_column() -> None:
+def test_a_text_as_aggregate_is_refused_naming_aggregates_of_that_column() -> None:
     with pytest.raises(StatementError, match='"amount" can mean the column') as caught:
         orders(Topology("t")).group_by_key().aggregate(total="amount")
 
@@ -141,7 +141,7 @@ def test_an_aggregate_of_a_text_names_aggregates_of_the_column() -> None:
 @pytest.mark.parametrize(
     "result", [col("amount"), col("amount") / count(), coalesce(col("amount"), 0.0)]
 )
-def test_an_aggregate_of_a_column_alone_says_that_a_function_is_missing(result: object) -> None:
+def test_a_column_as_aggregate_is_refused_as_a_function_is_missing(result: object) -> None:
     grouped = orders(Topology("t")).group_by_key()
 
     with pytest.raises(StatementError, match='result "total" reads column "amount"') as caught:
@@ -150,13 +150,13 @@ def test_an_aggregate_of_a_column_alone_says_that_a_function_is_missing(result: 
     assert 'total=sum_("amount")' in caught.value.hint
 
 
-def test_a_column_of_the_key_may_stand_alone_in_an_aggregate() -> None:
+def test_a_key_column_is_allowed_as_aggregate_result() -> None:
     table = orders(Topology("t")).group_by("place").aggregate(n=count(), where=col("place").upper())
 
     assert [column.name for column in table.schema.value] == ["n", "where"]
 
 
-def test_a_text_that_no_column_is_called_is_a_constant_and_so_is_lit() -> None:
+def test_a_text_that_is_not_a_column_name_is_a_constant_like_lit() -> None:
     topology = Topology("t")
     when_late = when(LATE, "late").otherwise(lit("place"))
     labelled = orders(topology).map_values(kind="order", name=lit("amount"), late=when_late)
@@ -177,7 +177,7 @@ def test_a_text_next_to_an_operator_and_in_a_method_is_a_constant() -> None:
     assert "'amount'" in kept.node.action
 
 
-def test_an_initial_value_may_have_the_name_of_a_column_as_it_reads_none() -> None:
+def test_an_initial_value_may_equal_a_column_name() -> None:
     grouped = orders(Topology("t")).group_by_key()
 
     table = grouped.aggregate(initializer={"n": "place"}, adder={"n": acc("n")})
@@ -185,7 +185,7 @@ def test_an_initial_value_may_have_the_name_of_a_column_as_it_reads_none() -> No
     assert [column.name for column in table.schema.value] == ["n"]
 
 
-def test_last_takes_a_text_as_a_column() -> None:
+def test_last_takes_a_text_as_a_column_name() -> None:
     assert str(last("place")) == str(last(col("place")))
 
 
@@ -199,7 +199,7 @@ def test_last_takes_a_text_as_a_column() -> None:
         lambda t: orders(t).with_headers(x=str(col("place"))),
     ],
 )
-def test_an_expression_that_was_made_a_text_is_refused(
+def test_an_expression_converted_to_a_text_is_refused(
     define: Callable[[Topology], object],
 ) -> None:
     with pytest.raises(StatementError, match="has no value while the topology is built"):
@@ -211,7 +211,7 @@ def test_an_expression_can_be_printed() -> None:
 
 
 @pytest.mark.parametrize("text", ["count", "total", "sum(amount)"])
-def test_a_text_alone_is_no_result_of_an_aggregate(text: str) -> None:
+def test_a_plain_text_is_refused_as_aggregate_result(text: str) -> None:
     grouped = orders(Topology("t")).group_by_key()
 
     with pytest.raises(StatementError, match="is a constant text") as caught:
@@ -221,7 +221,7 @@ def test_a_text_alone_is_no_result_of_an_aggregate(text: str) -> None:
     assert grouped.aggregate(n=lit(text), m=count()).schema.value[0].name == "n"
 
 
-def test_no_bare_text_is_left_in_a_plan() -> None:
+def test_a_plan_contains_no_bare_texts() -> None:
     topology = Topology("t")
     stream = orders(topology).map_values(x=when(LATE, "late"))
 
@@ -234,6 +234,6 @@ def test_no_bare_text_is_left_in_a_plan() -> None:
 
 
 @pytest.mark.parametrize("condition", ["amount", True, None])
-def test_a_condition_of_when_that_is_no_expression_is_refused(condition: object) -> None:
+def test_a_when_condition_must_be_an_expression(condition: object) -> None:
     with pytest.raises(StatementError, match="is not a condition over columns"):
         when(condition, "x")  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def hourly(topology: Topology) -> Table:
     return visits(topology).group_by("place").windowed_by(tumbling("1 hour")).count()
 
 
-def test_the_bounds_of_a_window_are_key_columns_which_results_can_read() -> None:
+def test_window_bounds_are_key_columns_that_results_can_read() -> None:
     windowed = visits(Topology("t")).group_by_key().windowed_by(hopping("10 s", "5 s"))
 
     found = windowed.aggregate(n=count(), length=col("window_end") - col("window_start"))
@@ -46,7 +46,7 @@ def test_the_bounds_of_a_window_are_key_columns_which_results_can_read() -> None
     assert found.filter(col("n") > 1).map_values("n").schema.window == WindowedKey(10_000)
 
 
-def test_under_another_key_the_bounds_are_plain_columns() -> None:
+def test_after_rekeying_the_bounds_are_plain_columns() -> None:
     topology = Topology("t")
     table = hourly(topology)
 
@@ -83,13 +83,13 @@ def test_an_invalid_duration_is_refused(duration: Duration) -> None:
     ("size", "advance", "grace"),
     [("0 s", "1 s", "0 s"), ("1 s", "2 s", "0 s"), ("1 s", "0 s", "0 s")],
 )
-def test_windows_that_leave_records_out_are_refused(size: str, advance: str, grace: str) -> None:
+def test_windows_with_gaps_are_refused(size: str, advance: str, grace: str) -> None:
     with pytest.raises(StatementError, match="window"):
         hopping(size, advance, grace=grace)
 
 
 @pytest.mark.parametrize("offset", ["2 s", dt.timedelta(seconds=-8), "1 minute 2 seconds"])
-def test_an_offset_moves_windows_and_each_record_is_in_one(offset: Duration) -> None:
+def test_an_offset_moves_windows_and_each_record_is_in_exactly_one(offset: Duration) -> None:
     windows = tumbling("10 s", offset=offset)
 
     assert windows.offset_ms == 2000
@@ -98,20 +98,20 @@ def test_an_offset_moves_windows_and_each_record_is_in_one(offset: Duration) -> 
     assert list(windows.starts(1)) == [-8000]
 
 
-def test_windows_that_hop_begin_with_the_one_that_holds_1970() -> None:
+def test_hopping_windows_start_with_the_one_that_contains_1970() -> None:
     assert list(hopping("10 s", "4 s", offset="1 s").starts(500)) == [-3000]
     assert list(hopping("10 s", "4 s").starts(500)) == [0]
 
 
 @pytest.mark.parametrize("start", ["2026-01-01", dt.datetime(2026, 1, 1), "yesterday"])  # noqa: DTZ001
-def test_a_window_begins_at_a_time_that_is_the_same_everywhere(start: dt.datetime | str) -> None:
+def test_windows_start_at_the_same_times_everywhere(start: dt.datetime | str) -> None:
     with pytest.raises(StatementError, match=r"2026|yesterday") as caught:
         unlimited(start)
 
     assert "+0" in caught.value.hint
 
 
-def test_what_the_bytes_of_a_key_do_not_say_is_known_of_its_windows() -> None:
+def test_a_windowed_key_has_the_size_of_its_windows() -> None:
     visit = visits(Topology("t")).group_by_key()
 
     def key(windows: Windows) -> WindowedKey | None:
@@ -123,12 +123,12 @@ def test_what_the_bytes_of_a_key_do_not_say_is_known_of_its_windows() -> None:
 
 
 @pytest.mark.parametrize("windows", [lambda: sliding("0 s"), lambda: session("1 s", grace=BACK)])
-def test_windows_of_no_time_and_negative_grace_are_refused(windows: Callable[[], Windows]) -> None:
+def test_empty_windows_and_negative_grace_are_refused(windows: Callable[[], Windows]) -> None:
     with pytest.raises(StatementError, match=r"positive|negative"):
         windows()
 
 
-def test_a_table_has_no_windows() -> None:
+def test_a_table_cannot_be_windowed() -> None:
     table = Topology("t").table("users", key="name STRING", value="city STRING")
 
     with pytest.raises(StatementError, match="in windows") as caught:
@@ -137,7 +137,7 @@ def test_a_table_has_no_windows() -> None:
     assert "to_stream()" in caught.value.hint
 
 
-def test_a_windowed_key_joins_with_one_of_the_same_windows() -> None:
+def test_a_windowed_key_joins_only_with_the_same_windows() -> None:
     topology = Topology("t")
     table = hourly(topology)
     plain = topology.table(
@@ -157,7 +157,7 @@ def test_a_windowed_key_joins_with_one_of_the_same_windows() -> None:
     assert caught.value.place.startswith("tests")
 
 
-def test_a_stream_is_looked_up_in_windows_by_the_bounds_that_it_names() -> None:
+def test_a_stream_joins_a_windowed_table_by_named_bounds() -> None:
     topology = Topology("t")
     hour = col("n") - col("n") % 3_600_000
 
@@ -169,7 +169,7 @@ def test_a_stream_is_looked_up_in_windows_by_the_bounds_that_it_names() -> None:
     assert str(joined.schema).startswith("key (place STRING, start BIGINT, end BIGINT)")
 
 
-def test_a_topic_of_windows_is_read_with_its_bounds_as_columns() -> None:
+def test_a_windowed_topic_is_read_with_its_bounds_as_columns() -> None:
     topology = Topology("t")
 
     stream = topology.stream("s", key="a INT, b INT", value="n INT", windowed=session("1 s"))
@@ -184,7 +184,7 @@ def test_a_topic_of_windows_is_read_with_its_bounds_as_columns() -> None:
         topology.table("t", key="window_end INT", value="n INT", windowed=tumbling("1 hour"))
 
 
-def test_a_format_that_carries_one_column_carries_the_key_without_its_window() -> None:
+def test_a_single_column_format_contains_the_key_without_its_window() -> None:
     topology = Topology("t")
 
     hourly(topology).to("hourly")
@@ -193,7 +193,7 @@ def test_a_format_that_carries_one_column_carries_the_key_without_its_window() -
     assert str(sink.key_format) == "KAFKA"
 
 
-def test_an_aggregate_of_ones_own_in_sessions_needs_a_merger() -> None:
+def test_a_custom_aggregate_in_sessions_needs_a_merger() -> None:
     sessions = visits(Topology("t")).group_by_key().windowed_by(session("1 minute"))
 
     with pytest.raises(StatementError, match="merge") as caught:
@@ -203,7 +203,7 @@ def test_an_aggregate_of_ones_own_in_sessions_needs_a_merger() -> None:
     assert sessions.count().schema.window == WindowedKey()
 
 
-def test_results_on_close_want_a_grace_period_that_was_said() -> None:
+def test_results_on_close_need_an_explicit_grace_period() -> None:
     grouped = visits(Topology("t")).group_by("place")
 
     with pytest.raises(StatementError, match="late") as caught:
@@ -215,14 +215,14 @@ def test_results_on_close_want_a_grace_period_that_was_said() -> None:
     assert "emitted on close" in table.node.action
 
 
-def test_a_result_leaves_on_update_or_on_close() -> None:
+def test_results_are_emitted_on_update_or_on_close() -> None:
     with pytest.raises(StatementError, match="'final'") as caught:
         visits(Topology("t")).group_by("place").windowed_by(tumbling("1 hour"), emit="final")  # type: ignore[arg-type]
 
     assert 'emit="on close"' in caught.value.hint
 
 
-def test_rows_of_windows_are_kept_as_long_as_they_are_needed_or_longer() -> None:
+def test_windowed_rows_are_stored_as_long_as_required_or_longer() -> None:
     windowed = visits(Topology("t")).group_by("place").windowed_by(tumbling("1 h", grace="5 m"))
 
     table = windowed.materialized(retention="1 day").count()
@@ -236,14 +236,14 @@ def test_rows_of_windows_are_kept_as_long_as_they_are_needed_or_longer() -> None
 @pytest.mark.parametrize(
     ("windowed", "match"), [(False, "for rows of windows"), (True, "without an end")]
 )
-def test_what_is_kept_for_good_has_no_retention(windowed: bool, match: str) -> None:  # noqa: FBT001
+def test_rows_that_do_not_expire_have_no_retention(windowed: bool, match: str) -> None:  # noqa: FBT001
     grouped = visits(Topology("t")).group_by("place").materialized(retention="1 day")
 
     with pytest.raises(StatementError, match=match):
         (grouped.windowed_by(unlimited()) if windowed else grouped).count()
 
 
-def test_windows_are_columns_of_a_foreign_key_like_others() -> None:
+def test_window_bounds_may_be_part_of_a_foreign_key() -> None:
     topology = Topology("t")
     hours = hourly(topology)
     cities = topology.table("cities", key="city STRING", value="hour BIGINT, place STRING")
@@ -256,7 +256,7 @@ def test_windows_are_columns_of_a_foreign_key_like_others() -> None:
     assert back.schema.window == WindowedKey(3_600_000)
 
 
-def test_streams_with_windows_in_their_keys_join_where_these_are_of_one_size() -> None:
+def test_streams_with_windowed_keys_join_if_the_windows_have_the_same_size() -> None:
     topology = Topology("t")
     hours = hourly(topology).to_stream()
     days = visits(topology).group_by("place").windowed_by(tumbling("1 day")).count().to_stream()

@@ -1,4 +1,4 @@
-"""Aggregates by functions in Python, in the reference evaluator and in the kernel."""
+"""Aggregates by Python functions, in the reference evaluator and in the kernel."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -56,7 +56,7 @@ FIG = {"item": "fig", "n": 3}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_fields_of_what_is_kept_are_the_tables_columns(engine: Any) -> None:
+def test_the_fields_of_the_state_are_the_columns_of_the_table(engine: Any) -> None:
     topology, group = grouped()
     group.aggregate(initializer=empty, adder=put).to("out")
 
@@ -69,7 +69,7 @@ def test_the_fields_of_what_is_kept_are_the_tables_columns(engine: Any) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_rows_of_a_table_are_taken_back(engine: Any) -> None:
+def test_old_rows_of_a_table_are_subtracted(engine: Any) -> None:
     topology = Topology("baskets")
     bought = topology.table("bought", key="who STRING", value="item STRING, n BIGINT")
     by_item = bought.group_by(first=col("item").substring(1, 1))
@@ -84,7 +84,7 @@ def test_rows_of_a_table_are_taken_back(engine: Any) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_sessions_merge(engine: Any) -> None:
+def test_sessions_are_merged(engine: Any) -> None:
     topology, group = grouped()
     sessions = group.windowed_by(session(timedelta(milliseconds=10), grace="1 s"))
     sessions.aggregate(initializer=empty, adder=put, merger=both).to("out")
@@ -94,7 +94,7 @@ def test_sessions_merge(engine: Any) -> None:
     assert list(found.values()) == [{"items": ["fig", "pear", "pear"], "total": 7}]
 
 
-def test_a_type_alone_is_one_column_and_windows_begin_anew() -> None:
+def test_a_plain_type_is_one_column_and_each_window_starts_from_the_initial_value() -> None:
     topology, group = grouped()
     counted = group.windowed_by(tumbling("1 s")).aggregate(initializer=lambda: 0, adder=longest_of)
     counted.to("out")
@@ -108,7 +108,7 @@ def longest_of(so_far: int, item: str) -> int:
     return max(so_far, len(item))
 
 
-def test_steps_that_do_not_fit_are_told() -> None:
+def test_steps_that_do_not_fit_are_refused() -> None:
     _, group = grouped()
 
     def elsewhere(basket: Basket, weight: int) -> Basket:

@@ -1,4 +1,4 @@
-"""Groups that are reduced, groups of several streams, and streams taken for tables."""
+"""Reductions, cogroups, and streams as tables."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def paid(topology: Topology) -> Stream:
     return topology.stream("paid", key="who STRING", value="euro BIGINT, at STRING")
 
 
-def test_the_first_record_is_kept_as_it_is_and_changed_by_those_after_it() -> None:
+def test_the_first_record_is_the_initial_value_of_a_reduction() -> None:
     topology = Topology("t")
     reduced = paid(topology).group_by_key().reduce({"euro": acc("euro") * 10 + col("euro")})
     reduced.to("reduced")
@@ -34,19 +34,19 @@ def test_the_first_record_is_kept_as_it_is_and_changed_by_those_after_it() -> No
         ({"euro": lit("x")}, "euro"),
     ],
 )
-def test_what_cannot_be_reduced_is_refused(adder: dict[str, object], said: str) -> None:
+def test_invalid_reductions_are_refused(adder: dict[str, object], said: str) -> None:
     with pytest.raises(StatementError, match=said):
         paid(Topology("t")).group_by_key().reduce(adder)  # type: ignore[arg-type]
 
 
-def test_a_grouped_table_is_reduced_with_a_subtractor_only() -> None:
+def test_reducing_a_grouped_table_needs_a_subtractor() -> None:
     table = Topology("t").table("t", key="id BIGINT", value="who STRING, euro BIGINT")
 
     with pytest.raises(StatementError, match="cannot subtract rows"):
         table.group_by("who").reduce({"euro": acc("euro") + col("euro")})
 
 
-def test_streams_of_a_cogroup_add_each_in_its_own_way() -> None:
+def test_each_stream_of_a_cogroup_has_its_own_adder() -> None:
     topology = Topology("t")
     back = topology.stream("back", key="id BIGINT", value="customer STRING, euro BIGINT")
     both = paid(topology).group_by_key().cogroup({"euro": acc("euro") + col("euro")})
@@ -63,7 +63,7 @@ def test_streams_of_a_cogroup_add_each_in_its_own_way() -> None:
     assert driver.store("balance") == {"bob": {"euro": 7, "n": 1}}
 
 
-def test_groups_of_other_types_are_refused() -> None:
+def test_groups_with_other_key_types_are_refused() -> None:
     topology = Topology("t")
     other_key = topology.stream("o", key="id BIGINT", value="n BIGINT").group_by_key()
 
@@ -73,14 +73,14 @@ def test_groups_of_other_types_are_refused() -> None:
     assert caught.value.detail == "Their keys are (who STRING) and (id BIGINT)."
 
 
-def test_an_adder_of_what_is_not_kept_is_refused() -> None:
+def test_an_adder_of_an_unknown_accumulator_is_refused() -> None:
     both = paid(Topology("t")).group_by_key().cogroup({"eur": acc("eur") + 1})
 
     with pytest.raises(StatementError, match='unknown accumulator "eur"'):
         both.aggregate(initializer={"euro": lit(0)})
 
 
-def test_sessions_of_a_cogroup_need_a_merger() -> None:
+def test_a_cogroup_in_sessions_needs_a_merger() -> None:
     both = paid(Topology("t")).group_by_key().cogroup({"n": acc("n") + 1})
     sessions = both.windowed_by(session("1 minute"))
 
@@ -90,14 +90,14 @@ def test_sessions_of_a_cogroup_need_a_merger() -> None:
     assert rows.schema.window is not None
 
 
-def test_a_table_is_no_stream_of_a_cogroup() -> None:
+def test_a_cogroup_refuses_tables() -> None:
     table = Topology("t").table("t", key="id BIGINT", value="who STRING")
 
     with pytest.raises(StatementError, match="cannot cogroup table"):
         table.group_by("who").cogroup({})
 
 
-def test_a_stream_taken_for_a_table_keeps_the_last_row_of_each_key() -> None:
+def test_to_table_keeps_the_last_row_of_each_key() -> None:
     topology = Topology("t")
     paid(topology).filter(col("at") != "here").to_table("rows").to("rows-of-all")
 
@@ -109,7 +109,7 @@ def test_a_stream_taken_for_a_table_keeps_the_last_row_of_each_key() -> None:
     assert driver.store("rows") == {"bob": {"euro": 2, "at": "b"}}
 
 
-def test_a_null_value_deletes_the_row_of_a_stream_taken_for_a_table() -> None:
+def test_a_null_value_deletes_the_row_of_to_table() -> None:
     topology = Topology("t")
     paid(topology).to_table("rows").to("rows-of-all")
 
@@ -120,12 +120,12 @@ def test_a_null_value_deletes_the_row_of_a_stream_taken_for_a_table() -> None:
     assert driver.output_topic("rows-of-all").read_key_values()[-1] == ("bob", None)
 
 
-def test_a_stream_without_a_key_is_no_table() -> None:
+def test_to_table_needs_a_key() -> None:
     with pytest.raises(StatementError, match="has no key, which a table requires"):
         Topology("t").stream("s", value="n BIGINT").to_table()
 
 
-def test_a_stream_of_several_topics_reads_them_all() -> None:
+def test_a_stream_can_read_several_topics() -> None:
     topology = Topology("t")
     topology.stream(["a", "b", "a"], key="id BIGINT", value="n BIGINT").to("all")
 
@@ -136,6 +136,6 @@ def test_a_stream_of_several_topics_reads_them_all() -> None:
     assert driver.output_topic("all").read_key_values() == [(1, {"n": 1}), (2, {"n": 2})]
 
 
-def test_a_stream_of_no_topic_is_refused() -> None:
+def test_a_stream_without_topics_is_refused() -> None:
     with pytest.raises(StatementError, match="a stream needs a topic"):
         Topology("t").stream([], value="n BIGINT")

@@ -26,7 +26,9 @@ def counted(windows: Windows, topology: Topology | None = None) -> Table:
         (sliding("1 s", grace="5 s"), 5_001),
     ],
 )
-def test_a_row_waits_as_long_as_its_window_takes_records(windows: Windows, delay_ms: int) -> None:
+def test_a_row_is_buffered_as_long_as_its_window_accepts_records(
+    windows: Windows, delay_ms: int
+) -> None:
     table = counted(windows).filter(col("count") > 3).suppress(until="window close")
 
     assert isinstance(table.node, Suppress)
@@ -75,7 +77,7 @@ def test_a_row_waits_as_long_as_its_window_takes_records(windows: Windows, delay
         ),
     ],
 )
-def test_what_cannot_be_held_back_is_refused_with_what_to_write(
+def test_invalid_suppressions_are_refused_with_a_hint(
     refused: Callable[[], Table], message: str, hint: str
 ) -> None:
     with pytest.raises(StatementError, match=message) as caught:
@@ -84,7 +86,7 @@ def test_what_cannot_be_held_back_is_refused_with_what_to_write(
     assert hint in caught.value.hint
 
 
-def test_its_store_has_a_name_of_the_user() -> None:
+def test_its_store_can_be_named() -> None:
     held = users(Topology("t")).suppress("1 s", store="held")
 
     assert held.node.stores == ("held",)

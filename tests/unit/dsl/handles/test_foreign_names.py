@@ -1,4 +1,4 @@
-"""Names of pandas, Polars, PySpark and Kafka Streams: what to write instead."""
+"""Hints for names of pandas, Polars, PySpark and Kafka Streams."""
 
 import copy
 import re
@@ -103,7 +103,7 @@ def shops_with_orders() -> Any:
         ),
     ],
 )
-def test_a_name_of_another_library_is_answered_with_what_to_write(
+def test_a_name_of_another_library_is_refused_with_the_right_one(
     of: Callable[[], Any], name: str, wanted: str
 ) -> None:
     with pytest.raises(StatementError) as caught:
@@ -167,7 +167,7 @@ def test_a_name_of_another_library_is_answered_with_what_to_write(
         (lambda: Topology("t").stream("s", value={"a": "datetime64"}), '"TIMESTAMP"'),
     ],
 )
-def test_a_call_as_in_another_library_is_answered_with_what_to_write(
+def test_a_call_as_in_another_library_is_refused_with_the_right_form(
     define: Callable[[], Any], wanted: str
 ) -> None:
     with pytest.raises(StatementError) as caught:
@@ -183,7 +183,7 @@ def test_an_unknown_argument_is_a_type_error_too() -> None:
         orders().join()
 
 
-def test_keys_of_other_types_are_told_with_the_cast_that_makes_them_alike() -> None:
+def test_keys_of_different_types_are_refused_with_the_needed_cast() -> None:
     topology = Topology("t")
     stream, table = orders(topology), shops(topology)
 
@@ -211,7 +211,7 @@ def test_each_word_of_the_page_for_users_of_pandas_has_a_hint() -> None:
     assert without == []
 
 
-def test_a_hint_speaks_of_methods_that_there_are() -> None:
+def test_hints_mention_only_existing_methods() -> None:
     grouped = orders().group_by("item")
     handles = (Stream, Table, Topology, type(grouped), type(col("a")))
     known = {name for of in (duolog, *handles) for name in dir(of)}
@@ -224,7 +224,7 @@ def test_a_hint_speaks_of_methods_that_there_are() -> None:
     assert written - known == set()
 
 
-def test_copies_and_questions_of_notebooks_find_no_attribute_and_fail_in_no_other_way() -> None:
+def test_copies_and_lookups_of_notebooks_get_an_attribute_error_only() -> None:
     stream = orders()
 
     assert repr(copy.copy(stream)) == repr(stream)
@@ -235,7 +235,7 @@ def test_copies_and_questions_of_notebooks_find_no_attribute_and_fail_in_no_othe
         list(stream)
 
 
-def test_a_property_that_fails_is_not_taken_for_a_missing_name() -> None:
+def test_a_failing_property_is_not_reported_as_a_missing_name() -> None:
     class Broken(Stream):
         @property
         def broken(self) -> int:
@@ -247,17 +247,17 @@ def test_a_property_that_fails_is_not_taken_for_a_missing_name() -> None:
         assert Broken(given.builder, given.node).broken
 
 
-def test_values_may_be_given_in_one_list() -> None:
+def test_values_may_be_passed_as_one_list() -> None:
     assert repr(col("a").isin(["x", "y"])) == repr(col("a").isin("x", "y")) == "<IN(a, 'x', 'y')>"
 
 
-def test_functions_that_are_called_otherwise_elsewhere_are_named() -> None:
+def test_functions_with_other_names_elsewhere_are_suggested() -> None:
     for name, wanted in (("sum", "sum_"), ("mean", "avg"), ("StreamsBuilder", "Topology")):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'; write {wanted}"):
             getattr(duolog, name)
 
 
-def test_what_the_hints_say_works() -> None:
+def test_the_suggestions_of_the_hints_work() -> None:
     topology = Topology("t")
     stream = orders(topology)
     windowed = stream.group_by("item").windowed_by(tumbling("1 hour", grace="5 minutes"))

@@ -1,4 +1,4 @@
-"""Tracebacks of a mistake in a topology end at the user's line; all others are whole."""
+"""Tracebacks of an invalid topology end at the user's line; all others are complete."""
 
 import doctest
 import inspect
@@ -24,7 +24,7 @@ s = Topology("t").stream("s", key={"id": str}, value={"a": int})
 
 def run(tmp_path: Path, line: str, **env: str) -> list[str]:
     (tmp_path / "app.py").write_text(f"{SCRIPT}{line}\n")
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "app.py"],
         cwd=tmp_path,
         env=os.environ | env,
@@ -32,13 +32,13 @@ def run(tmp_path: Path, line: str, **env: str) -> list[str]:
         text=True,
         check=False,
     )
-    return told.stderr.splitlines()
+    return printed.stderr.splitlines()
 
 
 def test_a_script_prints_its_line_and_the_error(tmp_path: Path) -> None:
-    told = run(tmp_path, 's.filter(col("b") == 1)')
+    printed = run(tmp_path, 's.filter(col("b") == 1)')
 
-    assert told == [
+    assert printed == [
         "Traceback (most recent call last):",
         f'  File "{tmp_path / "app.py"}", line 3, in <module>',
         '    s.filter(col("b") == 1)',
@@ -77,10 +77,10 @@ def test_no_frame_of_duolog_is_below_the_line_of_the_user(line: str) -> None:
     assert caught.value.place.endswith("app.py:3")
 
 
-def test_the_environment_asks_for_all_frames(tmp_path: Path) -> None:
-    told = run(tmp_path, 's.filter(col("b") == 1)', DUOLOG_TRACEBACK="full")
+def test_an_environment_variable_shows_all_frames(tmp_path: Path) -> None:
+    printed = run(tmp_path, 's.filter(col("b") == 1)', DUOLOG_TRACEBACK="full")
 
-    assert any("duolog/dsl/steps/records.py" in line for line in told)
+    assert any("duolog/dsl/steps/records.py" in line for line in printed)
 
 
 def test_an_error_that_is_a_bug_keeps_every_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_a_type_error_from_inside_keeps_every_frame(monkeypatch: pytest.MonkeyPa
     assert names[-2:] == ["_predicate", "broken"]
 
 
-def test_frames_of_a_function_of_the_user_that_duolog_has_called_stay() -> None:
+def test_frames_of_user_functions_called_by_duolog_stay() -> None:
     def of_user() -> None:
         raise StatementError("refused by the user's own function")
 
@@ -136,7 +136,7 @@ def test_a_cause_outside_of_duolog_is_kept() -> None:
     assert isinstance(caught.value.__cause__, NameError)
 
 
-def test_signatures_and_docstrings_are_those_of_the_methods() -> None:
+def test_methods_keep_their_signatures_and_docstrings() -> None:
     parameters = inspect.signature(duolog.dsl.streams.Stream.join).parameters
 
     assert [*parameters][:3] == ["self", "other", "on"]

@@ -1,4 +1,4 @@
-"""Joins of streams as a user writes them, and what they write."""
+"""Joins of streams in the DSL, and their results."""
 
 import datetime as dt
 
@@ -18,7 +18,7 @@ def streams(topology: Topology) -> tuple[Stream, Stream]:
 
 
 def written(topology: Topology, *records: tuple[str, str | None, str | None, int]) -> list[object]:
-    """Return (key, page, ad, time) of what is written to `out`."""
+    """Return (key, page, ad, time) of the records written to `out`."""
     with TopologyDriver(topology) as driver:
         for topic, key, text, time in records:
             name = "page" if topic == "clicks" else "ad"
@@ -31,7 +31,7 @@ def written(topology: Topology, *records: tuple[str, str | None, str | None, int
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_difference_of_time_streams_are_not_joined(kind: str) -> None:
+def test_joining_streams_needs_a_time_difference(kind: str) -> None:
     clicks, views = streams(Topology("t"))
 
     with pytest.raises(StatementError, match="needs a time difference") as caught:
@@ -42,7 +42,7 @@ def test_without_a_difference_of_time_streams_are_not_joined(kind: str) -> None:
 
 
 @pytest.mark.parametrize("argument", ["within", "before", "after", "store", "eager"])
-def test_a_table_is_joined_without_a_difference_of_time(argument: str) -> None:
+def test_joining_a_table_refuses_a_time_difference(argument: str) -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     users = topology.table("users", key="user STRING", value="name STRING")
@@ -53,7 +53,7 @@ def test_a_table_is_joined_without_a_difference_of_time(argument: str) -> None:
     assert "to_stream()" in caught.value.hint
 
 
-def test_a_stream_has_no_outer_join_with_a_table() -> None:
+def test_an_outer_join_with_a_table_is_refused() -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     users = topology.table("users", key="user STRING", value="name STRING")
@@ -62,7 +62,7 @@ def test_a_stream_has_no_outer_join_with_a_table() -> None:
         clicks.outer_join(users)  # type: ignore[arg-type]
 
 
-def test_streams_without_a_key_are_not_joined() -> None:
+def test_joining_streams_without_a_key_is_refused() -> None:
     topology = Topology("t")
     one, two = (topology.stream(name, value="n BIGINT") for name in ("a", "b"))
 
@@ -72,7 +72,7 @@ def test_streams_without_a_key_are_not_joined() -> None:
     assert "select_key" in caught.value.hint
 
 
-def test_keys_of_other_types_are_refused() -> None:
+def test_keys_of_different_types_are_refused() -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     numbers = topology.stream("numbers", key="user BIGINT", value="n BIGINT")
@@ -83,7 +83,7 @@ def test_keys_of_other_types_are_refused() -> None:
     assert "(user STRING) and (user BIGINT)" in caught.value.detail
 
 
-def test_a_join_on_another_column_gives_the_left_stream_that_key() -> None:
+def test_a_join_on_another_column_rekeys_the_left_stream() -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     pages = topology.stream("pages", key="page STRING", value="title STRING")
@@ -93,7 +93,7 @@ def test_a_join_on_another_column_gives_the_left_stream_that_key() -> None:
     assert str(joined.schema) == "key (page STRING) value (user STRING, title STRING)"
 
 
-def test_each_pair_is_written_once_when_the_later_one_comes() -> None:
+def test_each_pair_is_written_once_when_its_later_record_arrives() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     clicks.join(views, within=dt.timedelta(milliseconds=10), grace="1 s").to("out")
@@ -114,7 +114,7 @@ def test_each_pair_is_written_once_when_the_later_one_comes() -> None:
     ]
 
 
-def test_a_record_without_a_partner_is_told_when_its_window_and_grace_have_passed() -> None:
+def test_an_unmatched_record_is_emitted_after_its_window_and_grace_period() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     clicks.outer_join(views, within="10 ms", grace="5 ms").to("out")
@@ -137,7 +137,7 @@ def test_a_record_without_a_partner_is_told_when_its_window_and_grace_have_passe
     ]
 
 
-def test_eagerly_it_is_told_at_once_and_again_with_its_partner() -> None:
+def test_eager_joins_emit_a_record_at_once_and_again_with_its_match() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     clicks.left_join(views, within="10 ms", eager=True).to("out")
@@ -147,7 +147,7 @@ def test_eagerly_it_is_told_at_once_and_again_with_its_partner() -> None:
     assert found == [("u", "p", None, 0), ("u", "p", "a", 5)]
 
 
-def test_a_record_without_a_key_has_no_partner() -> None:
+def test_a_record_without_a_key_has_no_match() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     clicks.left_join(views, within="10 ms").to("out")
@@ -181,7 +181,7 @@ def test_a_stream_is_joined_with_itself() -> None:
     ]
 
 
-def test_stores_of_a_join_are_no_tables() -> None:
+def test_stores_of_a_join_cannot_be_queried_as_tables() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     clicks.left_join(views, within="10 ms", store="ads").to("out")

@@ -1,4 +1,4 @@
-"""Joins of tables as a user writes them."""
+"""Joins of tables in the DSL."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_join_selects_columns_and_expressions_over_both_tables() -> None:
     assert str(joined.schema) == "key (item STRING) value (worth BIGINT)"
 
 
-def test_names_that_clash_ask_for_a_prefix() -> None:
+def test_clashing_names_are_refused_with_a_hint_to_use_a_prefix() -> None:
     left, right = tables(Topology("t"))
 
     with pytest.raises(StatementError, match='table "table-1" and table "table-2" both') as caught:
@@ -43,7 +43,7 @@ def test_names_that_clash_ask_for_a_prefix() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_with_other_names_are_joined_only_where_it_is_said(kind: str) -> None:
+def test_keys_with_different_names_need_an_explicit_on(kind: str) -> None:
     topology = Topology("t")
     left, _ = tables(topology)
     names = topology.table("names", key="id STRING", value="name STRING")
@@ -57,7 +57,7 @@ def test_keys_with_other_names_are_joined_only_where_it_is_said(kind: str) -> No
     assert str(joined.schema) == "key (item STRING) value (name STRING)"
 
 
-def test_a_table_is_joined_on_another_column_with_the_key_of_another_table() -> None:
+def test_a_table_is_joined_by_a_foreign_key() -> None:
     left, right = tables(Topology("t"))
 
     joined = left.left_join(right, on="at", prefix="s_")
@@ -72,7 +72,7 @@ def test_a_table_is_joined_on_another_column_with_the_key_of_another_table() -> 
     assert "(price BIGINT)" in caught.value.detail
 
 
-def test_a_stream_is_no_table_to_join_a_table_with() -> None:
+def test_a_table_cannot_be_joined_with_a_stream() -> None:
     topology = Topology("t")
     left, _ = tables(topology)
     stream = topology.stream("s", key="item STRING", value="n BIGINT")
@@ -91,7 +91,7 @@ def test_a_table_of_another_topology_is_refused() -> None:
         left.join(right, prefix="s_")
 
 
-def test_a_name_of_a_foreign_key_join_is_one_of_all_its_stores() -> None:
+def test_the_name_of_a_foreign_key_join_names_all_its_stores() -> None:
     def stores(topology: Topology) -> set[str]:
         left, right = tables(topology)
         left.join(right, on="at", prefix="s_").named("located").to("out")
@@ -110,7 +110,7 @@ def test_a_name_of_a_foreign_key_join_is_one_of_all_its_stores() -> None:
     }
 
 
-def test_a_foreign_key_may_be_an_expression_without_a_name() -> None:
+def test_a_foreign_key_may_be_an_unnamed_expression() -> None:
     left, right = tables(Topology("t"))
 
     joined = left.join(right, on=concat(col("item"), col("at")), prefix="s_", select=["s_pieces"])

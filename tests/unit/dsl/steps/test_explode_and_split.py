@@ -1,4 +1,4 @@
-"""Several records for one, and one stream in branches."""
+"""Steps that turn a record into several, and branches of a stream."""
 
 import json
 
@@ -49,13 +49,13 @@ def test_words_are_counted_in_four_lines() -> None:
     assert counts == {b"to": 2, b"be": 2, b"or": 1, b"not": 1}
 
 
-def test_an_element_stands_where_its_array_stood_and_the_other_columns_stay() -> None:
+def test_an_element_replaces_its_array_and_other_columns_stay() -> None:
     found = orders(Topology("t")).explode("items").map_values("customer", "items.sku")
 
     assert str(found.schema) == "key (id STRING) value (customer STRING, sku STRING)"
 
 
-def test_a_named_element_stands_behind_and_an_entry_has_two_names() -> None:
+def test_a_named_element_comes_last_and_an_entry_has_two_names() -> None:
     stream = orders(Topology("t"))
 
     assert stream.explode(item="items").schema.names[-1] == "item"
@@ -64,7 +64,7 @@ def test_a_named_element_stands_behind_and_an_entry_has_two_names() -> None:
     assert stream.explode("tags", into=("tag", "n")).schema.names[-2:] == ("tag", "n")
 
 
-def test_flat_map_values_is_the_element_alone_and_flat_map_has_its_key() -> None:
+def test_flat_map_values_returns_the_element_and_flat_map_also_a_key() -> None:
     topology = Topology("t")
     orders(topology).flat_map_values("items").to("a")
     orders(topology).flat_map("items", key="sku").to("b")
@@ -83,7 +83,7 @@ def test_flat_map_values_is_the_element_alone_and_flat_map_has_its_key() -> None
     ]
 
 
-def test_a_key_of_a_flat_map_may_be_computed_and_may_be_of_the_whole() -> None:
+def test_the_key_of_a_flat_map_may_be_computed_from_all_columns() -> None:
     topology = Topology("t")
     key = [col("customer"), col("sku").upper().alias("SKU")]
     orders(topology).flat_map("items", key=key).map_values("sku").to("a")
@@ -108,14 +108,14 @@ def test_a_record_without_elements_is_dropped_unless_outer(value: object) -> Non
     assert written(topology, value) == [("1", expected)]
 
 
-def test_several_records_are_made_of_columns() -> None:
+def test_columns_can_become_several_records() -> None:
     topology = Topology("t")
     orders(topology).flat_map_values(x=array(col("customer"), col("customer").upper())).to("a")
 
     assert written(topology, ORDER) == [("1", {"x": "ann"}), ("1", {"x": "ANN"})]
 
 
-def test_a_record_goes_into_the_first_branch_that_takes_it() -> None:
+def test_a_record_goes_to_the_first_branch_whose_condition_is_true() -> None:
     topology = Topology("t")
     stream = topology.stream("orders", key="id STRING", value="n INT")
     branches = stream.split(many=col("n") > 10, some=col("n") > 1, default="rest")
@@ -131,7 +131,7 @@ def test_a_record_goes_into_the_first_branch_that_takes_it() -> None:
     assert sorted(record.topic for record in found) == ["many", "rest", "rest", "some"]
 
 
-def test_without_a_default_the_others_are_dropped() -> None:
+def test_without_a_default_other_records_are_dropped() -> None:
     topology = Topology("t")
     stream = topology.stream("orders", key="id STRING", value="n INT")
     stream.split({"a b": col("n") > 1})["a b"].to("o")
@@ -139,7 +139,7 @@ def test_without_a_default_the_others_are_dropped() -> None:
     assert len(written(topology, {"n": 2}, {"n": 0})) == 1
 
 
-def test_the_branches_that_nobody_reads_are_left_out() -> None:
+def test_unread_branches_are_left_out() -> None:
     topology = Topology("t")
     stream = topology.stream("orders", key="id STRING", value="n INT")
     stream.split(a=col("n") > 1, b=col("n") > 0, default="c")["c"].to("o")
@@ -172,7 +172,7 @@ def test_the_branches_that_nobody_reads_are_left_out() -> None:
         (lambda s: s.split(a=col("customer")), "is not a condition", ""),
     ],
 )
-def test_what_cannot_be_is_told_with_the_users_line(make, message: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_steps_are_refused_with_the_line_of_the_user(make, message: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(StatementError, match=message) as caught:
         make(orders(Topology("t")))
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_is_told_with_the_users_line(make, message: str, hint: st
 
 
 @pytest.mark.parametrize("name", ["explode", "flat_map", "flat_map_values", "split", "select_key"])
-def test_a_table_says_how_it_becomes_a_stream(name: str) -> None:
+def test_a_table_is_refused_with_a_hint_to_to_stream(name: str) -> None:
     table = Topology("t").table("t", key="k STRING", value="items ARRAY<INT>")
 
     with pytest.raises(AttributeError, match=rf'no "{name}"\nhint: Use to_stream\(\)'):
@@ -202,12 +202,12 @@ def test_a_topology_may_end_in_a_print() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_nothing_is_no_limit_of_a_print(limit: int) -> None:
+def test_an_invalid_limit_of_a_print_is_refused(limit: int) -> None:
     with pytest.raises(StatementError, match=f"cannot print {limit} records"):
         orders(Topology("t")).print(limit=limit)
 
 
-def test_map_gives_a_new_key_and_a_new_value_at_once() -> None:
+def test_map_replaces_key_and_value_together() -> None:
     topology = Topology("t")
     orders(topology).map("customer", key=col("tags.red").alias("red"), was=col("id")).to("o")
 
@@ -219,8 +219,8 @@ def test_map_gives_a_new_key_and_a_new_value_at_once() -> None:
     assert written(topology, ORDER) == [(key, {"customer": "ann", "was": "1"})]
 
 
-def test_map_refuses_a_value_of_a_column_whose_name_the_new_key_takes() -> None:
-    """The value would be of the new key, and not of the column that was meant."""
+def test_map_refuses_a_value_from_a_column_that_the_new_key_shadows() -> None:
+    """The value would be that of the new key, not of the intended column."""
     stream = orders(Topology("t"))
 
     with pytest.raises(StatementError, match='reads "customer", which is a column of the new key'):

@@ -1,4 +1,4 @@
-"""Functions that are called with records, as a user writes it."""
+"""`for_each` and `peek` in the DSL."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from duolog.serde.called_record import CalledRecord
 from duolog.testing.driver import TopologyDriver
 
 
-def test_a_function_is_called_with_each_record_and_what_stands_beside() -> None:
+def test_a_function_is_called_with_each_record_and_its_metadata() -> None:
     called: list[CalledRecord] = []
     topology = Topology("t")
     orders = topology.stream("orders", key="id BIGINT", value="amount BIGINT")
@@ -23,7 +23,7 @@ def test_a_function_is_called_with_each_record_and_what_stands_beside() -> None:
     assert called == [CalledRecord(2, {"amount": 2}, 70, (("trace", b"x"),), "orders", 0, 1)]
 
 
-def test_what_is_peeked_at_goes_on() -> None:
+def test_peeked_records_are_forwarded() -> None:
     called: list[Any] = []
     topology = Topology("t")
     stream = topology.stream("orders", value="amount BIGINT")
@@ -36,7 +36,7 @@ def test_what_is_peeked_at_goes_on() -> None:
     assert driver.output_topic("out").read_key_values() == [(None, {"amount": 1})]
 
 
-def test_of_a_table_new_rows_are_called_and_none_for_a_deleted_one() -> None:
+def test_for_a_table_it_is_called_with_new_rows_and_none_for_deletions() -> None:
     called: list[Any] = []
     topology = Topology("t")
     people = topology.table("people", key="id STRING, at INT", value="age INT")
@@ -60,7 +60,7 @@ def test_a_windowed_key_ends_with_its_window() -> None:
     assert called == [(("park", 1000, 2000), {"count": 1})]
 
 
-def test_a_function_that_raises_is_an_error_of_its_record() -> None:
+def test_an_exception_of_a_function_is_an_error_of_its_record() -> None:
     def refuse(record: CalledRecord) -> None:
         raise ValueError(f"no {record.key}")
 
@@ -85,10 +85,10 @@ def test_describe_names_the_function() -> None:
 
 
 async def wait_for(_record: CalledRecord) -> None:
-    """Take its time."""
+    """Accept the time, and do nothing."""
 
 
-def test_what_cannot_be_called_is_refused() -> None:
+def test_an_object_that_cannot_be_called_is_refused() -> None:
     stream = Topology("t").stream("orders", value="n BIGINT")
 
     with pytest.raises(StatementError, match="'orders-out' cannot be called"):
@@ -97,7 +97,7 @@ def test_what_cannot_be_called_is_refused() -> None:
         stream.for_each(wait_for)
 
 
-def test_the_kernel_in_memory_calls_nothing_and_says_so() -> None:
+def test_the_kernel_in_memory_refuses_for_each() -> None:
     topology = Topology("t")
     topology.stream("orders", value="n BIGINT").for_each(print)
 

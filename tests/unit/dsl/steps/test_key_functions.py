@@ -1,4 +1,4 @@
-"""Partitions that a function of Python's chooses by the key."""
+"""Python functions that choose the partition of a key."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 
 def by_region(key: str | None) -> int | None:
-    """Return the partition of a region; of one that is not known, None."""
+    """Return the partition of a region; None for an unknown one."""
     return {"eu": 3, "us": 1}.get(key or "")
 
 
@@ -18,7 +18,7 @@ def orders(topology: Topology) -> Stream:
     return topology.stream("orders", key="region STRING", value="n BIGINT")
 
 
-def test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key() -> None:
+def test_a_key_function_chooses_the_partition_or_leaves_it_to_the_hash() -> None:
     topology = Topology("t")
     orders(topology).to("out", partitioner=by_region)
     driver = TopologyDriver(topology)
@@ -36,7 +36,7 @@ def test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key() -
     assert "partition by_region(region)" in topology.describe()
 
 
-def test_a_function_gets_a_tuple_of_a_key_of_several_columns_with_its_window_last() -> None:
+def test_a_function_receives_a_composite_key_as_tuple_with_its_window_last() -> None:
     keys: list[object] = []
     topology = Topology("t")
     stream = topology.stream("orders", key="region STRING, shop INT", value="n BIGINT")
@@ -51,7 +51,7 @@ def test_a_function_gets_a_tuple_of_a_key_of_several_columns_with_its_window_las
     assert keys == [("eu", 7), (7, 1000, 2000), None]
 
 
-def test_records_go_to_the_tasks_that_a_function_chooses_and_are_counted_there() -> None:
+def test_records_are_counted_in_the_tasks_that_a_function_chooses() -> None:
     topology = Topology("t")
     sent = orders(topology).repartition(partitioner=by_region)
     sent.group_by_key().count().to("out")
@@ -71,7 +71,7 @@ def raising(key: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [
         (raising, "raising: KeyError: 'eu'"),
         (lambda _key: "one", "'one' is not a partition"),
@@ -79,21 +79,23 @@ def raising(key: str) -> int:
         (lambda _key: -1, "the partition is -1"),
     ],
 )
-def test_what_a_function_does_wrong_is_an_error_of_its_record(function: object, told: str) -> None:
+def test_a_wrong_result_of_a_function_is_an_error_of_its_record(
+    function: object, expected: str
+) -> None:
     topology = Topology("t")
     orders(topology).to("out", partitioner=function)  # type: ignore[arg-type]
 
     with pytest.raises(QueryError) as caught:
         TopologyDriver(topology).input_topic("orders").pipe_input("eu", {"n": 1})
 
-    assert told in str(caught.value.detail)
+    assert expected in str(caught.value.detail)
 
 
 async def later(_key: str) -> int:
     return 1
 
 
-def test_a_function_that_nobody_can_ask_is_refused() -> None:
+def test_a_function_that_cannot_be_called_is_refused() -> None:
     topology = Topology("t")
     keyless = topology.stream("visits", value="n BIGINT")
 
@@ -109,7 +111,7 @@ def test_a_function_that_nobody_can_ask_is_refused() -> None:
         orders(topology).to("out", partitioner="eu")  # type: ignore[arg-type]
 
 
-def test_the_kernel_in_memory_asks_no_function_and_says_so() -> None:
+def test_the_kernel_in_memory_refuses_key_functions() -> None:
     topology = Topology("t")
     orders(topology).to("out", partitioner=by_region)
 

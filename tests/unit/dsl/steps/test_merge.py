@@ -1,4 +1,4 @@
-"""Streams that are merged, as a user writes it."""
+"""Merged streams in the DSL."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def levels_of(topology: Topology) -> Levels:
     return find_levels(topology.build())
 
 
-def test_columns_in_another_order_are_brought_into_that_of_the_first() -> None:
+def test_columns_are_reordered_like_those_of_the_first_stream() -> None:
     topology = Topology("t")
     web, shop = streams(topology)
     web.merge(shop).to("all")
@@ -29,7 +29,7 @@ def test_columns_in_another_order_are_brought_into_that_of_the_first() -> None:
     assert driver.output_topic("all").read_key_values() == [(1, {"item": "pen", "n": 2})]
 
 
-def test_other_columns_are_refused_with_those_of_both() -> None:
+def test_different_columns_are_refused_naming_both() -> None:
     web, shop = streams(Topology("t"))
 
     with pytest.raises(StatementError, match='streams "stream-1" and "map-values-3"') as caught:
@@ -70,7 +70,7 @@ def test_topics_that_are_merged_share_an_edge_and_a_queue() -> None:
     assert sum(edge.parent.name == "group-by-5" for edge in edges) == 1
 
 
-def test_streams_of_one_part_are_merged_there() -> None:
+def test_streams_of_one_part_are_merged_in_it() -> None:
     topology = Topology("t")
     web, _ = streams(topology)
     items = topology.table("items", key="id BIGINT", value="price INT")
@@ -84,7 +84,7 @@ def test_streams_of_one_part_are_merged_there() -> None:
     assert not any(consumer is both.node for edge in found.edges for consumer in edge.consumers)
 
 
-def test_what_was_shuffled_and_what_was_not_come_together_over_edges() -> None:
+def test_shuffled_and_unshuffled_streams_are_merged_over_edges() -> None:
     topology = Topology("t")
     web, shop = streams(topology)
     counted = web.group_by_key().count("n").to_stream().map_values(n=col("n").cast("INT"))
@@ -97,7 +97,7 @@ def test_what_was_shuffled_and_what_was_not_come_together_over_edges() -> None:
     assert {edge.target for edge in edges} == {1}
 
 
-def test_a_stream_that_is_repartitioned_crosses_an_edge_of_its_own() -> None:
+def test_a_repartitioned_stream_has_an_edge_of_its_own() -> None:
     topology = Topology("t")
     web, _ = streams(topology)
     spread = web.repartition().named("spread").filter(col("n") > 1)
@@ -111,7 +111,7 @@ def test_a_stream_that_is_repartitioned_crosses_an_edge_of_its_own() -> None:
     assert len(found.subtopologies) == 1
 
 
-def test_what_was_shuffled_is_shuffled_once_more_where_it_is_repartitioned() -> None:
+def test_a_shuffled_stream_is_shuffled_again_by_repartition() -> None:
     topology = Topology("t")
     web, _ = streams(topology)
     counted = web.group_by_key().count("n").to_stream()

@@ -1,4 +1,4 @@
-"""What stands beside key and value, in a topology: where it is known, and what cannot be written."""
+"""Record metadata in a topology: where it is available, and what cannot be written."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def totals() -> Table:
     return orders().group_by("user").aggregate(n=sum_("n"))
 
 
-def test_a_streams_record_is_known_by_its_place_and_its_headers() -> None:
+def test_stream_records_have_topic_partition_offset_and_headers() -> None:
     known = orders().map_values(topic(), partition(), offset(), headers(), trace=header("t"))
 
     assert render_columns(known.schema.value) == (
@@ -50,7 +50,7 @@ def test_a_streams_record_is_known_by_its_place_and_its_headers() -> None:
         lambda: totals().to_stream().with_columns(last=offset()),
     ],
 )
-def test_every_step_of_a_stream_may_ask_for_it(define: object) -> None:
+def test_metadata_is_available_in_every_step_of_a_stream(define: object) -> None:
     assert callable(define)
     assert define() is not None
 
@@ -65,7 +65,7 @@ def test_every_step_of_a_stream_may_ask_for_it(define: object) -> None:
         lambda: orders().group_by("user").aggregate(last=count() + offset()),
     ],
 )
-def test_a_row_of_a_table_has_no_record_at_hand(define: object) -> None:
+def test_metadata_is_not_available_for_rows_of_tables(define: object) -> None:
     assert callable(define)
     with pytest.raises(StatementError) as error:
         define()
@@ -74,25 +74,25 @@ def test_a_row_of_a_table_has_no_record_at_hand(define: object) -> None:
     assert "to_stream()" in error.value.hint
 
 
-def test_the_wall_clock_is_for_the_timestamps_of_sources() -> None:
+def test_the_wall_clock_is_only_available_for_timestamps_of_sources() -> None:
     with pytest.raises(StatementError, match="the wall clock is not part of a record"):
         orders().with_columns(now=wall_clock())
 
 
-def test_headers_are_bytes_or_texts() -> None:
+def test_headers_must_be_bytes_or_texts() -> None:
     with pytest.raises(StatementError, match='header "n" cannot be BIGINT') as error:
         orders().with_headers(n=col("n"))
 
     assert error.value.hint == "Cast it: .cast(str)."
 
 
-def test_a_timestamp_is_a_number_or_a_timestamp() -> None:
+def test_a_timestamp_must_be_a_number_or_a_timestamp() -> None:
     assert orders().with_time(row_time() + 5).node.action == "timestamp (ROWTIME + 5)"
     with pytest.raises(StatementError, match="user is not a timestamp"):
         orders().with_time("user")
 
 
-def test_headers_and_timestamps_of_a_table_are_those_of_its_changes() -> None:
+def test_a_table_sets_headers_and_timestamps_of_its_changes() -> None:
     with pytest.raises(AttributeError, match='a table has no "with_headers"') as caught:
         totals().with_headers(a="b")  # type: ignore[attr-defined]
 
@@ -100,7 +100,7 @@ def test_headers_and_timestamps_of_a_table_are_those_of_its_changes() -> None:
     assert caught.value.hint == "Use to_stream() first."
 
 
-def test_what_is_written_stands_in_the_description() -> None:
+def test_written_metadata_appears_in_the_description() -> None:
     written = (
         orders().with_headers({"x-user": col("user")}, source="shop").without_headers("a", "b")
     )
@@ -110,7 +110,7 @@ def test_what_is_written_stands_in_the_description() -> None:
     assert orders().without_headers().node.action == "no headers"
 
 
-def test_the_timestamp_of_a_source_is_checked_where_it_is_written() -> None:
+def test_the_timestamp_expression_of_a_source_is_checked_at_its_line() -> None:
     topology = Topology("shop")
 
     with pytest.raises(StatementError, match="at is not a timestamp") as error:
@@ -126,7 +126,7 @@ def test_the_timestamp_of_a_source_is_checked_where_it_is_written() -> None:
     )
 
 
-def test_a_partition_is_a_number_that_an_expression_gives() -> None:
+def test_a_partition_must_be_an_integer_expression() -> None:
     orders().to("out", partitioner=col("n") % 4)
     totals().to("out", partitioner=col("n") % 4)
 

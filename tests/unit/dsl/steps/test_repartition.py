@@ -1,4 +1,4 @@
-"""Streams that are sent to other tasks than those of their keys, and what may stand behind."""
+"""Streams that are repartitioned independently of their keys, and the steps that may follow."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def orders(topology: Topology) -> Stream:
 
 
 def written(topology: Topology, regions: list[int | None]) -> list[SinkRecord]:
-    """Return what is made of orders in these regions, of three tasks."""
+    """Return the results for orders in these regions, with three tasks."""
     rows = [
         SourceRecord("orders", 0, at, at, f"k{at}".encode(), _row(region, at))
         for at, region in enumerate(regions)
@@ -31,7 +31,7 @@ def _row(region: int | None, n: int) -> bytes:
     return f'{{"region": {"null" if region is None else region}, "n": {n}}}'.encode()
 
 
-def test_a_partitioner_says_to_which_task_a_record_goes() -> None:
+def test_a_partitioner_chooses_the_task_of_a_record() -> None:
     topology = Topology("t")
     orders(topology).repartition(partitioner=col("region")).to("out")
 
@@ -45,7 +45,7 @@ def test_a_partitioner_says_to_which_task_a_record_goes() -> None:
     ]
 
 
-def test_one_partition_brings_all_to_one_task_in_the_order_of_time() -> None:
+def test_one_partition_sends_all_records_to_one_task_in_time_order() -> None:
     topology = Topology("t")
     orders(topology).repartition(partitions=1).to("out")
 
@@ -55,7 +55,7 @@ def test_one_partition_brings_all_to_one_task_in_the_order_of_time() -> None:
     assert [record.timestamp_ms for record in records] == list(range(9))
 
 
-def test_where_a_partitioner_is_null_the_key_chooses_among_the_partitions() -> None:
+def test_if_a_partitioner_is_null_the_key_determines_the_partition() -> None:
     topology = Topology("t")
     orders(topology).repartition(partitioner=col("region"), partitions=2).to("out")
 
@@ -74,7 +74,7 @@ def test_a_negative_partition_is_an_error_of_its_record() -> None:
     assert "the partition is -1" in (caught.value.detail or "")
 
 
-def test_two_repartitions_of_one_stream_have_an_edge_each() -> None:
+def test_each_repartition_of_a_stream_has_its_own_edge() -> None:
     topology = Topology("t")
     stream = orders(topology)
     stream.repartition(partitions=1).to("one")
@@ -86,7 +86,7 @@ def test_two_repartitions_of_one_stream_have_an_edge_each() -> None:
     assert [edge.repartition is None for edge in edges] == [False, False, True]
 
 
-def test_an_aggregate_stands_behind_a_partitioner_over_the_key() -> None:
+def test_an_aggregate_may_follow_a_partitioner_of_the_key() -> None:
     topology = Topology("t")
     counted = orders(topology).repartition(partitioner=col("id").length()).group_by_key().count()
     counted.group_by("count").count("n").to("out")
@@ -115,7 +115,7 @@ def people(topology: Topology) -> Table:
 
 
 @pytest.mark.parametrize("what", BEHIND)
-def test_what_needs_a_key_in_its_task_is_refused_behind_a_partitioner(what: str) -> None:
+def test_steps_that_need_the_key_in_its_task_are_refused_after_a_partitioner(what: str) -> None:
     topology = Topology("t")
     BEHIND[what](topology, orders(topology).repartition(partitioner=col("region")))
 
@@ -127,14 +127,14 @@ def test_what_needs_a_key_in_its_task_is_refused_behind_a_partitioner(what: str)
 
 
 @pytest.mark.parametrize("what", BEHIND)
-def test_behind_another_repartition_all_may_stand(what: str) -> None:
+def test_any_step_may_follow_another_repartition(what: str) -> None:
     topology = Topology("t")
     BEHIND[what](topology, orders(topology).repartition(partitioner=offset()).repartition())
 
     assert topology.build().sinks
 
 
-def test_what_is_no_partition_is_refused() -> None:
+def test_invalid_partitions_are_refused() -> None:
     stream = orders(Topology("t"))
 
     with pytest.raises(StatementError, match="is not a partition"):

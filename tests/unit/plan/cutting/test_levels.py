@@ -26,14 +26,14 @@ def levels_of(topology: Topology) -> Levels:
 
 
 def shape(levels: Levels) -> list[list[list[str]]]:
-    """The nodes of each sub-topology of each level."""
+    """The names of the nodes in each sub-topology of each level."""
     return [
         [[node.name for node in part.nodes] for part in level.subtopologies]
         for level in levels.levels
     ]
 
 
-def test_flights_have_a_level_for_each_change_of_key() -> None:
+def test_each_change_of_key_starts_a_level() -> None:
     levels = levels_of(flights_topology())
 
     assert shape(levels) == [
@@ -44,7 +44,7 @@ def test_flights_have_a_level_for_each_change_of_key() -> None:
     assert [node.name for node in levels.ingresses[2].nodes] == ["filter-4"]
 
 
-def test_edges_carry_records_to_the_table_first_and_then_to_the_join() -> None:
+def test_an_edge_delivers_records_to_the_table_before_the_join() -> None:
     levels = levels_of(flights_topology())
 
     found = [(e.id, e.parent.name, e.consumers[0].name, e.origin, e.target) for e in levels.edges]
@@ -58,7 +58,7 @@ def test_edges_carry_records_to_the_table_first_and_then_to_the_join() -> None:
     ]
 
 
-def test_a_join_that_feeds_two_aggregates_with_new_keys_is_computed_once() -> None:
+def test_a_join_that_feeds_two_rekeyed_aggregates_is_computed_once() -> None:
     topology = Topology("two")
     airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
     flights = topology.stream("flights", key="carrier STRING", value="dest STRING, plane STRING")
@@ -76,7 +76,7 @@ def test_a_join_that_feeds_two_aggregates_with_new_keys_is_computed_once() -> No
     assert len(joins) == 1
 
 
-def test_a_record_goes_to_children_and_edges_in_the_order_of_the_program() -> None:
+def test_records_are_forwarded_to_children_and_edges_in_program_order() -> None:
     levels = levels_of(flights_topology())
     join = next(n for n in levels.subtopologies[1].nodes if isinstance(n, StreamTableJoin))
 
@@ -90,7 +90,7 @@ def test_a_record_goes_to_children_and_edges_in_the_order_of_the_program() -> No
     assert levels.successors(group) == (levels.edges[4],)
 
 
-def test_a_table_is_followed_by_no_join_that_looks_it_up() -> None:
+def test_joins_that_look_up_a_table_are_not_its_successors() -> None:
     levels = levels_of(flights_topology())
 
     table = levels.subtopologies[0].nodes[0]
@@ -108,7 +108,7 @@ def test_a_topology_without_state_has_no_levels() -> None:
     assert [node.name for node in levels.ingresses[0].nodes] == ["filter-2", "sink-3"]
 
 
-def test_grouping_by_the_key_under_another_name_makes_no_cut() -> None:
+def test_grouping_by_the_renamed_key_makes_no_cut() -> None:
     topology = Topology("renamed")
     stream = topology.stream("a", key="k STRING", value="x BIGINT").select_key("k")
     first = stream.group_by(renamed=col("k")).count().to_stream()
@@ -132,7 +132,7 @@ def test_two_aggregates_of_one_group_share_its_edge() -> None:
     assert [node.name for node in levels.edges[0].consumers] == ["aggregate-3", "aggregate-5"]
 
 
-def test_a_grouped_table_sends_changes_over_its_edge() -> None:
+def test_a_grouped_table_sends_its_changes_over_an_edge() -> None:
     topology = Topology("regroup")
     users = topology.table("users", key="id BIGINT", value="city STRING")
     users.group_by("city").count().to("cities")
@@ -145,14 +145,14 @@ def test_a_grouped_table_sends_changes_over_its_edge() -> None:
 
 
 def edges_of(levels: Levels) -> list[tuple[str, list[str], int]]:
-    """Where each edge comes from, what reads it, and the first edge of its queue."""
+    """Return each edge's parent, its consumers, and the first edge of its queue."""
     return [
         (edge.parent.name, [node.name for node in edge.consumers], edge.queue)
         for edge in levels.edges
     ]
 
 
-def test_a_stream_and_its_group_cross_one_edge_in_the_order_of_the_program() -> None:
+def test_a_stream_and_its_group_share_an_edge_in_program_order() -> None:
     topology = Topology("self")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     totals = visits.group_by_key().count("visits")
@@ -163,7 +163,7 @@ def test_a_stream_and_its_group_cross_one_edge_in_the_order_of_the_program() -> 
     assert edges_of(levels) == [("stream-1", ["aggregate-3", "join-4"], 0)]
 
 
-def test_what_filters_before_an_edge_shares_it_where_all_records_cross_it_anyway() -> None:
+def test_filters_share_an_edge_that_all_records_cross_anyway() -> None:
     topology = Topology("shared")
     visits = topology.stream("visits", key="user STRING", value="place STRING, stay BIGINT")
     long = visits.filter(col("stay") > 10)
@@ -176,8 +176,8 @@ def test_what_filters_before_an_edge_shares_it_where_all_records_cross_it_anyway
     assert levels.ingresses[0].nodes == ()
 
 
-def test_two_filtered_streams_keep_an_edge_each_and_share_a_queue() -> None:
-    """Nobody wants all records, so none crosses that nobody wants; their order is kept."""
+def test_two_filtered_streams_have_an_edge_each_and_share_a_queue() -> None:
+    """No reader needs all records, so only filtered ones cross, in order."""
     topology = Topology("filtered")
     visits = topology.stream("visits", key="user STRING", value="place STRING, stay BIGINT")
     here, there = visits.filter(col("stay") > 10), visits.filter(col("stay") < 5)
@@ -200,7 +200,7 @@ def test_projections_of_one_stream_share_its_edge() -> None:
     assert edges_of(levels) == [("stream-1", ["map-values-2", "map-values-6"], 0)]
 
 
-def test_a_new_key_comes_behind_the_old_one_in_the_queue_of_its_source() -> None:
+def test_records_with_a_new_key_follow_those_with_the_old_one_in_the_source_queue() -> None:
     topology = Topology("behind")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     places = visits.group_by("place").count("n")
@@ -212,7 +212,7 @@ def test_a_new_key_comes_behind_the_old_one_in_the_queue_of_its_source() -> None
     assert [edge.rekeyed for edge in levels.edges] == [False, True]
 
 
-def test_what_stands_between_a_new_key_and_its_edge_leaves_the_key_new() -> None:
+def test_steps_between_a_new_key_and_its_edge_keep_the_key_new() -> None:
     topology = Topology("between")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     some = visits.select_key("place").filter(col("place") != "home").map_values("user")
@@ -224,7 +224,7 @@ def test_what_stands_between_a_new_key_and_its_edge_leaves_the_key_new() -> None
     assert [edge.rekeyed for edge in levels.edges] == [False, True]
 
 
-def test_a_table_looked_up_before_and_after_a_change_of_key_is_kept_twice() -> None:
+def test_a_table_looked_up_before_and_after_a_change_of_key_is_stored_twice() -> None:
     topology = Topology("twice")
     airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
     flights = topology.stream("flights", key="carrier STRING", value="other STRING")
@@ -245,7 +245,7 @@ def test_a_table_looked_up_before_and_after_a_change_of_key_is_kept_twice() -> N
     ]
 
 
-def test_an_aggregate_looked_up_behind_another_key_sends_its_changes_there() -> None:
+def test_an_aggregate_looked_up_after_rekeying_sends_its_changes_there() -> None:
     topology = Topology("aggregate")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     totals = visits.group_by_key().count("visits")
@@ -261,7 +261,7 @@ def test_an_aggregate_looked_up_behind_another_key_sends_its_changes_there() -> 
     assert not levels.edges[1].carries_changes
 
 
-def test_a_join_leaves_its_sub_topology_where_its_table_needs_what_stands_before_it() -> None:
+def test_a_join_leaves_its_sub_topology_if_its_table_depends_on_steps_before_it() -> None:
     topology = Topology("feedback")
     names = topology.table("names", key="k STRING", value="name STRING")
     joined = topology.stream("a", key="k STRING", value="other STRING").join(names)
@@ -278,8 +278,8 @@ def test_a_join_leaves_its_sub_topology_where_its_table_needs_what_stands_before
     ]
 
 
-def test_an_edge_is_not_shared_where_sharing_would_close_a_circle() -> None:
-    """One stream is counted behind a join and looked up in these counts: two edges from one node."""
+def test_an_edge_is_not_shared_if_that_would_create_a_cycle() -> None:
+    """A stream is counted after a join and joined with these counts: two edges from one node."""
     topology = Topology("split")
     names = topology.table("names", key="k STRING", value="name STRING")
     stream = topology.stream("a", key="k STRING", value="other STRING")
@@ -296,8 +296,8 @@ def test_an_edge_is_not_shared_where_sharing_would_close_a_circle() -> None:
     ]
 
 
-def test_what_feeds_a_merge_in_the_ingress_stays_in_front_of_an_edge() -> None:
-    """Two joins share an edge no further than up to what the merge reads, or the plan would be in a circle."""
+def test_inputs_of_a_merge_in_the_ingress_stay_before_an_edge() -> None:
+    """Two joins share an edge only up to the input of the merge; otherwise the plan would have a cycle."""
     topology = Topology("merged")
     stream = topology.stream(["one", "two"], key="k STRING", value="n BIGINT")
     now = stream.with_columns(at=row_time())

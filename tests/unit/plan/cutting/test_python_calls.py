@@ -1,4 +1,4 @@
-"""What a plan says of the functions in Python that it calls."""
+"""The Python functions of a plan."""
 
 import functools
 import inspect
@@ -43,7 +43,7 @@ def topology() -> tuple[Topology, Stream]:
     return made, made.stream("numbers", key="id STRING", value="n BIGINT")
 
 
-def test_each_function_is_told_with_what_it_is_called_with() -> None:
+def test_function_calls_describe_how_each_function_is_called() -> None:
     made, numbers = topology()
     numbers.with_columns(p=price, q=prices).to("priced", partitioner=by_region)
     numbers.map_async(city, limit=7).for_each(print)
@@ -77,14 +77,14 @@ def test_each_function_is_told_with_what_it_is_called_with() -> None:
         (lambda numbers: numbers.with_columns(r=price).group_by("r").count().to("out"), True),
     ],
 )  # fmt: skip
-def test_what_is_told_is_what_the_kernel_gets(step: Any, *, many: bool) -> None:
+def test_function_calls_match_the_specification_for_the_kernel(step: Any, *, many: bool) -> None:
     made, numbers = topology()
     step(numbers)
     levels = find_levels(made.build())
 
-    (told,) = function_calls(levels)
+    (call,) = function_calls(levels)
 
-    assert told.how.startswith("up to 1000") is many
+    assert call.how.startswith("up to 1000") is many
     assert ("'kind': 'python'" in str(lower(levels, "calls", cache_bytes_max=0))) is many
 
 
@@ -97,21 +97,21 @@ def made_here() -> Processor:
     return Passing()
 
 
-def test_processors_are_told_among_the_functions() -> None:
+def test_function_calls_include_processors() -> None:
     made, numbers = topology()
     for given in (Passing, functools.partial(Passing), made_here):
         numbers.process(given).to("out")
     levels = find_levels(made.build())
 
-    told = [str(call) for call in function_calls(levels)]
+    calls = [str(call) for call in function_calls(levels)]
 
     lines, line = inspect.getsourcelines(Passing)
     assert lines[0].startswith("class Passing")
     by_class = f"Passing (test_python_calls.py:{line}): at process-2; processor; both modes; "
-    assert told[0] == (
+    assert calls[0] == (
         f"{by_class}in a process beside each task; each record alone, in the task of its key"
     )
-    assert told[1].startswith(f"Passing (test_python_calls.py:{line}): at process-")
+    assert calls[1].startswith(f"Passing (test_python_calls.py:{line}): at process-")
     by_hand = made_here.__code__.co_firstlineno
-    assert told[2].startswith(f"made_here (test_python_calls.py:{by_hand}): at process-")
-    assert len(told) == 3
+    assert calls[2].startswith(f"made_here (test_python_calls.py:{by_hand}): at process-")
+    assert len(calls) == 3

@@ -67,7 +67,7 @@ def call(function: str, *args: Expression) -> Call:
     ],
     ids=str,
 )
-def test_an_expression_has_the_type_that_spark_gives_it(
+def test_an_expression_has_the_same_type_as_in_spark(
     expression: Expression, expected: Type
 ) -> None:
     assert type_of(expression, SCOPE) == expected
@@ -87,7 +87,7 @@ def test_an_expression_has_the_type_that_spark_gives_it(
     ],
     ids=str,
 )
-def test_types_that_do_not_fit_are_refused(expression: Expression) -> None:
+def test_mismatched_types_are_refused(expression: Expression) -> None:
     with pytest.raises(StatementError):
         type_of(expression, SCOPE)
 
@@ -112,7 +112,7 @@ def test_a_wrong_number_of_arguments_is_refused() -> None:
         type_of(call("BETWEEN", N), SCOPE)
 
 
-def test_an_integer_beyond_64_bits_has_no_type() -> None:
+def test_an_integer_of_more_than_64_bits_has_no_type() -> None:
     with pytest.raises(StatementError, match="cannot use a literal of this type"):
         literal(2**63)
 
@@ -122,7 +122,7 @@ def test_equal_expressions_are_equal() -> None:
     assert len({call("+", N, literal(1)), call("+", N, literal(1))}) == 1
 
 
-def test_column_names_are_found_wherever_they_stand() -> None:
+def test_column_names_are_found_in_all_parts_of_an_expression() -> None:
     expression = Cast(call("IF", FLAG, call("+", N, B), literal(1)), STRING)
 
     assert column_names(expression) == {"flag", "i", "b"}

@@ -1,4 +1,4 @@
-"""Where global tables stand when a plan is cut, and what is refused of them."""
+"""Global tables: their position in cut plans, and errors."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def both(topology: Topology) -> tuple[GlobalTable, Stream]:
     return rates, topology.stream("orders", key="id BIGINT", value="paid STRING")
 
 
-def test_a_stream_goes_to_the_task_of_its_own_key_and_the_rows_to_every_task() -> None:
+def test_a_global_table_is_sent_to_every_task_and_the_stream_to_the_task_of_its_key() -> None:
     topology = Topology("t")
     rates, orders = both(topology)
     orders.join(rates, on="paid").to("out")
@@ -36,7 +36,7 @@ def test_a_stream_goes_to_the_task_of_its_own_key_and_the_rows_to_every_task() -
     ]
 
 
-def test_what_is_in_a_task_already_is_joined_there_whatever_its_key_is_now() -> None:
+def test_a_record_is_joined_in_its_task_even_if_its_key_has_changed() -> None:
     topology = Topology("t")
     rates, orders = both(topology)
     counted = orders.group_by("paid").count("n").to_stream().select_key(n=col("n"))
@@ -48,7 +48,7 @@ def test_what_is_in_a_task_already_is_joined_there_whatever_its_key_is_now() -> 
     ]
 
 
-def test_one_shuffle_serves_the_join_and_the_aggregate_behind_it() -> None:
+def test_a_join_and_its_aggregate_share_a_shuffle() -> None:
     topology = Topology("t")
     rates, orders = both(topology)
     orders.select_key("paid").join(rates, on="paid", prefix="r_").group_by("paid").count().to("out")
@@ -56,7 +56,7 @@ def test_one_shuffle_serves_the_join_and_the_aggregate_behind_it() -> None:
     assert len(levels_of(topology).levels) == 1
 
 
-def test_a_table_that_two_levels_look_up_is_kept_in_each_of_them() -> None:
+def test_a_table_that_two_levels_look_up_is_stored_in_each() -> None:
     topology = Topology("t")
     rates, orders = both(topology)
     counted = orders.join(rates, on="paid").group_by("rate").count("n").to_stream()
@@ -72,7 +72,7 @@ def test_a_table_that_two_levels_look_up_is_kept_in_each_of_them() -> None:
     assert everywhere == [0, 1]
 
 
-def test_a_key_of_another_type_is_refused_with_both() -> None:
+def test_a_key_of_another_type_is_refused_naming_both_types() -> None:
     rates, orders = both(Topology("t"))
 
     with pytest.raises(StatementError) as refused:
@@ -95,7 +95,7 @@ def test_keys_of_other_names_are_not_guessed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream", "table"])
-def test_a_topic_is_no_global_table_and_something_else(kind: str) -> None:
+def test_a_topic_cannot_be_both_a_global_table_and_another_source(kind: str) -> None:
     topology = Topology("t")
     rates, orders = both(topology)
     orders.join(rates, on="paid").to("out")
@@ -105,7 +105,7 @@ def test_a_topic_is_no_global_table_and_something_else(kind: str) -> None:
         topology.build()
 
 
-def test_a_global_table_says_what_it_is_for() -> None:
+def test_an_unknown_method_of_a_global_table_is_refused_with_a_hint() -> None:
     rates, _ = both(Topology("t"))
 
     with pytest.raises(AttributeError, match='a global table has no "filter"') as caught:

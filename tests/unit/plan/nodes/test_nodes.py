@@ -26,7 +26,7 @@ AIRLINES = TableSource(
 )
 
 
-def test_a_new_key_takes_its_columns_out_of_the_value_and_leaves_the_old_key_there() -> None:
+def test_a_new_key_moves_its_columns_out_of_the_value_and_the_old_key_into_it() -> None:
     node = SelectKey("s", FLIGHTS, (("dest", ColumnRef("dest")),))
 
     assert node.schema == parse_schema("dest STRING", "carrier STRING, delay BIGINT")
@@ -50,7 +50,7 @@ def test_a_column_of_nulls_needs_a_type() -> None:
         Project("p", FLIGHTS, (("x", literal(None)),))
 
 
-def test_a_value_column_cannot_be_called_as_the_key() -> None:
+def test_a_value_column_cannot_have_the_name_of_a_key_column() -> None:
     with pytest.raises(StatementError, match='"carrier" is declared twice'):
         Project("p", FLIGHTS, (("carrier", ColumnRef("dest")),))
 
@@ -62,7 +62,7 @@ def test_a_join_on_another_type_of_key_is_refused() -> None:
         StreamTableJoin("j", by_delay, AIRLINES, "inner", (("x", ColumnRef("dest")),))
 
 
-def test_format_kafka_carries_one_plain_column() -> None:
+def test_format_kafka_supports_one_column_of_a_simple_type() -> None:
     with pytest.raises(StatementError, match='KAFKA cannot carry the value of "out"'):
         Sink("s", FLIGHTS, "out", KAFKA, KAFKA)
 
@@ -74,7 +74,7 @@ def test_an_unknown_format_names_the_nearest() -> None:
     assert caught.value.hint == 'Did you mean "JSON"?'
 
 
-def test_a_plan_lists_parents_before_children_and_shared_nodes_once() -> None:
+def test_a_plan_lists_parents_first_and_shared_nodes_once() -> None:
     joined = StreamTableJoin("j", FLIGHTS, AIRLINES, "left", (("dest", ColumnRef("dest")),))
     one = Sink("one", joined, "one", KAFKA, JSON)
     two = Sink("two", joined, "two", KAFKA, JSON)
@@ -91,7 +91,7 @@ def test_a_plan_without_a_sink_is_refused() -> None:
         Plan((), ())
 
 
-def test_names_change_and_nothing_else() -> None:
+def test_a_rename_only_changes_names() -> None:
     renamed = Rename("r", AIRLINES, ("code",), ("title",))
 
     assert renamed.schema == parse_schema("code STRING", "title STRING")
@@ -99,6 +99,6 @@ def test_names_change_and_nothing_else() -> None:
     assert renamed.reads(AIRLINES, frozenset({"title"})) == {"name"}
 
 
-def test_each_column_has_a_name() -> None:
+def test_column_names_are_unique() -> None:
     with pytest.raises(StatementError, match="1 names for the 2 columns of the value"):
         Rename("r", FLIGHTS, ("code",), ("title",))

@@ -1,4 +1,4 @@
-"""Where joins of streams stand when a plan is cut, and what they read and keep."""
+"""Joins of streams: their position in cut plans, and the columns that they read and store."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_both_sides_of_a_join_are_one_sub_topology() -> None:
     assert levels.subtopologies[0].stores == (*this.stores, *other.stores)
 
 
-def test_a_stream_joined_with_itself_is_shuffled_and_kept_once() -> None:
+def test_a_stream_joined_with_itself_is_shuffled_and_stored_once() -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     clicks.join(clicks, within="1 minute", prefix="other_").to("out")
@@ -56,7 +56,7 @@ def test_a_stream_joined_with_itself_is_shuffled_and_kept_once() -> None:
     assert this.other_store == other.other_store == "stream-join-3-this"
 
 
-def test_sides_leave_their_parts_where_one_needs_what_the_other_computes() -> None:
+def test_sides_leave_their_part_if_one_depends_on_the_other() -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)
     counted = clicks.group_by_key().count("c")
@@ -71,7 +71,7 @@ def test_sides_leave_their_parts_where_one_needs_what_the_other_computes() -> No
     assert all(levels.cut.depths[levels.cut.parts[side]] >= 1 for side in (this, other))
 
 
-def test_what_is_kept_is_what_the_join_reads_whoever_reads_the_join() -> None:
+def test_stored_columns_depend_on_the_join_and_not_on_its_readers() -> None:
     topology = Topology("t")
     clicks, views = streams(topology)
     joined = clicks.join(views, within="1 minute", select=["page", "ad"])
@@ -100,7 +100,7 @@ def test_the_right_side_sees_the_window_reversed() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(-5, 4), (4, -5)])
-def test_a_window_that_ends_before_it_begins_is_refused(before: int, after: int) -> None:
+def test_a_window_that_ends_before_it_starts_is_refused(before: int, after: int) -> None:
     with pytest.raises(StatementError, match="ends before it starts"):
         JoinWindow(before, after, 10)
 
@@ -116,7 +116,7 @@ def test_a_window_that_ends_before_it_begins_is_refused(before: int, after: int)
     ],
     ids=str,
 )
-def test_a_record_is_kept_until_no_record_within_the_grace_period_can_need_it(
+def test_a_record_is_stored_until_no_record_within_the_grace_period_can_match_it(
     window: JoinWindow, kept_ms: int
 ) -> None:
     assert window.kept_ms == window.reversed.kept_ms == kept_ms

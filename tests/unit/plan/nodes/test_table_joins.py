@@ -1,4 +1,4 @@
-"""Where joins of tables stand when a plan is cut."""
+"""Joins of tables: their position in cut plans."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def tables(topology: Topology) -> tuple[Table, Table]:
     return left, topology.table("stock", key="item STRING", value="pieces BIGINT, shelf STRING")
 
 
-def test_two_tables_and_their_join_are_one_sub_topology_without_another_store() -> None:
+def test_two_tables_and_their_join_are_one_sub_topology_without_an_extra_store() -> None:
     topology = Topology("t")
     left, right = tables(topology)
     left.join(right).to("out")
@@ -39,7 +39,7 @@ def test_two_tables_and_their_join_are_one_sub_topology_without_another_store() 
     assert levels.subtopologies[0].stores == ("table-1-store", "table-2-store")
 
 
-def test_what_follows_a_join_follows_both_of_its_sides() -> None:
+def test_successors_of_a_join_follow_both_sides() -> None:
     topology = Topology("t")
     left, right = tables(topology)
     left.outer_join(right).to("out")
@@ -53,7 +53,7 @@ def test_what_follows_a_join_follows_both_of_its_sides() -> None:
     assert levels.successors(join) == (sink,)
 
 
-def test_a_table_is_kept_once_more_where_the_other_one_needs_what_its_part_computes() -> None:
+def test_a_table_is_copied_if_the_other_table_depends_on_its_part() -> None:
     topology = Topology("t")
     prices, stock = tables(topology)
     counted = stock.group_by(item=col("shelf")).count("n")
@@ -71,7 +71,7 @@ def test_a_table_is_kept_once_more_where_the_other_one_needs_what_its_part_compu
     assert levels.successors(copy) == (node_called("table-left-join-this-5", levels),)
 
 
-def test_which_of_two_tables_stands_left_does_not_matter_for_where_they_are_kept() -> None:
+def test_swapping_the_sides_does_not_change_where_tables_are_stored() -> None:
     topology = Topology("t")
     _, stock = tables(topology)
     counted = stock.group_by(item=col("shelf")).count("n")
@@ -84,7 +84,7 @@ def test_which_of_two_tables_stands_left_does_not_matter_for_where_they_are_kept
     assert levels.successors(copy) == (node_called("table-left-join-other-6", levels),)
 
 
-def test_a_join_of_aggregates_that_is_copied_makes_both_tell_each_update_at_once() -> None:
+def test_a_copied_join_of_aggregates_makes_both_forward_each_update_at_once() -> None:
     topology = Topology("t")
     events = topology.stream("events", key="k STRING", value="other STRING, n BIGINT")
     one = events.group_by_key().count("ones")
@@ -109,7 +109,7 @@ def test_keys_of_other_types_are_refused() -> None:
     assert "(item STRING) and (item BIGINT)" in caught.value.detail
 
 
-def test_each_side_reads_of_either_table_what_its_result_needs() -> None:
+def test_each_side_reads_only_the_columns_its_result_needs() -> None:
     topology = Topology("t")
     left, right = tables(topology)
     joined = left.join(right, select={"price": col("price"), "shelf": col("shelf")}).node

@@ -1,4 +1,4 @@
-"""What calls of SQL's functions mean, by the types of their arguments."""
+"""Calls of SQL functions, by the types of their arguments."""
 
 import pytest
 
@@ -44,7 +44,9 @@ def _types(text: str) -> tuple[Type, ...]:
         ("GEO_DISTANCE", "DOUBLE & DOUBLE & INT & INT", "DOUBLE"),
     ],
 )
-def test_a_call_gives_a_type_by_its_arguments(name: str, arguments: str, result: str) -> None:
+def test_the_result_type_of_a_call_depends_on_its_arguments(
+    name: str, arguments: str, result: str
+) -> None:
     assert SQL_FUNCTIONS[name].type_of(_types(arguments)) == parse_type(result)
 
 
@@ -61,17 +63,17 @@ def test_a_call_gives_a_type_by_its_arguments(name: str, arguments: str, result:
         ("ARRAY_JOIN", "ARRAY<DATE>"),
     ],
 )
-def test_arguments_of_other_types_are_refused(name: str, arguments: str) -> None:
+def test_arguments_of_wrong_types_are_refused(name: str, arguments: str) -> None:
     with pytest.raises(TypeMismatch):
         SQL_FUNCTIONS[name].resolve(_types(arguments))
 
 
-def test_several_overloads_that_all_want_casts_are_ambiguous() -> None:
+def test_several_overloads_that_need_casts_are_ambiguous() -> None:
     with pytest.raises(AmbiguousCall):
         SQL_FUNCTIONS["GREATEST"].resolve(_types("INT & BIGINT & DECIMAL(20,2)"))
 
 
-def test_each_function_that_people_may_call_is_described() -> None:
+def test_each_public_function_has_a_description() -> None:
     listed = [function for function in SQL_FUNCTIONS.values() if not function.hidden]
 
     assert [one.name for one in listed if not one.description or not one.family] == []

@@ -1,4 +1,4 @@
-"""A call of a function of SQL means the overload that fits best, and tells lambdas their types."""
+"""A call of an SQL function selects the best overload, which determines the types of lambdas."""
 
 import pytest
 
@@ -35,22 +35,22 @@ def types_in(of: SqlFunction, signature: int, *given: Type) -> list[str] | None:
     return None if types is None else [str(one) for one in types]
 
 
-def test_a_lambda_has_the_types_of_what_it_is_called_with() -> None:
+def test_a_lambda_parameter_has_the_type_of_its_argument() -> None:
     assert types_in(REDUCE, 0, Array(STRING), INT, NULL) == ["INT", "STRING"]
     given = parse_type("MAP<STRING, ARRAY<INT>>")
     assert types_in(REDUCE, 1, given, BIGINT, NULL) == ["BIGINT", "STRING", "ARRAY<INT>"]
 
 
-def test_arguments_that_do_not_fit_tell_a_lambda_nothing() -> None:
+def test_arguments_that_do_not_fit_give_a_lambda_no_types() -> None:
     assert types_in(REDUCE, 1, Array(STRING), INT, NULL) is None
 
 
-def test_a_lambda_of_another_number_of_parameters_does_not_fit() -> None:
+def test_a_lambda_with_a_wrong_number_of_parameters_does_not_fit() -> None:
     with pytest.raises(TypeMismatch):
         REDUCE.resolve((Array(INT), INT, LambdaOf("LAMBDA", (INT,), INT)))
 
 
-def test_a_unit_of_time_is_taken_where_a_signature_has_one() -> None:
+def test_a_unit_of_time_fits_only_a_parameter_for_units() -> None:
     found = function("DATEADD", "DATE", "", "DATE (unit UNIT, interval INT, date DATE)")
 
     assert (found.takes(UNIT, 0), found.takes(UNIT, 1), found.takes(UNIT, 3)) == (
@@ -60,7 +60,7 @@ def test_a_unit_of_time_is_taken_where_a_signature_has_one() -> None:
     )
 
 
-def test_a_whole_number_where_a_decimal_is_wanted_becomes_one_that_holds_it() -> None:
+def test_an_integer_becomes_a_decimal_wide_enough_for_it() -> None:
     found = function("ROUNDED", "MATH", "", "DECIMAL (value DECIMAL)")
 
     assert str(found.resolve((INT,)).arguments[0]) == "DECIMAL(10,0)"
@@ -80,5 +80,5 @@ def test_a_whole_number_where_a_decimal_is_wanted_becomes_one_that_holds_it() ->
         (parse_type("MAP<STRING, INT>"), STRING, True),
     ],
 )
-def test_casts_are_those_of_the_language(given: Type, wanted: Type, *, allowed: bool) -> None:
+def test_implicit_casts_are_those_of_ksqldb(given: Type, wanted: Type, *, allowed: bool) -> None:
     assert castable(given, wanted) is allowed

@@ -1,4 +1,4 @@
-"""Windows of the calendar, judged by DuckDB's time zones; the kernel's are the same as Python's."""
+"""Calendar windows, compared with DuckDB's time zones and with the kernel's windows."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ SHORTEST_MS: dict[str, int] = {
 OFFSETS: dict[str, int] = {
     unit: shortest - 43 * HOUR_MS // 2 for unit, shortest in SHORTEST_MS.items()
 }
-"""Half past two of the first day, or of the last one."""
+"""Half past two on the first day or the last one."""
 
 
 def at_ms(text: str) -> int:
@@ -55,7 +55,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
     first_day=st.sampled_from(DAYS),
     timestamp_ms=st.integers(0, LAST_MS),
 )
-def test_duckdb_cuts_time_at_the_same_moments(
+def test_windows_start_at_the_same_times_as_in_duckdb(
     duck: duckdb.DuckDBPyConnection, unit: Unit, zone: str, first_day: str, timestamp_ms: int
 ) -> None:
     start, end = bounds(CalendarWindows(unit, zone, first_day), timestamp_ms)
@@ -78,7 +78,7 @@ def start_by(
     return int(row[0])
 
 
-def test_days_have_as_many_hours_as_clocks_say() -> None:
+def test_days_have_the_hours_of_local_clocks() -> None:
     days = CalendarWindows("day", "Europe/Berlin")
 
     def hours(text: str) -> float:
@@ -90,7 +90,7 @@ def test_days_have_as_many_hours_as_clocks_say() -> None:
     assert hours("2026-10-26T12:00+01:00") == 24
 
 
-def test_windows_begin_as_much_later_as_their_offset_says() -> None:
+def test_windows_start_later_by_their_offset() -> None:
     days = CalendarWindows("day", "Europe/Berlin", offset_ms=int(2.5 * HOUR_MS))
 
     def begin(text: str) -> dt.datetime:
@@ -115,7 +115,7 @@ def test_windows_begin_as_much_later_as_their_offset_says() -> None:
     timestamp_ms=st.integers(400 * 24 * HOUR_MS, LAST_MS),
     share=st.integers(0, 99),
 )
-def test_windows_with_an_offset_stand_side_by_side(
+def test_windows_with_an_offset_are_adjacent(
     unit: Unit, zone: str, timestamp_ms: int, share: int
 ) -> None:
     windows = CalendarWindows(unit, zone, offset_ms=SHORTEST_MS[unit] * share // 100)
@@ -143,7 +143,7 @@ STRANGE = [
 ]
 
 
-def test_the_kernel_cuts_time_at_the_same_moments() -> None:
+def test_windows_start_at_the_same_times_as_in_the_kernel() -> None:
     far = [(unit, "America/New_York", at) for unit in UNITS for at in (2**53, 2**62)]
     some = [
         (unit, zone, number * 29_123_456_789 % LAST_MS)
@@ -175,14 +175,16 @@ def test_the_kernel_cuts_time_at_the_same_moments() -> None:
         ("week", "UTC", "mon", "monday"),
     ],
 )
-def test_what_no_calendar_has_is_refused(unit: Unit, zone: str, first_day: str, said: str) -> None:
+def test_invalid_calendar_windows_are_refused(
+    unit: Unit, zone: str, first_day: str, said: str
+) -> None:
     with pytest.raises(StatementError) as caught:
         calendar(unit, time_zone=zone, first_day=first_day)
 
     assert said in caught.value.render()
 
 
-def test_an_offset_is_shorter_than_the_shortest_window() -> None:
+def test_an_offset_must_be_shorter_than_the_shortest_window() -> None:
     assert calendar("month", time_zone="UTC", offset="27 days").offset_ms == 27 * 24 * HOUR_MS
     with pytest.raises(StatementError) as caught:
         calendar("month", time_zone="UTC", offset="28 days")

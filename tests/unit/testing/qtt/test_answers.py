@@ -1,4 +1,4 @@
-"""What a SELECT answers over the topics of a case, and how that is compared."""
+"""Answers of a SELECT over the topics of a case, and their comparison."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def answering() -> Answering:
         ("SELECT * FROM T WHERE ID = 'c';", []),
     ],
 )
-def test_a_table_answers_its_last_rows_and_a_stream_all_records(
+def test_a_table_returns_its_last_rows_and_a_stream_all_records(
     answering: Answering, text: str, wanted: list[tuple[object, ...]]
 ) -> None:
     ((select, _),) = answering.session.read(text)
@@ -53,11 +53,11 @@ def test_a_table_answers_its_last_rows_and_a_stream_all_records(
     assert found.rows == wanted
 
 
-def test_rows_are_the_same_in_any_order_and_keys_as_plain_columns() -> None:
+def test_rows_are_compared_in_any_order_with_keys_as_plain_columns() -> None:
     ensure_answer(Answer(COLUMNS, [("a", 1), ("b", 2)]), rows(("b", 2), ("a", 1)), in_order=False)
 
 
-def test_where_the_order_counts_another_one_is_another_answer() -> None:
+def test_if_the_order_matters_another_order_is_a_difference() -> None:
     with pytest.raises(Mismatch, match="row 0"):
         ensure_answer(
             Answer(COLUMNS, [("a", 1), ("b", 2)]), rows(("b", 2), ("a", 1)), in_order=True
@@ -65,19 +65,19 @@ def test_where_the_order_counts_another_one_is_another_answer() -> None:
 
 
 @pytest.mark.parametrize("found", [[("a", 1)], [("a", 1), ("a", 1)], [("a", 1), ("b", None)]])
-def test_a_row_too_few_or_another_one_is_another_answer(found: list[tuple[object, ...]]) -> None:
+def test_a_missing_or_different_row_is_a_difference(found: list[tuple[object, ...]]) -> None:
     with pytest.raises(Mismatch):
         ensure_answer(Answer(COLUMNS, found), rows(("a", 1), ("b", 2)), in_order=False)
 
 
-def test_a_column_of_another_name_or_type_is_another_answer() -> None:
+def test_a_column_with_another_name_or_type_is_a_difference() -> None:
     other = [ResultColumn("ID", STRING), ResultColumn("N", DOUBLE)]
 
     with pytest.raises(Mismatch, match="columns"):
         ensure_answer(Answer(other, [("a", 1.0)]), rows(("a", 1)), in_order=False)
 
 
-def test_a_deleted_row_the_end_and_the_id_of_a_query_are_told_too() -> None:
+def test_answers_include_deletions_the_end_and_the_query_id() -> None:
     found = Answer(
         COLUMNS, [("a", 1), ("a", None)], "transient_T_1", limited=True, deleted=frozenset({1})
     )
@@ -100,7 +100,7 @@ def test_a_deleted_row_the_end_and_the_id_of_a_query_are_told_too() -> None:
         ensure_answer(found, [parts[1], *rows(("a", None))], in_order=True)
 
 
-def test_columns_of_headers_are_told_elsewhere_than_they_stand() -> None:
+def test_header_columns_are_moved_in_the_answer() -> None:
     header: dict[str, Any] = {"header": {"schema": "`N` INTEGER HEADER('n'), `ID` STRING"}}
 
     ensure_answer(Answer(COLUMNS, []), [header], in_order=False)

@@ -44,7 +44,7 @@ def test_values_are_compared_by_the_type_of_their_column(
     assert same({"A": found}, {"a": wanted}, JSON, columns(of), "value") is is_same
 
 
-def test_one_column_of_a_key_stands_alone_and_of_a_value_where_it_is_not_wrapped() -> None:
+def test_a_single_column_is_unwrapped_in_keys_and_unwrapped_values() -> None:
     one = columns("A INT")
 
     assert same(1, 1, JSON, one, "key")
@@ -71,7 +71,7 @@ def test_lines_are_compared_as_texts() -> None:
         ("A INT", "NONE", 1, None),
     ],
 )
-def test_what_a_case_gives_is_written_in_the_format(
+def test_the_input_of_a_case_is_written_in_its_format(
     of: str, name: str, value: object, data: bytes | None
 ) -> None:
     found = encode(SqlFormat(name), columns(of), value)
@@ -83,6 +83,6 @@ def test_what_a_case_gives_is_written_in_the_format(
         )
 
 
-def test_a_format_of_a_registry_is_told_to_be_missing() -> None:
+def test_a_schema_registry_format_is_reported_as_missing() -> None:
     with pytest.raises(NotImplementedError, match="no schema registry is configured"):
         encode(SqlFormat("AVRO"), columns("A INT"), {"A": 1})

@@ -1,4 +1,4 @@
-"""What a case of the query tests expects in the catalog at its end."""
+"""Expectations of a query test about the catalog at its end."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ FARES = {
 }
 
 
-def test_what_is_there_passes() -> None:
+def test_matching_conditions_pass() -> None:
     check(
         {
             "sources": [
@@ -54,7 +54,7 @@ def test_what_is_there_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "expected"),
     [
         ({"name": "NOWHERE", "type": "stream"}, "there is no stream NOWHERE"),
         (FARES | {"type": "stream"}, "kind"),
@@ -67,8 +67,8 @@ def test_what_is_there_passes() -> None:
         (FARES | {"isSource": True}, "read-only"),
     ],
 )
-def test_what_is_otherwise_is_told(wanted: dict[str, Any], told: str) -> None:
-    with pytest.raises(Mismatch, match=told):
+def test_differences_are_reported(wanted: dict[str, Any], expected: str) -> None:
+    with pytest.raises(Mismatch, match=expected):
         check({"sources": [wanted]})
 
 
@@ -79,7 +79,7 @@ def test_topics_are_compared() -> None:
         check({"topics": {"blacklist": "FA.*"}})
 
 
-def test_topics_within_queries_are_left_out() -> None:
+def test_internal_topics_of_queries_are_ignored() -> None:
     post = {"topics": {"topics": [{"name": "x-Join-repartition", "partitions": 1}]}}
     check(post)
     assert skipped_topics(case_of(post)) == ["x-Join-repartition"]

@@ -1,4 +1,4 @@
-"""The list of cases that do not pass: what a run writes is what the next one reads."""
+"""The list of cases that do not pass: a run reads what the previous one wrote."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def page(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_case_that_does_not_pass_is_listed_and_one_that_passes_is_not(page: Path) -> None:
+def test_only_cases_that_do_not_pass_are_listed(page: Path) -> None:
     write_listed(
         page, [case("x"), case("y")], [outcome("x", "pass"), outcome("y", "fail", "no | y")]
     )
@@ -35,7 +35,7 @@ def test_a_case_that_does_not_pass_is_listed_and_one_that_passes_is_not(page: Pa
     assert page.read_text().endswith("\nThe end.\n")
 
 
-def test_a_run_of_some_cases_changes_no_other(page: Path) -> None:
+def test_a_run_of_some_cases_does_not_change_the_others(page: Path) -> None:
     cases = [case("a `star`"), case("b")]
     write_listed(page, cases, [outcome("a `star`", "skip", "r"), outcome("b", "error", "r")])
 
@@ -44,7 +44,7 @@ def test_a_run_of_some_cases_changes_no_other(page: Path) -> None:
     assert list(read_listed(page)) == ["a.json - a `star`"]
 
 
-def test_the_page_is_the_same_whatever_the_order(page: Path) -> None:
+def test_the_page_does_not_depend_on_the_order(page: Path) -> None:
     cases = [case("a"), case("b", "windows"), case("c")]
     found = [outcome("c", "error", "e"), outcome("a", "fail", "f")]
     write_listed(page, cases, found)
@@ -56,7 +56,7 @@ def test_the_page_is_the_same_whatever_the_order(page: Path) -> None:
     assert page.read_text() == first
 
 
-def test_a_case_that_is_no_more_leaves_the_list(page: Path) -> None:
+def test_a_removed_case_is_removed_from_the_list(page: Path) -> None:
     write_listed(page, [case("a")], [outcome("a", "fail")])
 
     write_listed(page, [case("b")], [])
@@ -64,7 +64,7 @@ def test_a_case_that_is_no_more_leaves_the_list(page: Path) -> None:
     assert read_listed(page) == {}
 
 
-def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
+def test_a_page_without_a_marker_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     file.write_text("# Page\n")
 
@@ -73,7 +73,7 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "expected"),
     [
         ("OUTPUT record 3: key is '1', expected '2'", "OUTPUT record 3: key"),
         ("post: O: kind: 'STREAM', expected 'TABLE'", "post: O: kind"),
@@ -85,5 +85,5 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_a_reason_tells_of_a_case_without_its_values(reason: str, told: str) -> None:
-    assert brief(reason) == told
+def test_a_reason_does_not_contain_the_values_of_its_case(reason: str, expected: str) -> None:
+    assert brief(reason) == expected

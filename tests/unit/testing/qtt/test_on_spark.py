@@ -1,4 +1,4 @@
-"""What runs the query tests as streaming queries: topics of their own, and records as a case has them."""
+"""Running the query tests as streaming queries: their topics and records."""
 
 from duolog.ksql.session import SqlSession
 from duolog.testing.client import Client
@@ -14,7 +14,7 @@ CREATE STREAM o AS SELECT a.k AS k, x, y FROM a JOIN b ON a.k = b.k UNION ALL SE
 """
 
 
-def test_a_plan_apart_is_the_same_over_topics_of_its_own() -> None:
+def test_a_separated_plan_differs_only_in_its_topics() -> None:
     plan = next(done.query.planned.plan for done in SqlSession().run(JOINED) if done.query)
 
     own = apart(plan, "q1-")
@@ -28,7 +28,7 @@ def test_a_plan_apart_is_the_same_over_topics_of_its_own() -> None:
     assert all(parent in own.nodes for node in own.nodes for parent in node.parents)
 
 
-def test_records_are_written_with_the_time_0_and_without_a_value() -> None:
+def test_records_may_have_timestamp_0_and_null_values() -> None:
     headers = (("h", b"x"), ("none", None))
     records = [
         SourceRecord("t", 0, 0, 0, b"k", b"v", headers),

@@ -1,4 +1,4 @@
-"""What the runner of the query tests makes of cases that do not pass."""
+"""Outcomes of the query test runner for cases that do not pass."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def case_of(query: str, **spec: Any) -> Case:
     return Case("f", "c", "n", (SOURCE, query), spec)
 
 
-def test_a_case_that_calls_a_function_of_the_test_jar_is_left_out() -> None:
+def test_a_case_with_a_function_of_the_test_jar_is_skipped() -> None:
     query = "CREATE STREAM o AS SELECT k, NO_SUCH(a) AS b FROM s;"
 
     outcome = run_case(case_of(query))
@@ -27,12 +27,12 @@ def test_a_case_that_calls_a_function_of_the_test_jar_is_left_out() -> None:
     assert outcome.reason == "calls NO_SUCH, a function of ksqlDB's test jar"
 
 
-def test_all_functions_of_ksqldb_are_here() -> None:
+def test_all_functions_of_ksqldb_exist() -> None:
     assert (len(SCALAR), len(AGGREGATE), len(TABLE), len(NAMES)) == (129, 18, 2, 149)
     assert sorted(NAMES - FUNCTIONS.keys()) == []
 
 
-def test_a_function_of_ksqldb_that_is_missing_is_no_function_of_the_test_jar(
+def test_a_missing_function_of_ksqldb_is_not_taken_for_one_of_the_test_jar(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(SQL_FUNCTIONS, "ABS")
@@ -45,14 +45,14 @@ def test_a_function_of_ksqldb_that_is_missing_is_no_function_of_the_test_jar(
     assert "Can't find any functions with the name 'ABS'" in outcome.reason
 
 
-def test_an_unknown_function_that_is_expected_passes() -> None:
+def test_an_expected_unknown_function_passes() -> None:
     query = "CREATE STREAM o AS SELECT k, NO_SUCH(a) AS b FROM s;"
     error = {"message": "Can't find any functions with the name 'NO_SUCH'"}
 
     assert run_case(case_of(query, expectedException=error)).status == "pass"
 
 
-def test_another_error_than_the_expected_one_is_a_failure() -> None:
+def test_an_unexpected_error_is_a_failure() -> None:
     outcome = run_case(
         case_of("CREATE STREAM o AS SELECT k, b FROM s;", expectedException={"message": "x"})
     )
@@ -61,16 +61,16 @@ def test_another_error_than_the_expected_one_is_a_failure() -> None:
     assert "cannot be resolved" in outcome.reason
 
 
-def test_a_test_of_the_server_is_of_rows_that_are_inserted_refused_and_asked_for() -> None:
+def test_server_tests_insert_refuse_and_query_rows() -> None:
     row = "INSERT INTO s VALUES ('x', 1.5);"
     wrong = {"suite": "RQTT", "expectedError": {"message": "Expected type INTEGER for field `A`"}}
 
     assert run_case(case_of(row, **wrong)).status == "pass"
     assert run_case(case_of("", suite="RQTT", responses=[{"query": []}])).status == "fail"
     header = {"header": {"schema": "`K` STRING KEY, `A` INTEGER"}}
-    for told, status in (([header], "pass"), ([header, {"row": {"columns": ["x", 1]}}], "fail")):
+    for rows, status in (([header], "pass"), ([header, {"row": {"columns": ["x", 1]}}], "fail")):
         asked = case_of(
-            "SELECT * FROM s;", suite="RQTT", responses=[{"admin": {}}, {"query": told}]
+            "SELECT * FROM s;", suite="RQTT", responses=[{"admin": {}}, {"query": rows}]
         )
         assert run_case(asked).status == status
     assert run_case(case_of("", suite="RQTT")).status == "pass"

@@ -67,7 +67,7 @@ def value_of(expression: Expr) -> object:
     ],
     ids=repr,
 )
-def test_numbers_are_computed_as_spark_computes_them(expression: Expr, expected: object) -> None:
+def test_arithmetic_is_the_same_as_in_spark(expression: Expr, expected: object) -> None:
     found = value_of(expression)
 
     assert found == expected
@@ -107,7 +107,7 @@ def test_numbers_are_computed_as_spark_computes_them(expression: Expr, expected:
     ],
     ids=repr,
 )
-def test_conditions_have_three_values(expression: Expr, expected: bool | None) -> None:  # noqa: FBT001
+def test_conditions_use_three_valued_logic(expression: Expr, expected: bool | None) -> None:  # noqa: FBT001
     assert value_of(expression) is expected or value_of(expression) == expected
 
 
@@ -131,7 +131,7 @@ def test_conditions_have_three_values(expression: Expr, expected: bool | None) -
     ],
     ids=repr,
 )
-def test_texts_and_choices(expression: Expr, expected: object) -> None:
+def test_functions_of_texts_and_choices(expression: Expr, expected: object) -> None:
     assert value_of(expression) == expected
 
 
@@ -169,7 +169,7 @@ def test_texts_and_choices(expression: Expr, expected: object) -> None:
     ],
     ids=repr,
 )
-def test_a_cast_that_cannot_be_is_null(expression: Expr, expected: object) -> None:
+def test_an_impossible_cast_is_null(expression: Expr, expected: object) -> None:
     assert value_of(expression) == expected
 
 
@@ -209,7 +209,7 @@ GIVEN: dict[str, object] = {
         (col("by_share")[float("nan")], "nan"),
     ],
 )
-def test_parts_of_values_are_found_or_null(expression: Expr, expected: object) -> None:
+def test_missing_parts_of_values_are_null(expression: Expr, expected: object) -> None:
     compute = compile_expression(expression.expression, Scope(NESTED))
 
     assert compute(Values(GIVEN)) == expected

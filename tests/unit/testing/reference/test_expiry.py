@@ -1,4 +1,4 @@
-"""Rows that go when they were not updated for a time: what a topology sees, and what it refuses."""
+"""Rows that expire without updates: results of topologies, and errors."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from duolog.core.errors import StatementError
 from duolog.testing import TopologyDriver
 
 
-def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
+def test_an_expired_group_starts_over() -> None:
     topology = Topology("v")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     visits.group_by_key().materialized("kept", ttl="10 ms").count().to("out")
@@ -23,7 +23,7 @@ def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
     assert driver.store("kept") == {"a": {"count": 3}, "c": {"count": 1}}
 
 
-def test_a_join_finds_no_row_that_has_gone() -> None:
+def test_a_join_does_not_find_expired_rows() -> None:
     topology = Topology("v")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     users = topology.table("users", key="user STRING", value="age INT", ttl="10 ms")
@@ -41,7 +41,7 @@ def test_a_join_finds_no_row_that_has_gone() -> None:
     assert ages == [1, None, 2]
 
 
-def test_a_stream_taken_for_a_table_and_a_cogroup_forget_rows_that_were_not_updated() -> None:
+def test_rows_of_to_table_and_cogroups_expire_without_updates() -> None:
     topology = Topology("v")
     visits = topology.stream("visits", key="user STRING", value="place STRING")
     latest = visits.to_table("latest", ttl="10 ms")
@@ -68,7 +68,7 @@ def test_a_stream_taken_for_a_table_and_a_cogroup_forget_rows_that_were_not_upda
         visits.to_table(ttl="0 s")
 
 
-def test_a_table_whose_rows_go_is_not_grouped() -> None:
+def test_a_table_whose_rows_expire_cannot_be_grouped() -> None:
     topology = Topology("v")
     users = topology.table("users", key="user STRING", value="age INT", ttl="7 days")
 
@@ -84,7 +84,7 @@ def test_a_table_whose_rows_go_is_not_grouped() -> None:
         orders.join(users, on="user")
 
 
-def test_rows_of_windows_go_with_their_windows() -> None:
+def test_windowed_rows_expire_with_their_windows() -> None:
     visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
     grouped = visits.group_by_key().materialized(ttl="1 day")
 
@@ -92,7 +92,7 @@ def test_rows_of_windows_go_with_their_windows() -> None:
         grouped.windowed_by(tumbling("1 hour")).count()
 
 
-def test_a_time_to_live_is_a_time() -> None:
+def test_a_time_to_live_must_be_a_duration() -> None:
     with pytest.raises(StatementError, match="cannot read the ttl 'soon'"):
         Topology("v").table("users", key="user STRING", value="age INT", ttl="soon")
     with pytest.raises(StatementError, match="the ttl must be positive"):

@@ -32,7 +32,7 @@ def run(evaluator: ReferenceEvaluator, changes: Iterable[Any], first: int = 0) -
     )
 
 
-def test_an_answer_that_overtakes_the_row_that_asked_is_not_lost() -> None:
+def test_an_answer_that_overtakes_its_request_is_not_lost() -> None:
     evaluator = ReferenceEvaluator(shop().build(), tasks=2)
     orders = [("x", "p", 100), ("y", "q", 5)]
 
@@ -44,7 +44,7 @@ def test_an_answer_that_overtakes_the_row_that_asked_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_order_tasks_have_the_last_rows_are_joined(seed: int) -> None:
+def test_the_last_rows_are_joined_in_any_order_of_tasks(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 - the same records each time
     tasks = drawn.randint(1, 4)
     evaluator = ReferenceEvaluator(shop().build(), tasks=tasks)
@@ -69,7 +69,7 @@ def test_whatever_order_tasks_have_the_last_rows_are_joined(seed: int) -> None:
 
 
 def random_change(drawn: random.Random) -> tuple[str, str, dict[str, Any] | None, int]:
-    """Return a change; times go up and down, so that what comes together in a task is in any order."""
+    """Return a change; its timestamps are unordered, so that a task receives records in any order."""
     gone, time = drawn.random() < 0.3, drawn.randrange(50)
     if drawn.random() < 0.4:
         return (
@@ -86,7 +86,7 @@ def values(table: dict[bytes | None, bytes]) -> dict[bytes | None, Any]:
     return {key: json.loads(value) for key, value in table.items()}
 
 
-def test_every_row_of_a_key_is_told_of_its_change() -> None:
+def test_every_row_with_a_foreign_key_receives_its_change() -> None:
     with TopologyDriver(shop()) as driver:
         orders, customers = driver.input_topic("orders"), driver.input_topic("customers")
         inner = driver.output_topic("inner")
@@ -105,7 +105,7 @@ def test_every_row_of_a_key_is_told_of_its_change() -> None:
         assert inner.read_key_values() == [("1", None), ("2", None)]
 
 
-def test_a_row_that_is_its_own_match_is_told_of_once() -> None:
+def test_a_row_that_matches_itself_is_emitted_once() -> None:
     topology = Topology("people")
     people = topology.table("people", key="name STRING", value="boss STRING, pay BIGINT")
     people.join(people, on="boss", prefix="boss_").to("out")
@@ -117,11 +117,11 @@ def test_a_row_that_is_its_own_match_is_told_of_once() -> None:
 
         given.pipe_input("ann", {"boss": "ann", "pay": 3})
 
-        told = [(key, row["pay"], row["boss_pay"]) for key, row in out.read_key_values()]
-        assert sorted(told) == [("ann", 3, 3), ("bob", 2, 3)]
+        joined = [(key, row["pay"], row["boss_pay"]) for key, row in out.read_key_values()]
+        assert sorted(joined) == [("ann", 3, 3), ("bob", 2, 3)]
 
 
-def test_a_foreign_key_is_computed_of_key_and_value() -> None:
+def test_a_foreign_key_can_use_key_and_value() -> None:
     topology = Topology("seats")
     seats = topology.table("seats", key="plane STRING, seat INT", value="guest STRING")
     planes = topology.table("planes", key="name STRING", value="wings INT")
@@ -135,7 +135,7 @@ def test_a_foreign_key_is_computed_of_key_and_value() -> None:
         assert driver.output_topic("by-wings").read_table() == {2: {"guests": 2}}
 
 
-def test_rows_with_a_null_among_their_keys_are_told_of_the_one_they_ask_for() -> None:
+def test_rows_with_a_null_in_their_key_receive_their_match() -> None:
     topology = Topology("seats")
     seats = topology.table("seats", key="plane STRING, row STRING", value="guest STRING")
     planes = topology.table("planes", key="name STRING", value="wings INT")

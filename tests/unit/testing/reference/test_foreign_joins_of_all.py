@@ -1,7 +1,7 @@
-"""Foreign-key joins of whatever there is: of joins, of counts, of a table with what is made of it.
+"""Foreign-key joins of joins, of counts, and of a table with tables derived from it.
 
-However a plan is cut, and in whatever order tasks take records: behind each micro-batch its tables are what their
-definition makes of the topics' last rows. They are lowered for the engine, too.
+For each cut of a plan and each order of records in its tasks: after a micro-batch, the tables follow from the last
+rows of the topics. The plans are also lowered for the engine.
 """
 
 import json
@@ -28,7 +28,7 @@ KEYS: Final = ("x", "y", "z")
 
 
 class Grown:
-    """Tables of `k STRING` with the columns a STRING, n BIGINT, and what each of them should be."""
+    """Tables of `k STRING` with the columns a STRING, n BIGINT, and the expected content of each."""
 
     def __init__(self, drawn: random.Random) -> None:
         self.topology = Topology("grown")
@@ -57,7 +57,7 @@ class Grown:
     def _join(self, left: Table, of_left: Made, on: str) -> None:
         right, of_right = self._drawn.choice(self.tables)
         if on == "k" and _topics(left) & _topics(right):
-            return  # As in Kafka Streams, a deletion of both at once is not told of.
+            return  # As in Kafka Streams, a deletion of both at once is not emitted.
         outer = self._drawn.random() < 0.5
         join = left.left_join if outer else left.join
         select = {"a": col("r_a"), "n": col("n")}
@@ -105,7 +105,7 @@ def _joined(of_left: Made, of_right: Made, on: str, *, outer: bool) -> Made:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_tables_are_what_the_topics_make_of_them(seed: int) -> None:
+def test_tables_follow_from_the_last_rows_of_the_topics(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 - the same records each time
     grown = Grown(drawn)
     for _ in range(drawn.randint(1, 5)):
@@ -124,8 +124,8 @@ def test_tables_are_what_the_topics_make_of_them(seed: int) -> None:
         written += evaluator.run(records)
 
         for number, (_, made) in enumerate(grown.tables[2:], start=2):
-            told = latest(written, f"out-{number}").items()
-            rows = {str(key, "utf-8"): json.loads(row) for key, row in told if key is not None}
+            last = latest(written, f"out-{number}").items()
+            rows = {str(key, "utf-8"): json.loads(row) for key, row in last if key is not None}
             assert rows == made(topics), f"out-{number}"
 
 

@@ -1,4 +1,4 @@
-"""Windows that close where no record comes: `idle=` of results on close."""
+"""Windows that close without further records: `idle=` of results on close."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,90 +27,90 @@ def visits(windows: Windows, idle: str | None = "40 ms") -> Topology:
     return topology
 
 
-class Told:
-    """Visits go in at a time by the wall clock, or none; what is told comes back."""
+class VisitDriver:
+    """Sends visits at wall-clock times, or none; returns the emitted results."""
 
     def __init__(self, topology: Topology, **more: Any) -> None:
         self.driver = TopologyDriver(topology, **more)
 
     def visit(self, user: str, at: int) -> list[Row]:
         self.driver.input_topic("visits").pipe_input(user, {"page": "/"}, at)
-        return self.told()
+        return self.emitted()
 
     def after(self, ms: int) -> list[Row]:
         self.driver.advance_wall_clock_time(timedelta(milliseconds=ms))
-        return self.told()
+        return self.emitted()
 
-    def told(self) -> list[Row]:
+    def emitted(self) -> list[Row]:
         rows = self.driver.output_topic("counts").read_key_values()
         return [(user, start, end, row["n"]) for (user, start, end), row in rows]
 
 
-def test_a_window_that_is_over_is_told_where_no_record_comes() -> None:
-    told = Told(visits(WINDOWS[0]), wall_clock_ms=1000)
+def test_a_window_that_has_ended_is_emitted_without_further_records() -> None:
+    driver = VisitDriver(visits(WINDOWS[0]), wall_clock_ms=1000)
 
-    assert told.visit("ann", 3) == []
-    assert told.after(39) == []
-    assert told.after(1) == [("ann", 0, 10, 1)]
-    assert told.after(1000) == []
-
-
-def test_a_record_begins_the_timeout_anew() -> None:
-    told = Told(visits(WINDOWS[0]), wall_clock_ms=1000)
-
-    told.visit("ann", 3)
-    told.after(30)
-    told.visit("ann", 4)
-
-    assert told.after(39) == []
-    assert told.after(1) == [("ann", 0, 10, 2)]
+    assert driver.visit("ann", 3) == []
+    assert driver.after(39) == []
+    assert driver.after(1) == [("ann", 0, 10, 1)]
+    assert driver.after(1000) == []
 
 
-def test_a_window_that_is_not_over_by_the_wall_clock_waits_for_its_end() -> None:
-    told = Told(visits(WINDOWS[0], idle="1 ms"), wall_clock_ms=3)
+def test_a_record_restarts_the_timeout() -> None:
+    driver = VisitDriver(visits(WINDOWS[0]), wall_clock_ms=1000)
 
-    told.visit("ann", 3)
+    driver.visit("ann", 3)
+    driver.after(30)
+    driver.visit("ann", 4)
 
-    assert told.after(11) == []
-    assert told.after(1) == [("ann", 0, 10, 1)]
+    assert driver.after(39) == []
+    assert driver.after(1) == [("ann", 0, 10, 2)]
 
 
-def test_a_record_behind_the_close_is_late() -> None:
-    told = Told(visits(WINDOWS[0]), wall_clock_ms=1000)
-    told.visit("ann", 3)
-    told.after(40)
+def test_a_window_that_has_not_ended_by_the_wall_clock_is_not_emitted() -> None:
+    driver = VisitDriver(visits(WINDOWS[0], idle="1 ms"), wall_clock_ms=3)
 
-    assert told.visit("ann", 9) == []
-    assert told.after(40) == []
-    assert told.visit("ann", 12) == []
-    assert told.after(40) == [("ann", 10, 20, 1)]
+    driver.visit("ann", 3)
+
+    assert driver.after(11) == []
+    assert driver.after(1) == [("ann", 0, 10, 1)]
+
+
+def test_a_record_after_the_close_is_late() -> None:
+    driver = VisitDriver(visits(WINDOWS[0]), wall_clock_ms=1000)
+    driver.visit("ann", 3)
+    driver.after(40)
+
+    assert driver.visit("ann", 9) == []
+    assert driver.after(40) == []
+    assert driver.visit("ann", 12) == []
+    assert driver.after(40) == [("ann", 10, 20, 1)]
 
 
 @pytest.mark.parametrize("windows", WINDOWS)
-def test_all_windows_of_a_task_close_in_their_order(windows: Windows) -> None:
-    told = Told(visits(windows), wall_clock_ms=1000)
-    expected = Told(visits(windows, idle=None))
+def test_all_windows_of_a_task_close_in_order(windows: Windows) -> None:
+    driver = VisitDriver(visits(windows), wall_clock_ms=1000)
+    expected = VisitDriver(visits(windows, idle=None))
     for user, at in [("bob", 3), ("ann", 12), ("ann", 14), ("bob", 27)]:
-        told.visit(user, at)
+        driver.visit(user, at)
         expected.visit(user, at)
 
-    closed = told.after(40)
+    closed = driver.after(40)
 
     assert [row for row in expected.visit("eve", 1000) if row[0] != "eve"] == closed
     assert closed
 
 
 def test_each_task_has_its_own_timeout() -> None:
-    told = Told(visits(WINDOWS[0]), wall_clock_ms=1000, tasks=64)
-    told.visit("ann", 3)
-    told.after(30)
-    told.visit("bob", 3)
+    driver = VisitDriver(visits(WINDOWS[0]), wall_clock_ms=1000, tasks=64)
+    driver.visit("ann", 3)
+    driver.after(30)
+    driver.visit("bob", 3)
 
-    assert told.after(10) == [("ann", 0, 10, 1)]
-    assert told.after(30) == [("bob", 0, 10, 1)]
+    assert driver.after(10) == [("ann", 0, 10, 1)]
+    assert driver.after(30) == [("bob", 0, 10, 1)]
 
 
-def test_what_one_aggregate_tells_begins_the_timeout_of_the_next() -> None:
+def test_results_of_an_aggregate_restart_the_timeout_of_the_next() -> None:
     topology = Topology("visits")
     stream = topology.stream("visits", key="user STRING", value="page STRING")
     first = stream.group_by_key().windowed_by(WINDOWS[0], emit="on close", idle="40 ms").count("n")
@@ -125,7 +125,7 @@ def test_what_one_aggregate_tells_begins_the_timeout_of_the_next() -> None:
     assert driver.output_topic("counts").read_key_values() == [((1, 0, 10), {"m": 1})]
 
 
-def test_what_is_not_told_on_close_has_no_timeout() -> None:
+def test_only_results_on_close_have_a_timeout() -> None:
     topology = Topology("visits")
     stream = topology.stream("visits", key="user STRING", value="page STRING")
 
@@ -133,6 +133,6 @@ def test_what_is_not_told_on_close_has_no_timeout() -> None:
         stream.group_by_key().windowed_by(WINDOWS[0], idle="40 ms").count()
 
 
-def test_a_timeout_has_a_length() -> None:
+def test_a_timeout_must_be_positive() -> None:
     with pytest.raises(StatementError):
         visits(WINDOWS[0], idle="0 s").build()

@@ -1,4 +1,4 @@
-"""Headers, timestamps and places of records in the reference evaluator."""
+"""Headers, timestamps and positions of records in the reference evaluator."""
 
 import datetime as dt
 
@@ -16,7 +16,7 @@ def orders(topology: Topology) -> Stream:
     return topology.stream("orders", key="id STRING", value="user STRING, n BIGINT")
 
 
-def test_a_record_knows_its_place_and_its_headers() -> None:
+def test_records_have_topic_partition_offset_and_headers() -> None:
     topology = Topology("shop")
     orders(topology).map_values(
         topic(), partition(), offset(), trace=header("trace").cast(str), none=header("none")
@@ -36,7 +36,7 @@ def test_a_record_knows_its_place_and_its_headers() -> None:
     assert [record.headers for record in out] == [(), TRACE]
 
 
-def test_an_aggregates_update_knows_the_record_that_was_added_last() -> None:
+def test_an_update_of_an_aggregate_has_the_metadata_of_the_last_record() -> None:
     topology = Topology("shop")
     counted = orders(topology).group_by("user").count()
     counted.to_stream().with_columns(last=offset(), trace=header("trace").cast(str)).to("out")
@@ -54,7 +54,7 @@ def test_an_aggregates_update_knows_the_record_that_was_added_last() -> None:
     ]
 
 
-def test_headers_are_written_in_the_place_of_those_of_their_names() -> None:
+def test_written_headers_replace_those_with_the_same_name() -> None:
     topology = Topology("shop")
     written = orders(topology).with_headers(trace=col("user"), raw=b"\x00", none=None)
     written.to("written")
@@ -87,7 +87,7 @@ def test_a_timestamp_is_written() -> None:
         pipe("a", {"n": None}, timestamp_ms=1)
 
 
-def test_a_source_takes_timestamps_from_a_column() -> None:
+def test_a_source_can_read_timestamps_from_a_column() -> None:
     topology = Topology("shop")
     value = "at TIMESTAMP, n BIGINT"
     topology.stream("orders", key="id STRING", value=value, timestamp="at").to("out")
@@ -105,7 +105,7 @@ def test_a_source_takes_timestamps_from_a_column() -> None:
     assert driver.skipped == 1
 
 
-def test_an_invalid_timestamp_fails_is_passed_over_or_is_that_of_its_partition() -> None:
+def test_an_invalid_timestamp_fails_or_is_skipped_or_replaced_by_partition_time() -> None:
     topology = Topology("shop")
     for policy in ("fail", "skip", "partition_time"):
         topology.stream(
@@ -143,7 +143,7 @@ def test_the_wall_clock_is_that_of_the_driver() -> None:
     assert [record.timestamp_ms for record in found] == [50, 1050]
 
 
-def test_a_record_chooses_its_partition() -> None:
+def test_a_record_can_choose_its_partition() -> None:
     topology = Topology("shop")
     orders(topology).to("out", partitioner=col("n") % 4)
     driver = TopologyDriver(topology)
@@ -159,7 +159,7 @@ def test_a_record_chooses_its_partition() -> None:
 
 
 @pytest.mark.parametrize("number", [2**31, 2**32 + 1, 2**63 - 1])
-def test_no_partition_has_a_number_of_more_than_31_bits(number: int) -> None:
+def test_a_partition_of_more_than_31_bits_is_refused(number: int) -> None:
     topology = Topology("shop")
     source = topology.stream("orders", value="n BIGINT")
     source.to("out", partitioner=col("n"))

@@ -8,7 +8,7 @@ from duolog.plan.partitioner import partition_of
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord, latest
 
 Given = tuple[str, int, str | None, object]
-"""Topic, timestamp, key, and the value as an object for JSON (None: a null value)."""
+"""Topic, timestamp, key, and the value as JSON object (None: a null value)."""
 
 
 def records(given: Iterable[Given], partition: int = 0) -> list[SourceRecord]:
@@ -41,8 +41,8 @@ def evaluate(
     return shown(ReferenceEvaluator(topology.build(), cache=cache).run(records(given)))
 
 
-def test_a_table_follows_the_duality_row_by_row() -> None:
-    """First event with key bob, another, one with a null value, and one with a null key."""
+def test_a_table_is_updated_row_by_row() -> None:
+    """An event with key bob, another, one with a null value, and one with a null key."""
     topology = Topology("duality")
     topology.table("users", key="name STRING", value="city STRING").to("out")
 
@@ -57,7 +57,7 @@ def test_a_table_follows_the_duality_row_by_row() -> None:
     assert found == [("bob", {"city": "Oslo"}), ("bob", {"city": "Rome"}), ("bob", None)]
 
 
-def test_a_filter_on_a_table_deletes_the_row_that_does_not_pass_any_more() -> None:
+def test_a_filter_on_a_table_deletes_a_row_that_no_longer_passes() -> None:
     topology = Topology("filter")
     users = topology.table("users", key="name STRING", value="age BIGINT")
     users.filter(col("age") > 17).to("out")
@@ -94,11 +94,11 @@ JOIN_INPUT: list[Given] = [
 ]
 
 
-def test_an_inner_join_sees_the_row_of_its_time_and_drops_what_has_none() -> None:
+def test_an_inner_join_uses_the_row_of_its_time_and_drops_unmatched_records() -> None:
     assert evaluate(joined("inner"), *JOIN_INPUT) == [("UA", {"delay": 2, "name": "United"})]
 
 
-def test_a_left_join_lets_records_without_a_match_and_without_a_key_through() -> None:
+def test_a_left_join_forwards_records_without_match_or_key() -> None:
     assert evaluate(joined("left"), *JOIN_INPUT) == [
         ("UA", {"delay": 1, "name": None}),
         ("UA", {"delay": 2, "name": "United"}),
@@ -107,7 +107,7 @@ def test_a_left_join_lets_records_without_a_match_and_without_a_key_through() ->
     ]
 
 
-def test_a_join_looks_into_a_filtered_and_mapped_table() -> None:
+def test_a_join_can_look_up_a_filtered_and_mapped_table() -> None:
     topology = Topology("derived")
     airlines = topology.table("airlines", key="id STRING", value="name STRING")
     big = airlines.filter(col("name") != "Tiny").map_values(label=col("name").upper())
@@ -126,7 +126,7 @@ def test_a_join_looks_into_a_filtered_and_mapped_table() -> None:
     assert found == [("UA", {"delay": 1, "label": "UNITED"}), ("TY", {"delay": 2, "label": None})]
 
 
-def test_at_equal_times_the_table_goes_first() -> None:
+def test_at_equal_times_the_table_is_first() -> None:
     found = evaluate(
         joined("inner"), ("flights", 5, "UA", {"delay": 1}), ("airlines", 5, "UA", {"name": "U"})
     )
@@ -134,7 +134,7 @@ def test_at_equal_times_the_table_goes_first() -> None:
     assert found == [("UA", {"delay": 1, "name": "U"})]
 
 
-def test_aggregates_pass_nulls_over() -> None:
+def test_aggregates_ignore_nulls() -> None:
     topology = Topology("nulls")
     topology.stream("flights", key="carrier STRING", value="delay BIGINT").group_by_key().aggregate(
         n=count(),
@@ -161,7 +161,7 @@ def test_aggregates_pass_nulls_over() -> None:
     ]
 
 
-def test_a_result_has_the_greatest_time_of_its_records() -> None:
+def test_a_result_has_the_latest_timestamp_of_its_records() -> None:
     topology = Topology("time")
     topology.stream("a", key="k STRING", value="x BIGINT").group_by_key().count().to("out")
 
@@ -208,7 +208,7 @@ def test_a_row_that_changes_within_its_group_is_one_update() -> None:
     assert found[1:] == [("Oslo", {"users": 1, "years": 32})]
 
 
-def test_an_aggregate_of_ones_own_keeps_what_it_says() -> None:
+def test_a_custom_aggregate_keeps_its_accumulators() -> None:
     topology = Topology("own")
     topology.stream("a", key="k STRING", value="x BIGINT, y STRING").group_by_key().aggregate(
         initializer={"n": lit(0), "path": lit("")},
@@ -225,7 +225,7 @@ def test_an_aggregate_of_ones_own_keeps_what_it_says() -> None:
     ]
 
 
-def test_the_cache_forwards_the_last_update_of_each_key_in_the_order_of_these() -> None:
+def test_the_cache_forwards_the_last_update_of_each_key_in_their_order() -> None:
     topology = Topology("cached")
     counts = topology.stream("a", key="k STRING", value="x BIGINT").group_by_key().count("n")
     counts.to("counts")
@@ -247,7 +247,7 @@ def test_the_cache_forwards_the_last_update_of_each_key_in_the_order_of_these() 
     ]
 
 
-def test_records_that_cannot_be_read_are_dropped_and_counted() -> None:
+def test_unreadable_records_are_dropped_and_counted() -> None:
     topology = Topology("bad")
     topology.stream("a", key="k STRING", value="x BIGINT").to("out")
     evaluator = ReferenceEvaluator(topology.build())
@@ -260,8 +260,8 @@ def test_records_that_cannot_be_read_are_dropped_and_counted() -> None:
     assert shown(written) == [("k", {"x": 1})]
 
 
-def test_inputs_are_merged_by_the_time_of_their_heads() -> None:
-    """A late record holds back those behind it in its partition, and no others."""
+def test_inputs_are_merged_by_the_timestamp_of_their_next_records() -> None:
+    """A late record delays only the records after it in its partition."""
     one: list[Given] = [("a", at, f"one-{at}", {"x": 0}) for at in (5, 1, 7)]
     two: list[Given] = [("a", at, f"two-{at}", {"x": 0}) for at in (4, 5, 6)]
     topology = Topology("order")
@@ -284,7 +284,7 @@ def test_inputs_are_merged_by_the_time_of_their_heads() -> None:
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 5])
-def test_a_key_is_written_by_the_task_that_kafkas_partitioner_gives(tasks: int) -> None:
+def test_a_key_is_written_by_the_task_of_kafkas_partitioner(tasks: int) -> None:
     topology = Topology("tasks")
     topology.stream("a", key="k STRING", value="x BIGINT").group_by_key().count().to("out")
     given: list[Given] = [("a", at, f"key-{at}", {"x": 1}) for at in range(20)]
@@ -305,8 +305,8 @@ def test_a_deleted_key_is_not_in_the_latest_table() -> None:
 
 
 @pytest.mark.parametrize("cache", [True, False])
-def test_a_sliding_window_that_one_record_changes_twice_is_one(*, cache: bool) -> None:
-    """It begins right behind the record before, and ends with this one."""
+def test_a_sliding_window_changed_twice_by_one_record_is_a_single_window(*, cache: bool) -> None:
+    """It starts directly after the previous record, and ends with this one."""
     topology = Topology("windows")
     stream = topology.stream("in", key="k STRING", value="n BIGINT")
     windowed = stream.group_by_key().windowed_by(sliding("12 ms", grace="0 ms"))

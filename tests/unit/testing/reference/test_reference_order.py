@@ -1,4 +1,4 @@
-"""The order in which a record goes through a plan, as `TopologyTestDriver` of Kafka Streams 4.1 has it.
+"""The order in which a record is processed by a plan, as in `TopologyTestDriver` of Kafka Streams 4.1.
 
 All records have one timestamp, so that only the rules of order decide. Each expected line is what
 the same program in Java writes, record by record, with and without a record cache.
@@ -22,7 +22,7 @@ def counted(stream: Stream) -> Table:
 
 
 def look_up(stream: Stream, table: Table) -> Stream:
-    """Append what the table has for the key to the value."""
+    """Append the table's value of the key to the value."""
     (found,) = table.schema.value
     text = coalesce(col(f"_{found.name}").cast("STRING"), "null")
     joined = stream.left_join(table, on=stream.schema.key[0].name, prefix="_")
@@ -30,12 +30,12 @@ def look_up(stream: Stream, table: Table) -> Stream:
 
 
 def keep(stream: Stream, table: Table) -> Stream:
-    """Join, and forget what was found."""
+    """Join, and discard the joined columns."""
     return stream.left_join(table, on="k", prefix="_").map_values("v")
 
 
 def by_value(stream: Stream) -> Stream:
-    """The value, without what was appended to it, as new key."""
+    """The value, without the appended text, as the new key."""
     return stream.select_key(w=col("v").substring(1, 1))
 
 
@@ -87,7 +87,7 @@ def counts_behind_a_join(s: Stream, t: Table) -> Stream:
 
 
 def repartitioned_meets_itself(s: Stream, t: Table) -> Stream:
-    """What has been through a topic comes behind what has not, whatever parts it was in since."""
+    """Records that passed a topic come after those that did not, whatever parts they passed since."""
     joined = keep(s, t)
     late = joined.filter(col("v") != "9").repartition()
     pairs = late.left_join(joined, within=ms(1), prefix="_", eager=True)
@@ -115,7 +115,7 @@ CASES: list[tuple[Define, str, str]] = [
 
 
 def written_by(define: Define, records: list[list[SourceRecord]], *, cache: bool) -> list[str]:
-    """What the topology writes, with the records in these micro-batches."""
+    """Return the records that the topology writes for these micro-batches."""
     topology = Topology("order")
     stream = topology.stream("s", key="k STRING", value="v STRING")
     define(stream, topology.table("t", key="k STRING", value="w STRING")).to("out")
@@ -124,7 +124,7 @@ def written_by(define: Define, records: list[list[SourceRecord]], *, cache: bool
 
 
 @pytest.mark.parametrize(("define", "given", "expected"), CASES)
-def test_records_are_joined_and_counted_in_the_order_of_kafka_streams(
+def test_records_are_processed_in_the_order_of_kafka_streams(
     define: Define, given: str, expected: str
 ) -> None:
     records = [
@@ -136,8 +136,8 @@ def test_records_are_joined_and_counted_in_the_order_of_kafka_streams(
     assert written_by(define, [[record] for record in records], cache=False) == expected.split()
 
 
-def test_a_join_of_what_another_sub_topology_counts_sees_the_records_before() -> None:
-    """They come from two sub-topologies: at equal timestamps Kafka Streams has no order of them."""
+def test_a_join_with_counts_of_another_sub_topology_sees_earlier_records() -> None:
+    """They come from two sub-topologies: at equal timestamps, Kafka Streams does not order them."""
     records = [SourceRecord("s", 0, offset, offset, b"k", b'{"v": "k"}') for offset in range(3)]
 
     found = written_by(counts_behind_a_join, [records], cache=False)
@@ -145,7 +145,7 @@ def test_a_join_of_what_another_sub_topology_counts_sees_the_records_before() ->
     assert found == ["k:k/null", "k:k/1", "k:k/2"]
 
 
-def test_timestamps_out_of_order_do_not_part_what_one_record_causes() -> None:
+def test_timestamps_out_of_order_do_not_separate_results_of_one_record() -> None:
     times = [9, 2, 7, 1]
     records = [
         SourceRecord("s", 0, offset, at, b"k", b'{"v": "x"}') for offset, at in enumerate(times)

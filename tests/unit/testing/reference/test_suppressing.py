@@ -1,4 +1,4 @@
-"""Changes that wait, in the driver without a JVM."""
+"""Suppressed changes, in the driver without a JVM."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from duolog.testing import TopologyDriver
 from duolog.testing.reference.suppressing import Full
 
 
-def test_of_each_key_the_last_change_leaves_a_while_after_the_first_one() -> None:
+def test_the_last_change_of_each_key_is_emitted_after_the_wait() -> None:
     topology = Topology("t")
     topology.table("users", key="name STRING", value="city STRING").suppress("5 ms").to("slow")
     driver = TopologyDriver(topology)
@@ -25,8 +25,8 @@ def test_of_each_key_the_last_change_leaves_a_while_after_the_first_one() -> Non
     assert driver.store("suppress-2-store") == {}
 
 
-def test_a_row_that_is_taken_back_is_the_one_that_was_told() -> None:
-    """Kafka Streams takes back the row before the last change, which nobody was told."""
+def test_the_old_row_of_a_change_is_the_one_last_emitted() -> None:
+    """Kafka Streams retracts the row before the last change, which was never emitted."""
     topology = Topology("t")
     slow = topology.table("users", key="name STRING", value="city STRING").suppress("5 ms")
     slow.group_by("city").count().to("cities")
@@ -42,7 +42,7 @@ def test_a_row_that_is_taken_back_is_the_one_that_was_told() -> None:
     }
 
 
-def test_what_waits_is_bounded() -> None:
+def test_the_buffer_is_bounded() -> None:
     def driver_of(**limits: object) -> TopologyDriver:
         topology = Topology("t")
         users = topology.table("users", key="name STRING", value="city STRING")
@@ -59,7 +59,7 @@ def test_what_waits_is_bounded() -> None:
         strict.input_topic("users").pipe_input("a", {"city": "a"})
 
 
-def test_results_leave_once_their_windows_have_closed() -> None:
+def test_results_are_emitted_after_their_windows_close() -> None:
     topology = Topology("t")
     visits = topology.stream("visits", key="user STRING", value="n INT")
     windows = tumbling("10 ms", grace="5 ms")

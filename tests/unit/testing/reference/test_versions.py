@@ -1,4 +1,4 @@
-"""Versioned tables in the driver of topologies: what is found by time."""
+"""Versioned tables in the topology driver: rows found by time."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def price_of(to: TopologyDriver, minute: int) -> int | None:
     return found
 
 
-def test_a_record_finds_the_row_of_its_time_even_if_that_came_late() -> None:
+def test_a_record_finds_the_row_of_its_time_even_if_that_arrived_late() -> None:
     to = driver()
     for minute, now in ((20, 5), (12, 3), (16, None)):
         price(to, minute, now)
@@ -44,7 +44,7 @@ def test_a_record_finds_the_row_of_its_time_even_if_that_came_late() -> None:
     assert found == [None, 3, 3, None, None, 5, 5]
 
 
-def test_what_is_older_than_the_history_is_not_taken_and_not_found() -> None:
+def test_versions_older_than_the_history_are_neither_stored_nor_found() -> None:
     to = driver()
     for minute, now in ((1, 1), (2, 2), (14, 3), (3, 4)):
         price(to, minute, now)
@@ -57,7 +57,7 @@ def test_what_is_older_than_the_history_is_not_taken_and_not_found() -> None:
     assert [price_of(to, minute) for minute in (2, 3, 4, 13, 14)] == [None, None, 2, 2, 3]
 
 
-def test_the_latest_row_is_found_however_old_it_is() -> None:
+def test_the_latest_row_is_found_at_any_age() -> None:
     to = driver()
     price(to, 1, 7)
     to.input_topic("prices").pipe_input("ink", {"price": 2}, timestamp_ms=500 * MINUTE)
@@ -65,7 +65,7 @@ def test_the_latest_row_is_found_however_old_it_is() -> None:
     assert [price_of(to, minute) for minute in (0, 1, 100)] == [None, 7, 7]
 
 
-def test_a_version_that_comes_late_is_counted_in_no_group() -> None:
+def test_a_late_version_is_not_counted_in_a_group() -> None:
     to = driver()
     for minute, now in ((20, 5), (12, 3), (21, 4)):
         price(to, minute, now)
@@ -77,7 +77,7 @@ def test_a_version_that_comes_late_is_counted_in_no_group() -> None:
     ]
 
 
-def test_a_history_of_nothing_is_refused() -> None:
+def test_an_empty_history_is_refused() -> None:
     with pytest.raises(StatementError, match='table "prices" has a history that is not positive'):
         Topology("shop").table("prices", key="k STRING", value="v STRING", history="0 s")
 
@@ -95,7 +95,7 @@ def order(to: TopologyDriver, minute: int, pieces: int) -> None:
     to.input_topic("orders").pipe_input("pen", {"pieces": pieces}, timestamp_ms=at)
 
 
-def test_a_record_waits_for_the_row_of_its_time_and_goes_on_in_the_order_of_time() -> None:
+def test_records_wait_for_the_row_of_their_time_and_are_emitted_in_time_order() -> None:
     to = waiting()
     order(to, 12, 1)
     order(to, 10, 2)
@@ -110,7 +110,7 @@ def test_a_record_waits_for_the_row_of_its_time_and_goes_on_in_the_order_of_time
     ]
 
 
-def test_a_record_that_comes_later_than_the_grace_period_does_not_wait() -> None:
+def test_a_record_later_than_the_grace_period_does_not_wait() -> None:
     to = waiting()
     order(to, 12, 1)
     order(to, 6, 2)
@@ -119,7 +119,7 @@ def test_a_record_that_comes_later_than_the_grace_period_does_not_wait() -> None
 
 
 @pytest.mark.parametrize("history", [None, "4 minutes"])
-def test_a_table_that_forgets_sooner_than_records_wait_is_refused(history: str | None) -> None:
+def test_a_history_shorter_than_the_wait_is_refused(history: str | None) -> None:
     topology = Topology("shop")
     prices = topology.table("prices", key="item STRING", value="price BIGINT", history=history)
     orders = topology.stream("orders", key="item STRING", value="pieces BIGINT")
@@ -130,7 +130,7 @@ def test_a_table_that_forgets_sooner_than_records_wait_is_refused(history: str |
     assert "history=" in str(refused.value.hint)
 
 
-def test_changes_of_a_versioned_table_are_not_held_back() -> None:
+def test_changes_of_a_versioned_table_cannot_be_suppressed() -> None:
     prices = Topology("shop").table("prices", key="k STRING", value="v STRING", history="1 day")
 
     with pytest.raises(StatementError, match="cannot buffer changes of versioned table"):

@@ -1,4 +1,4 @@
-"""Files of tests in SQL, on the kernel of the test run."""
+"""Files of SQL tests, on the kernel of the test run."""
 
 from pathlib import Path
 from typing import Final
@@ -95,14 +95,14 @@ def outcomes(text: str) -> list[TestOutcome]:
 
 
 @pytest.mark.spark
-def test_rows_go_through_all_queries_and_what_comes_out_is_compared(spark: SparkSession) -> None:
+def test_rows_go_through_all_queries_and_results_are_compared(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert [(one.test.name, one.reason) for one in outcomes(CHAIN) if not one.passed] == []
 
 
 @pytest.mark.spark
-def test_what_is_not_as_claimed_fails_with_its_line(spark: SparkSession) -> None:
+def test_a_wrong_assertion_fails_with_its_line(spark: SparkSession) -> None:
     assert spark is not None
 
     found = [(one.line, one.reason.splitlines()[0]) for one in outcomes(WRONG)]
@@ -119,7 +119,7 @@ def test_what_is_not_as_claimed_fails_with_its_line(spark: SparkSession) -> None
 
 
 @pytest.mark.spark
-def test_the_command_prints_a_line_for_each_test_and_its_status_tells(
+def test_the_command_prints_a_line_for_each_test_and_sets_its_status(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     assert spark is not None
@@ -146,6 +146,6 @@ def test_the_command_prints_a_line_for_each_test_and_its_status_tells(
         ("--@test: a\n--@expects: b\n", "unknown directive --@expects"),
     ],
 )
-def test_a_file_of_another_form_is_refused(text: str, said: str) -> None:
+def test_an_invalid_file_is_refused(text: str, said: str) -> None:
     with pytest.raises(StatementError, match=said):
         list(read_tests(text, "a.sql"))

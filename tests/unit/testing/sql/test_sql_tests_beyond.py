@@ -1,4 +1,4 @@
-"""Tests in SQL of what ksqlDB does not have, on the kernel of the test run."""
+"""SQL tests of extensions that ksqlDB does not have, on the kernel of the test run."""
 
 from typing import Final
 
@@ -125,7 +125,7 @@ ASSERT VALUES b VALUES (5, 1);
 
 
 @pytest.mark.spark
-def test_what_ksqldb_does_not_have_gives_what_is_claimed(spark: SparkSession) -> None:
+def test_extensions_of_ksqldb_have_the_expected_results(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     outcomes = [run_test(test) for test in read_tests(FILE, "a.sql")]

@@ -1,4 +1,4 @@
-"""Functions of users' in queries that go on: on the kernel, which calls them in processes of their own."""
+"""User functions in persistent queries: on the kernel, which calls them in processes of their own."""
 
 import json
 from typing import Final
@@ -90,7 +90,7 @@ INSERT INTO s VALUES ('k', 'a', 13);
 @pytest.mark.parametrize(
     "text", [ROWS, TYPES, GROUPS, TABLES, FAILING], ids=lambda text: text.splitlines()[0][10:40]
 )
-def test_queries_that_go_on_call_functions_of_users(spark: SparkSession, text: str) -> None:
+def test_persistent_queries_call_user_functions(spark: SparkSession, text: str) -> None:
     (test,) = read_tests(text.replace("\nSTREAM\n", f"\n{STREAM}\n"), "functions.sql")
 
     outcome = run_test(test, catalog_of([MODULE]))
@@ -98,7 +98,7 @@ def test_queries_that_go_on_call_functions_of_users(spark: SparkSession, text: s
     assert outcome.passed, outcome.render()
 
 
-def test_a_call_that_fails_is_told_in_the_processing_log(spark: SparkSession) -> None:
+def test_a_failing_call_is_in_the_processing_log(spark: SparkSession) -> None:
     assert spark is not None, "the kernel finds the session of this run"
     session = SqlSession()
     list(session.run(f"CREATE FUNCTION inverse FROM '{MODULE}:inverse';{STREAM}"))
