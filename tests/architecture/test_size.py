@@ -12,8 +12,8 @@ FUNCTION_LINES_MAX: Final = 70
 FILE_LINES_MAX: Final = 500
 
 
-def _files(*folders: str) -> list[Path]:
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+def _files(*folders: str, kind: str = "*.py") -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob(kind))
 
 
 def test_no_function_grows_into_two() -> None:
@@ -31,7 +31,7 @@ def test_no_function_grows_into_two() -> None:
 def test_no_file_needs_a_second_noun() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for path in _files(*PRODUCT, "tests")
+        for path in (*_files(*PRODUCT, "tests"), *_files("jvm", kind="*.java"))
         if (lines := len(path.read_text().splitlines())) > FILE_LINES_MAX
     }
 

@@ -57,8 +57,6 @@ public final class Transactions implements EpochWriter {
   private static final Map<Path, Transactions> OPEN = new ConcurrentHashMap<>();
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final long NONE = -1;
-  private static final int OWNER_LOOKS = 20;
-  private static final long OWNER_LOOK_MS = 100;
   private static final Duration CLOSING = Duration.ofSeconds(5);
 
   /** A stop interrupts Spark's stream thread, but a commit that has started should be completed. */
@@ -74,11 +72,7 @@ public final class Transactions implements EpochWriter {
   private final EpochMarkers markers;
   private final String claim = UUID.randomUUID().toString();
   private final String timeoutMs;
-  private final Object ownerLock = new Object();
-
-  /** The owner of this name, once it was read: if it is another one, these transactions cannot be used any more. */
-  private Map<String, Object> ownerFound;
-
+  private final OwnerMarker owner;
   private final KafkaProducer<byte[], byte[]> producer;
   private long epoch = NONE;
   private Path prepared;
@@ -103,6 +97,7 @@ public final class Transactions implements EpochWriter {
             ? new EpochParts(ofExecutors(checkpoint), applicationId, claim, settings)
             : null;
     markers = new EpochMarkers(applicationId, settings);
+    owner = new OwnerMarker(markers, claim, checkpoint.getParent());
     timeoutMs = String.valueOf(settings.get("transaction.timeout.ms"));
     Map<String, Object> config = new HashMap<>(settings);
     config.put("transactional.id", applicationId + "-0");
@@ -150,7 +145,8 @@ public final class Transactions implements EpochWriter {
         new Transactions(path, applicationId, new HashMap<>(settings), clustered);
     try {
       opened.producer.initTransactions();
-      opened.claim(host);
+      opened.markers.create();
+      opened.writeMarker(EpochMarkers.OWNER, opened.owner.marker(host));
       String found = EpochMarkers.render(opened.markers.read(EpochMarkers.EPOCH));
       OPEN.put(path, opened);
       return found;
@@ -354,12 +350,12 @@ public final class Transactions implements EpochWriter {
     if (!isFenced(failed)) {
       return failed;
     }
-    Map<String, Object> owner = ownerNow();
-    if (!claim.equals(owner.get("claim"))) {
+    Map<String, Object> now = owner.now();
+    if (!claim.equals(now.get("claim"))) {
       return new TakenOverException(
           String.format(
               "another process writes its results now: process %s on host %s, with checkpoint %s",
-              owner.get("pid"), owner.get("host"), owner.get("checkpoint")),
+              now.get("pid"), now.get("host"), now.get("checkpoint")),
           failed);
     }
     return new EpochBrokenException(
@@ -377,45 +373,10 @@ public final class Transactions implements EpochWriter {
         MAPPER.readTree(Remote.read(checkpoint.resolve("metadata"))).path("id").asText());
   }
 
-  private void claim(String host) throws IOException {
-    markers.create();
-    Map<String, Object> owner = new LinkedHashMap<>();
-    owner.put("claim", claim);
-    owner.put("host", host);
-    owner.put("pid", OwnerProcess.pid());
-    owner.put("checkpoint", Remote.text(checkpoint.getParent()));
-    writeMarker(EpochMarkers.OWNER, owner);
-  }
-
   private void writeMarker(String key, Map<String, Object> marker) {
     producer.beginTransaction();
     producer.send(markers.record(key, marker));
     producer.commitTransaction();
-  }
-
-  /** Reads the owner of this name; an owner that has fenced this one writes its marker a moment later. */
-  private Map<String, Object> ownerNow() {
-    // All tasks of an epoch fail at once if the broker has problems: one of them asks.
-    synchronized (ownerLock) {
-      Map<String, Object> found = ownerFound == null ? lookForOwner() : ownerFound;
-      ownerFound = Thread.currentThread().isInterrupted() ? ownerFound : found;
-      return found;
-    }
-  }
-
-  private Map<String, Object> lookForOwner() {
-    Map<String, Object> owner = Map.of("claim", claim);
-    try {
-      for (int look = 0; look < OWNER_LOOKS && claim.equals(owner.get("claim")); look++) {
-        Thread.sleep(look == 0 ? 0 : OWNER_LOOK_MS);
-        owner = markers.read(EpochMarkers.OWNER).getOrDefault(EpochMarkers.OWNER, owner);
-      }
-    } catch (IOException | RuntimeException unknown) {
-      // The only information left is the producer's error.
-    } catch (InterruptedException stopped) {
-      Thread.currentThread().interrupt();
-    }
-    return owner;
   }
 
   static boolean isFenced(Throwable failed) {

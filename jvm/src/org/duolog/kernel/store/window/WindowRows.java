@@ -13,7 +13,6 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.Windows;
 import org.duolog.kernel.store.BucketStore;
 import org.duolog.kernel.store.StateRows;
-import org.duolog.kernel.task.Operands;
 
 /**
  * The rows of windows, which expire when stream time closes their windows.
@@ -41,16 +40,12 @@ public final class WindowRows implements StateRows {
   private static final int READ_PER_RECORD = 10_000;
 
   private final BucketStore rows;
-  private final int endColumn;
-  private final int bucketColumn;
+  private final WindowKeys keys;
   private final Closing closing;
   private final long intervalMs;
-  private final Program indexKey;
   private final Order order;
-  private final int keyColumns;
   private String applicationId;
   private long idleMs;
-  private transient Operands keyOperands;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
   private transient boolean cached;
@@ -76,13 +71,10 @@ public final class WindowRows implements StateRows {
       Program indexKey,
       Order order) {
     this.rows = new BucketStore(name, keyColumns, 0, grouping);
-    this.endColumn = keyColumns - 1;
-    this.bucketColumn = closing.bucketsByEnd() ? keyColumns - 1 : keyColumns - 2;
+    this.keys = new WindowKeys(keyColumns, closing, indexKey, order);
     this.closing = closing;
     this.intervalMs = closing.bucketMs();
-    this.indexKey = indexKey;
     this.order = order;
-    this.keyColumns = keyColumns;
   }
 
   /**
@@ -189,7 +181,7 @@ public final class WindowRows implements StateRows {
   /** Adds a row of a key, which the caller must not modify: it is emitted in its turn. */
   void addDue(UnsafeRow key) {
     if (task.idle != null) {
-      task.idle.observeWindow(end(key));
+      task.idle.observeWindow(keys.end(key));
     }
     task.due.add(key, writeThrough);
   }
@@ -226,14 +218,14 @@ public final class WindowRows implements StateRows {
   /** With a record cache a row is found until the micro-batch ends, as in Kafka Streams. */
   @Override
   public boolean isExpired(UnsafeRow key) {
-    return expires() && end(key) <= expiredUntil(key);
+    return expires() && keys.end(key) <= expiredUntil(key);
   }
 
   private long expiredUntil(UnsafeRow key) {
     if (!stay() || task.migrated.isEmpty()) {
       return expiredUntil();
     }
-    long before = Math.max(task.emitted.before(), task.migrated.before(orderBytes(key)));
+    long before = Math.max(task.emitted.before(), task.migrated.before(keys.orderBytes(key)));
     return Math.min(task.over, before);
   }
 
@@ -267,27 +259,16 @@ public final class WindowRows implements StateRows {
   }
 
   public void openKeys(int partition) {
-    keyOperands = new Operands(keyColumns, 0, 0);
-    if (indexKey != null) {
-      indexKey.open(partition);
-    }
-    if (order != null) {
-      order.keyBytes.open(partition);
-    }
+    keys.open(partition);
   }
 
   public void closeKeys() {
-    if (indexKey != null) {
-      indexKey.close();
-    }
-    if (order != null) {
-      order.keyBytes.close();
-    }
+    keys.close();
   }
 
   @Override
   public byte[] get(UnsafeRow key) {
-    return rows.bytes(bucket(key), key);
+    return rows.bytes(keys.bucket(key), key);
   }
 
   @Override
@@ -296,7 +277,7 @@ public final class WindowRows implements StateRows {
       forget(key);
       return;
     }
-    long bucket = bucket(key);
+    long bucket = keys.bucket(key);
     task.due.written(key);
     if (task.buckets.add(bucket)) {
       task.changed = true;
@@ -309,7 +290,7 @@ public final class WindowRows implements StateRows {
 
   @Override
   public void remove(UnsafeRow key) {
-    long bucket = bucket(key);
+    long bucket = keys.bucket(key);
     if (task.buckets.contains(bucket) || task.emptied.contains(bucket)) {
       rows.delete(bucket, key);
     }
@@ -326,23 +307,15 @@ public final class WindowRows implements StateRows {
     if (expires()) {
       expire(Integer.MAX_VALUE);
     }
-    if (indexKey != null) {
+    if (keys.isIndexed()) {
       task.index.flush();
     }
     task.write(state);
   }
 
-  private long bucket(UnsafeRow key) {
-    return Math.floorDiv(key.getLong(bucketColumn), intervalMs);
-  }
-
   /** Returns the start of a key's window. */
   public long start(UnsafeRow key) {
-    return key.getLong(endColumn - 1);
-  }
-
-  private long end(UnsafeRow key) {
-    return key.getLong(endColumn);
+    return keys.start(key);
   }
 
   private boolean hasExpired(long bucket) {
@@ -364,7 +337,7 @@ public final class WindowRows implements StateRows {
       for (; left > 0 && task.expiring.hasNext(); left--) {
         UnsafeRow key = task.expiring.next();
         // Distant buckets may share a number.
-        if (bucket(key) == bucket) {
+        if (keys.bucket(key) == bucket) {
           rows.delete(bucket, key);
           forget(key);
         }
@@ -379,12 +352,12 @@ public final class WindowRows implements StateRows {
 
   /** Returns the key by which the index has a row, or the row's key; valid until the next call. */
   public UnsafeRow found(UnsafeRow key) {
-    return indexKey == null ? key : indexKey.apply(keyOperands.of(key, null, null, 0));
+    return keys.found(key);
   }
 
   /** Removes from the index what has no row. */
   private void forget(UnsafeRow key) {
-    if (indexKey != null) {
+    if (keys.isIndexed()) {
       WindowIndex.Entry known = task.index.of(found(key));
       if (known.forgetOver(this)) {
         task.index.changed(known);
@@ -394,16 +367,12 @@ public final class WindowRows implements StateRows {
 
   /** Notes that a row has been emitted and is no longer found by its key. */
   void emitted(UnsafeRow key) {
-    if (indexKey != null) {
+    if (keys.isIndexed()) {
       WindowIndex.Entry known = task.index.of(found(key));
-      if (known.windows.remove(new WindowIndex.Bounds(start(key), end(key)))) {
+      if (known.windows.remove(new WindowIndex.Bounds(start(key), keys.end(key)))) {
         task.index.changed(known);
       }
     }
-  }
-
-  private byte[] orderBytes(UnsafeRow key) {
-    return order.keyBytes.bytes(keyOperands.of(key, null, null, 0));
   }
 
   private WindowTask load() {
@@ -432,7 +401,7 @@ public final class WindowRows implements StateRows {
 
     @Override
     public long bucket(UnsafeRow key) {
-      return WindowRows.this.bucket(key);
+      return keys.bucket(key);
     }
 
     @Override
@@ -447,7 +416,7 @@ public final class WindowRows implements StateRows {
 
     @Override
     public DueOrder.Place place(UnsafeRow key) {
-      return new DueOrder.Place(end(key), order.byStart ? start(key) : 0, orderBytes(key));
+      return new DueOrder.Place(keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
     }
 
     @Override
