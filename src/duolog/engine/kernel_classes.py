@@ -10,7 +10,7 @@ _PACKAGES: Final = {
         "CheckpointFiles",
         "CommitTopic",
         "LocalFiles",
-        "RemoteDoor",
+        "RemoteFileServer",
         "SharedDirectory",
         "Transactions",
     ),

@@ -85,8 +85,8 @@ PLANTED: Final = (
     InKernel(
         "records that waited go on as they came",
         "WaitingRecords",
-        "Comparator.comparingLong(Place::ts)",
-        "Comparator.comparingLong(Place::number)",
+        "Comparator.comparingLong(Position::ts)",
+        "Comparator.comparingLong(Position::number)",
         waiting_for_rows,
     ),
 )

@@ -77,8 +77,8 @@ PLANTS: Final = (
     Plant(
         "a record takes the place of the one of its key and time before it",
         "JoinRows",
-        "found.add(new Found(row, ts));",
-        "found.removeIf(one -> one.ts() == ts); found.add(new Found(row, ts));",
+        "found.add(new StoredRecord(row, ts));",
+        "found.removeIf(one -> one.ts() == ts); found.add(new StoredRecord(row, ts));",
         stream_joined_with_itself,
     ),
 )

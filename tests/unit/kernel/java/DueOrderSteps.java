@@ -95,9 +95,9 @@ public final class DueOrderSteps implements DueOrder.Rows {
   }
 
   @Override
-  public DueOrder.Place place(UnsafeRow key) {
+  public DueOrder.Position position(UnsafeRow key) {
     byte[] bytes = ByteBuffer.allocate(8).putLong(key.getLong(0)).array();
-    return new DueOrder.Place(key.getLong(2), key.getLong(1), bytes);
+    return new DueOrder.Position(key.getLong(2), key.getLong(1), bytes);
   }
 
   @Override

@@ -22,8 +22,8 @@ public final class SchedulesOfOtherTasks {
   private SchedulesOfOtherTasks() {}
 
   public static void main(String[] args) {
-    InitialState.Kept kept =
-        new InitialState.Kept(
+    InitialState.StoreCopy kept =
+        new InitialState.StoreCopy(
             "", 0, 0, "own", "own", 0, List.of(), List.of(), "", "schedules", BEFORE.tasks());
     TaskStateMigration own = new TaskStateMigration(kept, NOW);
     for (String entry : args) {

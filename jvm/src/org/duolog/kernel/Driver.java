@@ -147,7 +147,7 @@ public final class Driver {
       handle.visit(
           look.store(),
           (number, key, value) -> {
-            StoreReader.Found row = reader.row(number, key, value);
+            StoreReader.StoreRow row = reader.row(number, key, value);
             if (row != null) {
               rows.add(
                   new Output(

@@ -25,8 +25,8 @@ import org.duolog.kernel.state.LevelWithInitialState;
 import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Level;
+import org.duolog.kernel.topology.MultiTopicReader;
 import org.duolog.kernel.topology.TopicReader;
-import org.duolog.kernel.topology.TopicsReader;
 import org.duolog.kernel.topology.Topology;
 
 /**
@@ -85,13 +85,13 @@ public final class Kernel {
       Dataset<Row> rows = sources.get(inputs.size());
       boolean alone = readers.size() == 1;
       if (Arrays.equals(rows.columns(), Envelope.ENCODER.schema().fieldNames())) {
-        TopicsReader reader = new TopicsReader(readers);
+        MultiTopicReader reader = new MultiTopicReader(readers);
         SourceRegistry.put(horizon, inputs.size(), new SourceRegistry.Route(reader, direct));
         inputs.add(rows.as(Envelope.ENCODER));
       } else {
         inputs.add(
             sourceRecords(rows, alone)
-                .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), Envelope.ENCODER));
+                .mapPartitions(alone ? readers.get(0) : new MultiTopicReader(readers), Envelope.ENCODER));
       }
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();

@@ -1,6 +1,6 @@
 """Access Hadoop's file systems through a small JVM without Spark, by lines of JSON.
 
-    this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteDoor (kernel.jar) ──▶ Hadoop's FileContext
+    this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteFileServer (kernel.jar) ──▶ Hadoop's FileContext
                  ◀────────────{"found": …}──────────────
 
 Spark's own JVM is not used: problems of a checkpoint are reported before it starts, and `duolog state` needs no Spark. The small
@@ -25,7 +25,7 @@ from duolog.engine.jvm.jars import kernel_jar, spark_jars
 from duolog.engine.jvm.java import ensure_java
 from duolog.engine.kernel_classes import kernel_class_name
 
-_MAIN: Final = kernel_class_name("RemoteDoor")
+_MAIN: Final = kernel_class_name("RemoteFileServer")
 _OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _OF_HADOOP: Final = "spark.hadoop."
 _CONF_DIRS: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")

@@ -145,9 +145,9 @@ final class EpochMarkers {
   }
 
   /** Parses the executors' transactions in a marker's JSON. */
-  static List<TransactionEnds.Part> parts(String json) throws JsonProcessingException {
+  static List<TransactionFinisher.Part> parts(String json) throws JsonProcessingException {
     List<Map<String, Object>> found = MAPPER.readValue(json, new TypeReference<>() {});
-    return found.stream().map(TransactionEnds.Part::of).toList();
+    return found.stream().map(TransactionFinisher.Part::of).toList();
   }
 
   /** Renders markers as JSON. */

@@ -16,7 +16,7 @@ import org.apache.kafka.clients.admin.TransactionDescription;
 import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.spark.SparkContext;
 import org.apache.spark.util.CollectionAccumulator;
-import org.duolog.kernel.commit.TransactionEnds.Part;
+import org.duolog.kernel.commit.TransactionFinisher.Part;
 
 /**
  * The executors' transactions that make up an epoch, as the driver of a cluster knows them from the reports of finished
@@ -41,7 +41,7 @@ final class EpochParts {
   private final Path directory;
   private final String prefix;
   private final Map<String, Object> settings;
-  private final TransactionEnds ends;
+  private final TransactionFinisher ends;
   private final CollectionAccumulator<String> reports = new CollectionAccumulator<>();
   private final Set<String> decided = new TreeSet<>();
   private boolean isClosed;
@@ -58,7 +58,7 @@ final class EpochParts {
     this.directory = directory.resolve(start);
     this.settings = new HashMap<>(settings);
     prefix = name + "-" + start;
-    ends = new TransactionEnds(settings);
+    ends = new TransactionFinisher(settings);
     Remote.createDirectories(this.directory);
     Remote.sync(directory.getParent());
     Remote.sync(directory);
@@ -175,14 +175,14 @@ final class EpochParts {
     if (others.isEmpty()) {
       return;
     }
-    try (TransactionEnds ends = new TransactionEnds(settings)) {
+    try (TransactionFinisher ends = new TransactionFinisher(settings)) {
       for (Path start : others) {
         end(start, ends);
       }
     }
   }
 
-  private static void end(Path start, TransactionEnds ends) throws IOException {
+  private static void end(Path start, TransactionFinisher ends) throws IOException {
     Path over = start;
     if (!start.toString().endsWith(OVER)) {
       over = start.resolveSibling(start.getFileName() + OVER);

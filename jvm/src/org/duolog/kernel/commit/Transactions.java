@@ -25,7 +25,7 @@ import org.apache.kafka.common.errors.InvalidTxnStateException;
 import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.spark.SparkContext;
-import org.duolog.kernel.commit.TransactionEnds.Part;
+import org.duolog.kernel.commit.TransactionFinisher.Part;
 
 /**
  * The transactions of one application: what the tasks of an epoch write is committed with the epoch, or never visible.
@@ -167,7 +167,7 @@ public final class Transactions implements EpochWriter {
   public static String describe(String partsJson, Map<String, String> settings)
       throws IOException {
     Map<String, Object> told = new LinkedHashMap<>();
-    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+    try (TransactionFinisher ends = new TransactionFinisher(new HashMap<>(settings))) {
       ends.describe(EpochMarkers.parts(partsJson).stream().map(Part::id).toList())
           .forEach(
               (id, found) ->
@@ -184,7 +184,7 @@ public final class Transactions implements EpochWriter {
   /** Commits executors' transactions that a marker names. */
   public static void commitParts(String partsJson, Map<String, String> settings)
       throws IOException {
-    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+    try (TransactionFinisher ends = new TransactionFinisher(new HashMap<>(settings))) {
       ends.commit(EpochMarkers.parts(partsJson));
     }
   }
@@ -192,7 +192,7 @@ public final class Transactions implements EpochWriter {
   /** Aborts executors' transactions that a marker names and that were not committed. */
   public static void abortParts(String partsJson, Map<String, String> settings)
       throws IOException {
-    try (TransactionEnds ends = new TransactionEnds(new HashMap<>(settings))) {
+    try (TransactionFinisher ends = new TransactionFinisher(new HashMap<>(settings))) {
       ends.abort(EpochMarkers.parts(partsJson));
     }
   }
@@ -344,7 +344,7 @@ public final class Transactions implements EpochWriter {
 
   @Override
   public RuntimeException failure(RuntimeException failed) {
-    if (failed instanceof TransactionEnds.LostException) {
+    if (failed instanceof TransactionFinisher.LostException) {
       return new EpochBrokenException(failed.getMessage(), failed);
     }
     if (!isFenced(failed)) {

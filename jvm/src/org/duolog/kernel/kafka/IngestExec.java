@@ -15,7 +15,7 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.EnvelopeRow;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.task.PartitionRouting;
-import org.duolog.kernel.topology.TopicsReader;
+import org.duolog.kernel.topology.MultiTopicReader;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -74,19 +74,19 @@ final class IngestExec extends SparkPlan {
     return (direct == null ? alone(parts.get(0)) : together(parts, direct)).rdd();
   }
 
-  private static TopicsReader readers(SparkPlan scan) {
+  private static MultiTopicReader readers(SparkPlan scan) {
     return ((OrderedStream) ((MicroBatchScanExec) scan).stream()).readers();
   }
 
   private static JavaRDD<InternalRow> alone(Part part) {
-    TopicsReader readers = part.readers;
+    MultiTopicReader readers = part.readers;
     return part.records.mapPartitions(rows -> unsafe(readers.call(opened(rows), null)));
   }
 
   private static JavaRDD<InternalRow> together(List<Part> parts, PartitionRouting direct) {
     JavaRDD<List<Iterator<Envelope>>> tasks = null;
     for (Part part : parts) {
-      TopicsReader readers = part.readers;
+      MultiTopicReader readers = part.readers;
       JavaRDD<List<Iterator<Envelope>>> one =
           part.records.mapPartitions(
               rows -> List.of(List.of(readers.call(opened(rows), direct))).iterator());
@@ -132,7 +132,7 @@ final class IngestExec extends SparkPlan {
     };
   }
 
-  private record Part(JavaRDD<InternalRow> records, TopicsReader readers) {}
+  private record Part(JavaRDD<InternalRow> records, MultiTopicReader readers) {}
 
   // Methods that Scala's compiler generates for a case class.
 

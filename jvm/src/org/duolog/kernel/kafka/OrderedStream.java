@@ -16,7 +16,7 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.SourceOffsets;
-import org.duolog.kernel.topology.TopicsReader;
+import org.duolog.kernel.topology.MultiTopicReader;
 
 /**
  * A topic's stream as Spark's Kafka source reads it, except for the ends of its micro-batches and for deleted records.
@@ -45,7 +45,7 @@ final class OrderedStream
   }
 
   /** Turns its records into envelopes. */
-  TopicsReader readers() {
+  MultiTopicReader readers() {
     return way.readers();
   }
 

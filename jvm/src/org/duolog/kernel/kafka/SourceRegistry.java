@@ -3,7 +3,7 @@ package org.duolog.kernel.kafka;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.duolog.kernel.task.PartitionRouting;
-import org.duolog.kernel.topology.TopicsReader;
+import org.duolog.kernel.topology.MultiTopicReader;
 
 /**
  * Holds what {@code Kernel} has built for the sources of a query, until Spark has created them.
@@ -20,7 +20,7 @@ public final class SourceRegistry {
    *
    * @param direct routes them to their tasks without a shuffle; null if there is a shuffle
    */
-  public record Route(TopicsReader readers, PartitionRouting direct) {}
+  public record Route(MultiTopicReader readers, PartitionRouting direct) {}
 
   public static void put(String horizon, int input, Route way) {
     WAITING.put(horizon + " " + input, way);

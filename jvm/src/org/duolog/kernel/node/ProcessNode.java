@@ -50,15 +50,15 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   private transient Operands operands;
   private transient UnsafeRowWriter writer;
   private transient ProcessorStores stores;
-  private transient Map<ProcessorTask, ProcessorTask.Of> tasks;
+  private transient Map<ProcessorTask, ProcessorTask.TaskProcessor> tasks;
   private transient ProcessorTask task;
-  private transient ProcessorTask.Of here;
+  private transient ProcessorTask.TaskProcessor here;
   private transient long lastTime;
   private transient List<Waits> waiting;
   private transient Change empty;
 
   /** A waiting item, and the position of its outputs. */
-  private record Waits(NodeContext.Place place, ProcessorWire.Item item) {}
+  private record Waits(NodeContext.Position place, ProcessorWire.Item item) {}
 
   /**
    * @param own stores stream time and schedules
@@ -117,7 +117,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
   public void select(ProcessorTask of) {
     task = of;
     lastTime = -1;
-    here = tasks.computeIfAbsent(of, one -> one.new Of(function, name(), own, stores));
+    here = tasks.computeIfAbsent(of, one -> one.new TaskProcessor(function, name(), own, stores));
   }
 
   @Override
@@ -180,7 +180,7 @@ public final class ProcessNode extends Node implements Deferred.Holding {
 
   private void take(ProcessorWire.Item item) {
     if (waits && !scope.realTime) {
-      waiting.add(new Waits(scope.place(item.size()), item));
+      waiting.add(new Waits(scope.position(item.size()), item));
       return;
     }
     begin();

@@ -45,7 +45,7 @@ final class PythonNode extends Node implements Deferred.Holding {
 
   /** A waiting record with its arguments; null if the function is not called for it. */
   private record Waiting(
-      NodeContext.Place place, int size, Change change, byte[] arguments) {}
+      NodeContext.Position place, int size, Change change, byte[] arguments) {}
 
   /**
    * @param arguments computes JSON as bytes
@@ -115,7 +115,7 @@ final class PythonNode extends Node implements Deferred.Holding {
     int size =
         (given == null ? 0 : given.length)
             + (kept.value == null ? 0 : kept.value.getSizeInBytes());
-    waiting.add(new Waiting(scope.place(size), size, kept, given));
+    waiting.add(new Waiting(scope.position(size), size, kept, given));
     if (lookups != null && given != null) {
       lookups.ask(given);
     }

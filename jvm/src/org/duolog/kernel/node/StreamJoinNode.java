@@ -123,8 +123,8 @@ final class StreamJoinNode extends Node {
       first = Math.max(first, otherOpenSince());
     }
     long last = Math.max(0, later(change.ts, of.afterMs()));
-    List<JoinRows.Found> partners = stores.other.find(change.key, first, last);
-    for (JoinRows.Found partner : partners) {
+    List<JoinRows.StoredRecord> partners = stores.other.find(change.key, first, last);
+    for (JoinRows.StoredRecord partner : partners) {
       if (stores.otherUnmatched != null) {
         stores.otherUnmatched.remove(change.key, partner.ts());
       }

@@ -54,7 +54,7 @@ public final class ProcessorTask {
   }
 
   /** One processor of the task. */
-  public final class Of {
+  public final class TaskProcessor {
     private final PythonFunction function;
     private final String node;
     private final BucketStore own;
@@ -69,7 +69,7 @@ public final class ProcessorTask {
     private long nextStreamTime = NO_TIME;
     private long nextWallClock = NEVER;
 
-    public Of(PythonFunction function, String node, BucketStore own, ProcessorStores stores) {
+    public TaskProcessor(PythonFunction function, String node, BucketStore own, ProcessorStores stores) {
       this.function = function;
       this.node = node;
       this.own = own;

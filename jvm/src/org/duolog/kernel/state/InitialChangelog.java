@@ -46,7 +46,7 @@ public final class InitialChangelog {
       Map<String, String> settings) {
     Spec spec = Spec.parse(specJson);
     Topology topology = new Topology(spec, spark);
-    List<InitialState.Kept> kept =
+    List<InitialState.StoreCopy> kept =
         InitialState.parse(keptJson).stream().filter(of -> stores.contains(of.becomes())).toList();
     Map<String, String> topics = new HashMap<>();
     for (Spec.Output sink : spec.sinks()) {

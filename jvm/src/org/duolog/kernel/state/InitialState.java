@@ -33,7 +33,7 @@ import org.duolog.kernel.topology.Topology;
 public final class InitialState {
   public static final Encoder<InitialEntry> ENTRY = Encoders.bean(InitialEntry.class);
 
-  private final List<Kept> stores;
+  private final List<StoreCopy> stores;
   private final Grouping grouping;
   private final Binding binding;
   private final SparkSession spark;
@@ -54,7 +54,7 @@ public final class InitialState {
    * @param form what the store has in addition to rows by key: a {@link StateRepartitioner.Form}
    * @param tasksBefore the number of tasks there
    */
-  record Kept(
+  record StoreCopy(
       String checkpoint,
       int operator,
       long commit,
@@ -66,28 +66,28 @@ public final class InitialState {
       String keyBytes,
       String form,
       int tasksBefore) {
-    Kept {
+    StoreCopy {
       keyTypes = Spec.orEmpty(keyTypes);
       keys = Spec.orEmpty(keys);
     }
   }
 
   /** All of them; as JSON it is {@code {"stores": [...]}}. */
-  record KeptStores(List<Kept> stores) {
-    KeptStores {
+  record StoreCopies(List<StoreCopy> stores) {
+    StoreCopies {
       stores = Spec.orEmpty(stores);
     }
   }
 
-  public InitialState(List<Kept> stores, Topology topology) {
+  public InitialState(List<StoreCopy> stores, Topology topology) {
     this.stores = stores;
     this.grouping = topology.grouping();
     this.binding = topology.binding();
     this.spark = topology.spark();
   }
 
-  public static List<Kept> parse(String json) {
-    return json == null ? List.of() : Spec.parse(json, KeptStores.class).stores();
+  public static List<StoreCopy> parse(String json) {
+    return json == null ? List.of() : Spec.parse(json, StoreCopies.class).stores();
   }
 
   /** Returns the entries of all stores of some sub-topologies; null if these start empty. */
@@ -100,9 +100,9 @@ public final class InitialState {
     return read(stores.stream());
   }
 
-  private Dataset<InitialEntry> read(Stream<Kept> stores) {
-    Map<Kept, Dataset<Row>> entries = new LinkedHashMap<>();
-    Map<Kept, Dataset<Row>> toOthers = new LinkedHashMap<>();
+  private Dataset<InitialEntry> read(Stream<StoreCopy> stores) {
+    Map<StoreCopy, Dataset<Row>> entries = new LinkedHashMap<>();
+    Map<StoreCopy, Dataset<Row>> toOthers = new LinkedHashMap<>();
     stores.forEach(
         kept -> {
           Dataset<Row> of =
@@ -120,7 +120,7 @@ public final class InitialState {
         .orElse(null);
   }
 
-  private Dataset<InitialEntry> read(Kept kept, Dataset<Row> entries, TaskStateMigration own) {
+  private Dataset<InitialEntry> read(StoreCopy kept, Dataset<Row> entries, TaskStateMigration own) {
     return own == null
         ? entries.map(new ToEntry(grouping, kept.subtopology(), kept.becomes()), ENTRY)
         : StateRepartitioner.read(kept, entries, own, grouping, binding, spark);

@@ -43,7 +43,7 @@ public final class ProcessorKeys implements Serializable {
   private transient Operands operands;
   private transient UnsafeRowWriter writer;
 
-  ProcessorKeys(Binding binding, InitialState.Kept kept) {
+  ProcessorKeys(Binding binding, InitialState.StoreCopy kept) {
     columns =
         binding.typed(
             "store " + kept.store(),
@@ -118,7 +118,7 @@ public final class ProcessorKeys implements Serializable {
     PythonFunction.define(spec);
     Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
     List<String> found = new ArrayList<>();
-    for (InitialState.Kept kept : InitialState.parse(keptJson)) {
+    for (InitialState.StoreCopy kept : InitialState.parse(keptJson)) {
       if (StateRepartitioner.Form.of(kept.form()) == StateRepartitioner.Form.PROCESSOR) {
         Dataset<Row> entries =
             StoreReader.entries(

@@ -96,7 +96,7 @@ public final class RestoringLevel extends StatefulProcessor<Long, Envelope, Enve
       reader.read(
           partitions,
           (entry, isCommitted) -> {
-            Changelog.Place place = Changelog.Place.of(entry.key(), grouping, group);
+            Changelog.StateKey place = Changelog.StateKey.of(entry.key(), grouping, group);
             if (isCommitted) {
               byTopic.get(entry.topic()).put(place.number(), place.key(), entry.value());
             } else {

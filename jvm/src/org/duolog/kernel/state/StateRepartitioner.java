@@ -99,11 +99,11 @@ final class StateRepartitioner {
 
   /** Reads the entries of tasks themselves from all stores, by name, in one job. */
   static Map<String, TaskStateMigration> tasksOwn(
-      Map<InitialState.Kept, Dataset<Row>> stores, Grouping grouping) {
+      Map<InitialState.StoreCopy, Dataset<Row>> stores, Grouping grouping) {
     Map<String, TaskStateMigration> found = new HashMap<>();
     Dataset<Row> all = null;
-    for (Map.Entry<InitialState.Kept, Dataset<Row>> store : stores.entrySet()) {
-      InitialState.Kept kept = store.getKey();
+    for (Map.Entry<InitialState.StoreCopy, Dataset<Row>> store : stores.entrySet()) {
+      InitialState.StoreCopy kept = store.getKey();
       found.put(kept.becomes(), new TaskStateMigration(kept, grouping));
       if (Form.of(kept.form()).hasTasksOwn()) {
         Dataset<Row> own =
@@ -123,7 +123,7 @@ final class StateRepartitioner {
   }
 
   static Dataset<InitialEntry> read(
-      InitialState.Kept kept,
+      InitialState.StoreCopy kept,
       Dataset<Row> entries,
       TaskStateMigration own,
       Grouping grouping,
@@ -191,7 +191,7 @@ final class StateRepartitioner {
     private final ProcessorKeys ofProcessor;
     private transient Operands operands;
 
-    ToTaskOfKey(Grouping grouping, Binding binding, InitialState.Kept kept) {
+    ToTaskOfKey(Grouping grouping, Binding binding, InitialState.StoreCopy kept) {
       StructType key = Binder.withTs(Binder.with(new StructType(), "k", kept.keyTypes()));
       this.grouping = grouping;
       this.keyBytes =

@@ -95,7 +95,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    *
    * @param task its task, as {@link Grouping#owner} counts them
    */
-  public record Found(byte[] key, byte[] value, long ts, int task) {}
+  public record StoreRow(byte[] key, byte[] value, long ts, int task) {}
 
   /**
    * The layout of an operator's rows.
@@ -316,7 +316,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /** Returns the row of an entry; null if it is not a row, has expired, or is not wanted. */
-  public Found row(long number, byte[] keyBytes, byte[] valueBytes) {
+  public StoreRow row(long number, byte[] keyBytes, byte[] valueBytes) {
     if (keyBytes.length % Long.BYTES != 0 || layout.inBuckets != number < 0) {
       return null;
     }
@@ -349,11 +349,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         : StoredRow.row(bytes, layout.keptTypes.size());
   }
 
-  private Found found(InternalRow row, long ts, int task) {
+  private StoreRow found(InternalRow row, long ts, int task) {
     UnsafeRow found = texts.apply(row);
     boolean isAskedFor = !found.isNullAt(2) && found.getBoolean(2);
     byte[] key = found.isNullAt(0) ? null : found.getBinary(0);
-    return isAskedFor ? new Found(key, found.getBinary(1), ts, task) : null;
+    return isAskedFor ? new StoreRow(key, found.getBinary(1), ts, task) : null;
   }
 
   @Override
@@ -362,7 +362,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     List<Row> rows = new ArrayList<>();
     while (entries.hasNext()) {
       Row entry = entries.next();
-      Found found = row(entry.getLong(0), entry.getAs(1), entry.getAs(2));
+      StoreRow found = row(entry.getLong(0), entry.getAs(1), entry.getAs(2));
       if (found != null) {
         rows.add(RowFactory.create(found.key(), found.value(), found.ts(), found.task()));
       }

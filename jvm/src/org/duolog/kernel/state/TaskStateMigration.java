@@ -39,14 +39,14 @@ final class TaskStateMigration {
   private static final byte IDLE = 3;
   private static final byte TOLD_BEFORE = 4;
 
-  private final InitialState.Kept kept;
+  private final InitialState.StoreCopy kept;
   private final Grouping grouping;
   private final StateRepartitioner.Form form;
   private byte[] ownKey;
   private final Map<Byte, Map<Integer, byte[]>> parts = new TreeMap<>();
   private final Map<Long, long[]> counted = new HashMap<>();
 
-  TaskStateMigration(InitialState.Kept kept, Grouping grouping) {
+  TaskStateMigration(InitialState.StoreCopy kept, Grouping grouping) {
     this.kept = kept;
     this.grouping = grouping;
     this.form = StateRepartitioner.Form.of(kept.form());

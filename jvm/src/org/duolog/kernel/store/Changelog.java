@@ -122,14 +122,14 @@ public final class Changelog implements Serializable {
   }
 
   /** The position of an entry in Spark's state. */
-  public record Place(long number, byte[] key) {
-    public static Place of(byte[] logged, Grouping grouping, long task) {
+  public record StateKey(long number, byte[] key) {
+    public static StateKey of(byte[] logged, Grouping grouping, long task) {
       ByteBuffer bytes = ByteBuffer.wrap(logged);
       boolean ofBucket = bytes.get() == OF_BUCKET;
       long number = ofBucket ? grouping.bucket(task, bytes.getLong()) : task;
       byte[] key = new byte[bytes.remaining()];
       bytes.get(key);
-      return new Place(number, key);
+      return new StateKey(number, key);
     }
   }
 

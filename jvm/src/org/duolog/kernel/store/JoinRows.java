@@ -22,7 +22,7 @@ public final class JoinRows implements Store {
   private static final long serialVersionUID = 1L;
   private static final long SHORTEST_BUCKET_MS = 1000;
   private static final int EXPIRED_PER_RECORD = 64;
-  private static final Comparator<Found> BY_TIME = Comparator.comparingLong(Found::ts);
+  private static final Comparator<StoredRecord> BY_TIME = Comparator.comparingLong(StoredRecord::ts);
 
   private final String name;
   private final int rowColumns;
@@ -41,7 +41,7 @@ public final class JoinRows implements Store {
   }
 
   /** A stored record; its row stays valid. */
-  public record Found(UnsafeRow row, long ts) {}
+  public record StoredRecord(UnsafeRow row, long ts) {}
 
   @Override
   public String name() {
@@ -83,9 +83,9 @@ public final class JoinRows implements Store {
   }
 
   /** Returns the records of a key with timestamps in [first, last], by time and then by arrival. */
-  public List<Found> find(UnsafeRow key, long first, long last) {
+  public List<StoredRecord> find(UnsafeRow key, long first, long last) {
     long from = Math.max(first, firstKept());
-    List<Found> found = new ArrayList<>();
+    List<StoredRecord> found = new ArrayList<>();
     if (from <= last) {
       for (long bucket : lists.time().between(from, last)) {
         RowList list = lists.find(bucket, key);
@@ -97,13 +97,13 @@ public final class JoinRows implements Store {
     return found;
   }
 
-  private void visit(RowList list, long first, long last, List<Found> found) {
+  private void visit(RowList list, long first, long last, List<StoredRecord> found) {
     int before = found.size();
     list.visit(
         rowColumns,
         (row, ts) -> {
           if (ts >= first && ts <= last) {
-            found.add(new Found(row, ts));
+            found.add(new StoredRecord(row, ts));
           }
         });
     found.subList(before, found.size()).sort(BY_TIME);

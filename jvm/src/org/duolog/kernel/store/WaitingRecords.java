@@ -97,7 +97,7 @@ public final class WaitingRecords implements Store {
 
   /** Stores a record, and advances stream time to it. */
   public void put(byte[] keyBytes, Change change, byte[] origin) {
-    Place place = new Place(change.ts, keyBytes, task.next++);
+    Position place = new Position(change.ts, keyBytes, task.next++);
     task.counted = true;
     task.time.observe(change.ts);
     long bucket = task.time.bucket(change.ts);
@@ -130,7 +130,7 @@ public final class WaitingRecords implements Store {
     return null;
   }
 
-  private Taken take(long bucket, Place place) {
+  private Taken take(long bucket, Position place) {
     UnsafeRow key = place.row();
     UnsafeRow row = rows.get(bucket, key);
     rows.delete(bucket, key);
@@ -142,14 +142,14 @@ public final class WaitingRecords implements Store {
         row.isNullAt(4) ? null : row.getBinary(4));
   }
 
-  private TreeSet<Place> places(long bucket) {
-    TreeSet<Place> found = new TreeSet<>(Place.IN_ORDER);
+  private TreeSet<Position> places(long bucket) {
+    TreeSet<Position> found = new TreeSet<>(Position.IN_ORDER);
     rows.scan(
         bucket,
         (key, row, ts) -> {
           // Distant buckets may share a number.
           if (task.time.bucket(ts) == bucket) {
-            found.add(new Place(ts, row.getBinary(0), key.getLong(1)));
+            found.add(new Position(ts, row.getBinary(0), key.getLong(1)));
           }
         });
     return found;
@@ -196,11 +196,11 @@ public final class WaitingRecords implements Store {
   public record Taken(UnsafeRow key, UnsafeRow value, long ts, byte[] headers, byte[] origin) {}
 
   /** The position of a record among the waiting ones. */
-  private record Place(long ts, byte[] keyBytes, long number) {
-    static final Comparator<Place> IN_ORDER =
-        Comparator.comparingLong(Place::ts)
-            .thenComparing(Place::keyBytes, Arrays::compareUnsigned)
-            .thenComparingLong(Place::number);
+  private record Position(long ts, byte[] keyBytes, long number) {
+    static final Comparator<Position> IN_ORDER =
+        Comparator.comparingLong(Position::ts)
+            .thenComparing(Position::keyBytes, Arrays::compareUnsigned)
+            .thenComparingLong(Position::number);
 
     UnsafeRow row() {
       UnsafeRow row =
@@ -218,7 +218,7 @@ public final class WaitingRecords implements Store {
     long next;
     boolean counted;
     long bucket;
-    TreeSet<Place> front;
+    TreeSet<Position> front;
 
     Task(TaskTime time, long next) {
       this.time = time;

@@ -92,12 +92,12 @@ public final class NodeContext {
   }
 
   /** Captures the current position, so that a record of this size can wait and proceed later. */
-  public Place place(int bytes) {
-    return new Place(source, partition, position, origin, record, deferred.startWaiting(bytes));
+  public Position position(int bytes) {
+    return new Position(source, partition, position, origin, record, deferred.startWaiting(bytes));
   }
 
   /** Continues at a captured position. */
-  public void resume(Place place) {
+  public void resume(Position place) {
     reportNotes();
     source = place.source;
     partition = place.partition;
@@ -343,7 +343,7 @@ public final class NodeContext {
   }
 
   /** The captured position of a record; `turn` is its place in the order of all waiting records. */
-  public record Place(
+  public record Position(
       int source, int partition, long position, byte[] origin, SourceRecord record, int[] turn) {}
 
   /** Deferred work of a record. */

@@ -48,7 +48,7 @@ final class DueOrder {
     /** Returns the keys of a bucket in the state. */
     Iterator<UnsafeRow> keys(long bucket);
 
-    Place place(UnsafeRow key);
+    Position position(UnsafeRow key);
 
     /** Returns a time before which no row of a bucket ends. */
     long firstEnd(long bucket);
@@ -70,23 +70,23 @@ final class DueOrder {
     }
 
     /** Returns true if the row at a place stays and has been emitted before. */
-    default boolean hasLeft(Place place) {
+    default boolean hasLeft(Position place) {
       return false;
     }
 
     /** Called when the row at a place is emitted. */
-    default void leaves(Place place) {}
+    default void leaves(Position place) {}
 
     /** Called when all due rows have been emitted. */
     default void noneIsDue() {}
   }
 
   /** The position of a row in the order. */
-  record Place(long end, long start, byte[] key) implements Comparable<Place>, Serializable {
+  record Position(long end, long start, byte[] key) implements Comparable<Position>, Serializable {
     private static final long serialVersionUID = 1L;
 
     @Override
-    public int compareTo(Place other) {
+    public int compareTo(Position other) {
       int order = Long.compare(end, other.end);
       order = order != 0 ? order : Long.compare(start, other.start);
       return order != 0 ? order : Arrays.compareUnsigned(key, other.key);
@@ -191,7 +191,7 @@ final class DueOrder {
 
   /** The first keys of a bucket, sorted. All keys up to the last one of them are included. */
   private final class Sorted {
-    final TreeMap<Place, UnsafeRow> keys = new TreeMap<>();
+    final TreeMap<Position, UnsafeRow> keys = new TreeMap<>();
     boolean leftOut;
     private final long bucket;
     private Iterator<UnsafeRow> unread;
@@ -220,7 +220,7 @@ final class DueOrder {
     }
 
     void add(UnsafeRow key) {
-      Place place = rows.place(key);
+      Position place = rows.position(key);
       if (rows.hasLeft(place)) {
         return;
       }
@@ -231,20 +231,20 @@ final class DueOrder {
         bytes += bytes(place, key);
       }
       while (bytes > bytesMax && keys.size() > 1) {
-        Map.Entry<Place, UnsafeRow> last = keys.pollLastEntry();
+        Map.Entry<Position, UnsafeRow> last = keys.pollLastEntry();
         bytes -= bytes(last.getKey(), last.getValue());
         leftOut = true;
       }
     }
 
     UnsafeRow poll() {
-      Map.Entry<Place, UnsafeRow> first = keys.pollFirstEntry();
+      Map.Entry<Position, UnsafeRow> first = keys.pollFirstEntry();
       bytes -= bytes(first.getKey(), first.getValue());
       rows.leaves(first.getKey());
       return first.getValue();
     }
 
-    private static long bytes(Place place, UnsafeRow key) {
+    private static long bytes(Position place, UnsafeRow key) {
       return (long) OVERHEAD_BYTES + place.key.length + key.getSizeInBytes();
     }
   }

@@ -10,14 +10,14 @@ import java.util.Comparator;
  * <pre>  before, end, start   8 bytes each, big-endian, then key bytes
  * </pre>
  *
- * <p>All rows up to a place have been emitted ({@link DueOrder.Place}); no more rows are created there, as their
+ * <p>All rows up to a place have been emitted ({@link DueOrder.Position}); no more rows are created there, as their
  * windows have closed. Rows emitted with the current record are found until the next record, so that of two tables that
  * close together each finds the other's row. Threads: one at a time.
  */
 public final class EmittedPosition {
-  private static final DueOrder.Place NOTHING = until(Long.MIN_VALUE);
+  private static final DueOrder.Position NOTHING = until(Long.MIN_VALUE);
 
-  private DueOrder.Place last;
+  private DueOrder.Position last;
   private long before;
   private boolean changed;
 
@@ -31,21 +31,21 @@ public final class EmittedPosition {
       long start = read.getLong();
       byte[] key = new byte[read.remaining()];
       read.get(key);
-      last = new DueOrder.Place(end, start, key);
+      last = new DueOrder.Position(end, start, key);
     }
   }
 
   /** Returns the place after all rows whose windows end here or before. */
-  static DueOrder.Place until(long end) {
-    return new DueOrder.Place(end, Long.MAX_VALUE, new byte[0]);
+  static DueOrder.Position until(long end) {
+    return new DueOrder.Position(end, Long.MAX_VALUE, new byte[0]);
   }
 
-  boolean has(DueOrder.Place place) {
+  boolean has(DueOrder.Position place) {
     return place.compareTo(last) <= 0;
   }
 
   /** Returns the place up to which all rows have been emitted. */
-  DueOrder.Place last() {
+  DueOrder.Position last() {
     return last;
   }
 
@@ -68,14 +68,14 @@ public final class EmittedPosition {
   }
 
   /** Notes that a row is emitted. */
-  void advance(DueOrder.Place place) {
+  void advance(DueOrder.Position place) {
     last = place;
     changed = true;
   }
 
   /** Notes that no row that ends here or before remains to be emitted. */
   void advanceTo(long end) {
-    DueOrder.Place place = until(end);
+    DueOrder.Position place = until(end);
     if (!has(place)) {
       advance(place);
     }
@@ -83,7 +83,7 @@ public final class EmittedPosition {
 
   /** Reopens windows, after the grace period has been extended: they are emitted again. */
   void openFrom(long end) {
-    DueOrder.Place place = until(end);
+    DueOrder.Position place = until(end);
     last = has(place) ? place : last;
     before = Math.min(before, end);
   }

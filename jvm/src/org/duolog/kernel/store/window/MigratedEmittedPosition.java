@@ -24,10 +24,10 @@ public final class MigratedEmittedPosition implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final int HEAD = 3 * Integer.BYTES + 3 * Long.BYTES;
 
-  private final List<Of> all = new ArrayList<>();
+  private final List<TaskPosition> all = new ArrayList<>();
 
   /** The position of one of several tasks; {@code before} is the end that it had reached before its last record. */
-  private record Of(int tasks, int task, long before, DueOrder.Place last) implements Serializable {
+  private record TaskPosition(int tasks, int task, long before, DueOrder.Position last) implements Serializable {
     private static final long serialVersionUID = 1L;
 
     boolean had(byte[] keyBytes) {
@@ -47,7 +47,7 @@ public final class MigratedEmittedPosition implements Serializable {
       long start = read.getLong();
       byte[] key = new byte[read.getInt()];
       read.get(key);
-      all.add(new Of(tasks, task, before, new DueOrder.Place(end, start, key)));
+      all.add(new TaskPosition(tasks, task, before, new DueOrder.Position(end, start, key)));
     }
   }
 
@@ -60,7 +60,7 @@ public final class MigratedEmittedPosition implements Serializable {
   public static MigratedEmittedPosition of(Map<Integer, EmittedPosition> told, Collection<MigratedEmittedPosition> earlier, int tasks, EmittedPosition least) {
     MigratedEmittedPosition made = new MigratedEmittedPosition();
     told.forEach(
-        (task, of) -> made.all.add(new Of(tasks, task, of.before(), of.last())));
+        (task, of) -> made.all.add(new TaskPosition(tasks, task, of.before(), of.last())));
     for (MigratedEmittedPosition of : earlier) {
       of.all.stream().filter(one -> !made.knows(one)).forEach(made.all::add);
     }
@@ -68,7 +68,7 @@ public final class MigratedEmittedPosition implements Serializable {
     return made;
   }
 
-  private boolean knows(Of one) {
+  private boolean knows(TaskPosition one) {
     return all.stream().anyMatch(of -> of.tasks == one.tasks && of.task == one.task && of.last.compareTo(one.last) == 0);
   }
 
@@ -77,8 +77,8 @@ public final class MigratedEmittedPosition implements Serializable {
   }
 
   /** Returns true if the row at a place was emitted by its earlier task. */
-  boolean has(DueOrder.Place place) {
-    for (Of of : all) {
+  boolean has(DueOrder.Position place) {
+    for (TaskPosition of : all) {
       if (place.compareTo(of.last) <= 0 && of.had(place.key())) {
         return true;
       }
@@ -89,7 +89,7 @@ public final class MigratedEmittedPosition implements Serializable {
   /** Returns the end up to which rows of these key bytes were emitted before the last record of their task. */
   public long before(byte[] keyBytes) {
     long before = Long.MIN_VALUE;
-    for (Of of : all) {
+    for (TaskPosition of : all) {
       if (of.had(keyBytes)) {
         before = Math.max(before, of.before);
       }
@@ -99,11 +99,11 @@ public final class MigratedEmittedPosition implements Serializable {
 
   /** Reopens windows, after the grace period has been extended; returns true if some of them had been emitted. */
   boolean openFrom(long end) {
-    DueOrder.Place place = EmittedPosition.until(end);
+    DueOrder.Position place = EmittedPosition.until(end);
     boolean opens = all.stream().anyMatch(of -> of.before > end || place.compareTo(of.last) < 0);
     all.replaceAll(
         of ->
-            new Of(
+            new TaskPosition(
                 of.tasks,
                 of.task,
                 Math.min(of.before, end),
@@ -119,7 +119,7 @@ public final class MigratedEmittedPosition implements Serializable {
   public byte[] bytes() {
     int size = all.stream().mapToInt(of -> HEAD + of.last.key().length).sum();
     ByteBuffer bytes = ByteBuffer.allocate(size);
-    for (Of of : all) {
+    for (TaskPosition of : all) {
       bytes.putInt(of.tasks).putInt(of.task).putLong(of.before);
       bytes.putLong(of.last.end()).putLong(of.last.start());
       bytes.putInt(of.last.key().length).put(of.last.key());

@@ -415,8 +415,8 @@ public final class WindowRows implements StateRows {
     }
 
     @Override
-    public DueOrder.Place place(UnsafeRow key) {
-      return new DueOrder.Place(keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
+    public DueOrder.Position position(UnsafeRow key) {
+      return new DueOrder.Position(keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
     }
 
     @Override
@@ -445,12 +445,12 @@ public final class WindowRows implements StateRows {
     }
 
     @Override
-    public boolean hasLeft(DueOrder.Place place) {
+    public boolean hasLeft(DueOrder.Position place) {
       return stay() && (task.emitted.has(place) || task.migrated.has(place));
     }
 
     @Override
-    public void leaves(DueOrder.Place place) {
+    public void leaves(DueOrder.Position place) {
       if (stay()) {
         task.emitted.advance(place);
       }

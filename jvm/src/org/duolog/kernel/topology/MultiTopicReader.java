@@ -16,12 +16,12 @@ import org.duolog.kernel.task.TableGate;
  *
  * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */
-public final class TopicsReader implements MapPartitionsFunction<SourceRecord, Envelope> {
+public final class MultiTopicReader implements MapPartitionsFunction<SourceRecord, Envelope> {
   private static final long serialVersionUID = 1L;
 
   private final HashMap<String, TopicReader> readers = new HashMap<>();
 
-  public TopicsReader(List<TopicReader> readers) {
+  public MultiTopicReader(List<TopicReader> readers) {
     readers.forEach(reader -> this.readers.put(reader.topic(), reader));
   }
 

@@ -39,7 +39,7 @@ import org.apache.hadoop.security.AccessControlException;
  *
  * <p>{@code engine/checkpoint/remote/door.py} is the other side. The JVM ends when its standard input is closed. Threads: one.
  */
-public final class RemoteDoor {
+public final class RemoteFileServer {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int CAUSES_MAX = 8;
 
@@ -65,7 +65,7 @@ public final class RemoteDoor {
           Map.entry("No space left", "ENOSPC"),
           Map.entry("java.net.UnknownHostException", "EHOSTUNREACH"));
 
-  private RemoteDoor() {}
+  private RemoteFileServer() {}
 
   public static void main(String[] none) throws IOException {
     PrintStream answers =

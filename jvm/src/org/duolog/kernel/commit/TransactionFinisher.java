@@ -46,7 +46,7 @@ import org.apache.kafka.common.utils.Time;
  * <p>Threads: one at a time. Source: KIP-98, KIP-664; Flink's {@code FlinkKafkaInternalProducer.resumeTransaction},
  * which does the same through private fields of a producer.
  */
-final class TransactionEnds implements AutoCloseable {
+final class TransactionFinisher implements AutoCloseable {
   private static final int REQUESTS_AT_ONCE = 20;
   private static final int REQUEST_TIMEOUT_MS = 10_000;
   private static final long PATIENCE_MS = 30_000;
@@ -87,7 +87,7 @@ final class TransactionEnds implements AutoCloseable {
   private Map<Integer, Node> nodes = Map.of();
 
   /** @param settings settings of Kafka's clients, as a producer has them */
-  TransactionEnds(Map<String, Object> settings) {
+  TransactionFinisher(Map<String, Object> settings) {
     Map<String, Object> config = new HashMap<>(settings);
     config.keySet().removeIf(name -> name.startsWith("transaction"));
     admin = Admin.create(config);
