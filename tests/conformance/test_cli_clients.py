@@ -175,7 +175,7 @@ def test_without_a_broker_the_error_explains_how_to_start_one(duolog: Duolog) ->
     done = duolog("topics", "list", servers="127.0.0.1:1")
 
     assert done.returncode == 5
-    assert "`duolog broker --data DIR` starts one" in done.stderr
+    assert "Start one with `duolog broker --data DIR`" in done.stderr
 
 
 def test_a_bad_line_is_named_and_the_lines_before_it_are_written(duolog: Duolog) -> None:

@@ -59,7 +59,7 @@ def test_who_asks_for_it_is_told_where_to_look(cluster: EmbeddedCluster) -> None
 
     assert done.returncode == 5
     assert f"error: {NAMED}" in done.stderr
-    assert "the broker's log says why" in done.stderr
+    assert "Read the broker's log" in done.stderr
 
 
 def test_an_application_says_so_before_its_jvm_starts(
