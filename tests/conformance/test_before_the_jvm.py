@@ -191,9 +191,9 @@ def test_a_second_process_of_the_application_is_refused(
         application(tmp_path, cluster.bootstrap_servers).start()
 
     assert f"process {pid} on host north" in caught.value.detail
-    # Who comes from Kafka Streams means to share the work.
+    # Kafka Streams would share the work between processes.
     assert "one process at a time" in caught.value.detail
-    assert "one is spread by partitions and the setting master" in caught.value.hint
+    assert "To scale one application, use partitions and the setting master" in caught.value.hint
     assert topics_at_jvm_start == []
 
 

@@ -140,7 +140,7 @@ def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> No
                 lambda: not ('"a"' not in duolog(*read).stdout), lambda: process.lines, WAIT_S
             )
             if command == "run":
-                process.wait_for("passed over")
+                process.wait_for("skipped")
             objects = process.end()
 
     check(objects)

@@ -258,14 +258,14 @@ def test_a_table_without_a_topic_says_what_to_do(cluster: EmbeddedCluster, tmp_p
         counted.to_dicts()
     assert '.to("topic")' in caught.value.hint
     assert caught.value.place.endswith(f"{Path(__file__).name}:{_line_of('counted = visits')}")
-    with pytest.raises(StatementError, match="is not part of what runs"):
+    with pytest.raises(StatementError, match="is not part of the running topology"):
         counted.filter(col("visits") > 1).to_dicts()
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("numbered", 'topic "numbered" holds a stream'),
+        ("numbered", 'topic "numbered" contains a stream'),
         ("count", 'unknown table "count"'),
     ],
 )
@@ -395,7 +395,7 @@ def test_a_live_view_follows_its_topic_until_it_is_stopped(
     for age in range(3):
         client.produce("followed", "bob", f'{{"age": {age}}}')
         notebook.wait_for(f"<td>{age}</td>")
-    assert "runs; stop() ends it" in repr(live)
+    assert "running; stop() stops it" in repr(live)
     live.stop()
     shown = len(notebook.shown)
     client.produce("followed", "bob", '{"age": 99}')

@@ -97,7 +97,7 @@ def test_a_log_that_ends_before_a_position_is_refused_by_name(logs: Logs) -> Non
 
     partition = min(n for n in (0, 1) if left["in"][n] < read["in"][n])
     assert (
-        f"Partition {partition} ends at offset {left['in'][partition]}, and was read up to "
+        f"Partition {partition} ends at offset {left['in'][partition]}, but was read up to "
         f"offset {read['in'][partition]}."
     ) in of.value.detail
     assert "`duolog state reset orders`" in of.value.hint

@@ -107,7 +107,7 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 def cleaners(broker: BrokerProcess) -> list[int]:
     """Return the ids of the processes that compact, in the order of their starts."""
-    lines = re.findall(r"process that compacts pid=(\d+)", broker.log_path.read_text())
+    lines = re.findall(r"compaction process pid=(\d+)", broker.log_path.read_text())
     return [int(line) for line in lines]
 
 

@@ -126,7 +126,7 @@ def test_a_checkpoint_without_a_timeout_does_not_get_one(
     with pytest.raises(CheckpointMismatch) as refused:
         engine.start(topology("1 second").build(), "idle", "micro-batch")
 
-    assert "close after an idle timeout too" in refused.value.detail
+    assert "also close after an idle timeout" in refused.value.detail
 
 
 def topology(idle: str | None) -> Topology:
