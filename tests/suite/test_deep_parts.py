@@ -83,7 +83,7 @@ def test_the_table_says_when_each_part_last_passed() -> None:
 
 @pytest.mark.parametrize("name", ["0/2", "3/2", "1/3", "1", "x/2", ""])
 def test_a_part_that_is_not_there_is_refused(name: str) -> None:
-    with pytest.raises(PartsError, match="give 1/2 to 2/2"):
+    with pytest.raises(PartsError, match="use 1/2 to 2/2"):
         PARTS.part_named(name)
 
 
