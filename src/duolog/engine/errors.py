@@ -79,7 +79,7 @@ class CheckpointNotWritable(QueryError):
 
 
 class FileSystemFailed(QueryError, OSError):
-    """The file system behind a URL is unreachable or refuses a request; an OSError, for callers that expect one."""
+    """The file system at a URL is unreachable or refuses a request; an OSError, for callers that expect one."""
 
     def __init__(self, message: str, *, path: str, number: int, why: str, hint: str) -> None:
         super().__init__(message, detail=f"{path}: {why}", hint=hint)

@@ -87,7 +87,7 @@ class MemoryChain:
         return found
 
     def skipped(self, stage: str) -> int:
-        """Return how many records were passed over, as a stage of their way counts them."""
+        """Return how many records were skipped at this stage."""
         return int(self._counted()["skipped"].get(stage, 0))
 
     def failed_calls(self) -> int:
@@ -99,7 +99,7 @@ class MemoryChain:
         return counted
 
     def close(self) -> None:
-        """Forget what the JVM has counted."""
+        """Discard the JVM's counts."""
         self._session.kernel("Metrics").reset(self._id)
         self._session.kernel("Prints").reset(self._id)
         self._session.kernel("ProcessorWorkers").end(self._id)

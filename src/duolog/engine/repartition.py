@@ -7,8 +7,8 @@ task that its record key has among the new ones, on the way of an upgrade (ADR 0
 micro-batch. What is a task's own (stream time, the buckets that have rows, numbers) is made of that of the tasks whose keys it gets
 (the kernel's `TaskStateMigration`). Where the record key of an entry is, `_forms` says for each kind of node.
 
-Results on close were told by each task up to a place of its own: a new one goes on at the least of these, and knows what others
-had told beyond it (`MigratedEmittedPosition`).
+Each old task has emitted results on close up to a position of its own: a new task continues at the minimum of these, and knows
+what the others had emitted beyond it (`MigratedEmittedPosition`).
 
 The keys of a processor's store are defined by user code. A store whose key contains the columns of the record key is moved by
 these, provided each row is in the task of that key; this is checked before anything is changed.

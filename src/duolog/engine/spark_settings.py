@@ -44,13 +44,13 @@ FIXED: Final = {
     f"{_ROCKSDB}.boundedMemoryUsage": "true",
     # Counting rows reads each key once more before it is written.
     f"{_ROCKSDB}.trackTotalNumberOfRows": "false",
-    # Reads topics in place, and without a shuffle where that may be.
+    # Reads topics in place, and without a shuffle if possible.
     "spark.sql.extensions": kernel_class_name("Extensions"),
-    # Spark's own takes what any stranger sends to one of its ports for a failure of the query.
+    # Spark's own shuffle takes anything that a stranger sends to its ports for a failure of the query.
     "spark.shuffle.manager.incremental": kernel_class_name("GuardedShuffle"),
-    # Where a checkpoint is behind an URL, what LocalFiles does on a disk.
+    # For checkpoints at a URL; does what LocalFiles does on a disk.
     "spark.sql.streaming.checkpointFileManagerClass": kernel_class_name("CheckpointFiles"),
-    # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
+    # Hadoop's own local file system starts a process for each chmod: 50 of them at the end of an epoch.
     "spark.hadoop.fs.file.impl": kernel_class_name("LocalFiles"),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": kernel_class_name("LocalFiles") + "$Context",
 }

@@ -150,7 +150,7 @@ class LoggedCheckpoint:
 
     @property
     def is_half_restored(self) -> bool:
-        """Whether a restore was interrupted; its partial results are not needed."""
+        """True if a restore was interrupted; its partial results are not needed."""
         return (self.directory / _RESTORING).exists()
 
     def moves_of_restore(self) -> list[tuple[Path, Path]]:

@@ -1,4 +1,4 @@
-"""What a start does with the changelogs of an application: create them, or restore its state from them.
+"""Create the changelogs of an application at its first start, and restore its state from them later.
 
 first start        create the topics, and store the fixed facts outside of the checkpoint
 each later start   compare the setting, and check that no topic is missing
@@ -46,7 +46,7 @@ class LoggedState:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a first start creates changelogs."""
+        """True if a first start creates changelogs."""
         return wants_changelogs(self.config)
 
     def lost(self, *, forced: bool = False) -> StoredCommits | None:

@@ -108,7 +108,7 @@ class Checkpoint:
 
     @property
     def shuffles(self) -> bool:
-        """Whether records were found outside of their tasks' partitions."""
+        """True if records were found outside of their tasks' partitions."""
         return bool((self._read() or {}).get("shuffles", False))
 
     def set_shuffles(self) -> None:
@@ -186,7 +186,7 @@ class Checkpoint:
 
     @property
     def has_changelogs(self) -> bool:
-        """Whether the stores have had changelogs since the first start."""
+        """True if the stores have had changelogs since the first start."""
         return "changelog" in (self._read() or {})
 
     def content(self) -> Json | None:
@@ -252,7 +252,7 @@ class Checkpoint:
 
     @property
     def handover_is_wanted(self) -> bool:
-        """Whether another process waits for this application to stop, to take over from it."""
+        """True if another process waits for this application to stop, to take over from it."""
         return (self.directory / HANDOVER_FILE).exists()
 
     def want_handover(self, *, wanted: bool) -> None:

@@ -71,7 +71,7 @@ def remove_tree(directory: Path) -> None:
 
 
 def sync_dir(directory: Path) -> None:
-    """Return once the names in a directory are on disk; behind a URL they already are."""
+    """Return once the names in a directory are on disk; at a URL they already are."""
     if isinstance(directory, RemotePath):
         return
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -4,7 +4,7 @@
     CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; names that process
     CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
     CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
-    CHECKPOINTS/<application id>/owner.N.claim  behind a URL, where there are no locks: created by the claimant of number N
+    CHECKPOINTS/<application id>/owner.N.claim  at a URL, where there are no locks: created by the claimant of number N
 
     current owner                         what a start finds         what it does
     a process on this machine, in any     both locks are held        refuses
@@ -14,7 +14,7 @@
     a JVM that has just been killed       the lock is free           continues at once
     another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
     system                                supported                  if it continues, else takes over
-    any owner, behind a URL               no lock; the beat may      as for another host; of two concurrent claims one
+    any owner, at a URL                   no lock; the beat may      as for another host; of two concurrent claims one
                                           continue or not            creates `owner.N.claim`, the other is refused
     an owner that was paused, taken for   owner.json has another     its next write fails: the kernel's `Checkpoint`
     dead and replaced, and resumes        claim                      checks before each one
@@ -162,9 +162,9 @@ def _makes(file: RemotePath, application_id: str) -> bool:
 
 
 def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
-    """Check, without a JVM, that no process on this machine runs the application; behind a URL, on any machine.
+    """Check, without a JVM, that no process on this machine runs the application; at a URL, on any machine.
 
-    `claim` covers what only waiting can show, such as an owner on another host or a JVM that is ending. Behind a URL an
+    `claim` covers what only waiting can show, such as an owner on another host or a JVM that is ending. At a URL an
     owner that has not released the checkpoint is watched for `watch_s`.
 
     Raises:
@@ -331,7 +331,7 @@ def _wait_for_end_of_lease(
 
 
 def _touched_at(beat: Path) -> object:
-    """Return a value that changes while the owner lives; not every file system behind a URL can set times."""
+    """Return a value that changes while the owner lives; not every file system at a URL can set times."""
     try:
         return beat.read_bytes() if isinstance(beat, RemotePath) else beat.stat().st_mtime_ns
     except FileNotFoundError:

@@ -32,8 +32,8 @@ statm, pages_max = sys.argv[4], int(sys.argv[5])
 
 def is_too_large():
     try:
-        with open(statm) as told:
-            return int(told.read().split()[1]) > pages_max
+        with open(statm) as file_:
+            return int(file_.read().split()[1]) > pages_max
     except (OSError, IndexError):
         return False
 

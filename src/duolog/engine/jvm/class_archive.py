@@ -56,7 +56,7 @@ class ClassArchive:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is no archive, and no JVM is writing one while it shuts down."""
+        """True if there is no archive, and no JVM is writing one while it shuts down."""
         return not self.exists and not any(self._arriving())
 
     def java_options(self, *, write: bool) -> str:

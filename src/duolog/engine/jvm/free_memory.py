@@ -67,7 +67,7 @@ def _up_from(mounted: Path, own: str, version: _Version) -> Iterator[int]:
 
 def _left_in(group: Path, version: _Version) -> list[int]:
     with contextlib.suppress(OSError, ValueError):
-        most = int((group / version.most).read_text())  # "max" is no limit
+        most = int((group / version.most).read_text())  # "max" means unlimited
         used = int((group / version.used).read_text())
         lines = (line.split() for line in (group / "memory.stat").read_text().splitlines())
         # The system drops these pages when it needs their memory.

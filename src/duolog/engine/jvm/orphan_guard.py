@@ -19,7 +19,7 @@ from typing import Final, Self
 
 # Repeated, because a process may be between fork and exec.
 _SCRIPT: Final = """
-read -r told && exit
+read -r line && exit
 for again in 1 2 3; do
   for process in /proc/[0-9]*; do
     [ "$process/cwd" -ef "$1" ] && kill -9 "${process#/proc/}"
@@ -38,7 +38,7 @@ class OrphanGuard:
 
     def __enter__(self) -> Self:
         # A process group of its own: Ctrl-C must not reach it.
-        self._shell = subprocess.Popen(  # noqa: S603 - a text of ours, and a path that is no text of it
+        self._shell = subprocess.Popen(  # noqa: S603 - our own script, with a path as its argument
             ["/bin/sh", "-c", _SCRIPT, "duolog-guard", str(self._scratch)],
             cwd="/",
             stdin=subprocess.PIPE,

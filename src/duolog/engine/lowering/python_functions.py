@@ -168,9 +168,9 @@ def _pickled(function: Called) -> bytes:
             pickled: bytes = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
         except Exception as error:
             raise InvalidPlan(
-                f"{function.called} cannot be sent to the process that is to call it",
+                f"{function.called} cannot be sent to the process that calls it",
                 detail=f"{describe_exception(error)}.",
-                hint="Make what it uses, a connection say, inside of it: at its first call.",
+                hint="Create the objects that it uses, such as connections, inside the function at its first call.",
             ) from error
     return pickled
 

@@ -45,7 +45,7 @@ from duolog.plan.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class Getter:
-    """How to find the row of a key: a store, then steps; and the resulting row."""
+    """The path to the row of a key: a store, then steps; and the resulting row."""
 
     store: str
     steps: tuple[Json, ...]
@@ -98,7 +98,7 @@ def lower_getter(  # noqa: PLR0911 - a table of cases
             kept = lower_getter(around.levels.looked_up(right, left.own), around)
             return _after(kept, lower_join_side(left, kept.row, around))
         case _:
-            raise AssertionError(f"{table} is no table")
+            raise AssertionError(f"{table} is not a table")
 
 
 def _after(parent: Getter, lowered: Lowered) -> Getter:

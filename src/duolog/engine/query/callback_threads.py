@@ -50,12 +50,12 @@ class CallbackThreads:
 
     @property
     def failure(self) -> QueryFailed | None:
-        """Why the query must end: a function that it calls failed."""
+        """The failure of a function that must end the query, or None."""
         return self.caller.failure if self.caller is not None else None
 
     @property
     def is_calling(self) -> bool:
-        """Whether the caller is a function of the query."""
+        """True if the caller is a function of the query."""
         return self.caller is not None and self.caller.is_calling
 
     def close(self) -> None:

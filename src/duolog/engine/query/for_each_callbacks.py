@@ -70,16 +70,16 @@ class Callback:
         return cls(node.function, _serde(schema.key), _serde(schema.value), names, place)
 
     def record(
-        self, key: str | None, value: str | None, timestamp_ms: int, *beside: Any
+        self, key: str | None, value: str | None, timestamp_ms: int, *metadata: Any
     ) -> CalledRecord:
-        """Return a record from JSON texts; `beside` is headers, topic, partition and offset."""
+        """Return a record from JSON texts; `metadata` is headers, topic, partition and offset."""
         keys = self.keys.deserialize(None if key is None else key.encode())
         row = self.values.deserialize(None if value is None else value.encode())
         return CalledRecord(
             keys[0] if keys is not None and len(keys) == 1 else keys,
             None if row is None else dict(zip(self.names, row, strict=True)),
             timestamp_ms,
-            *beside,
+            *metadata,
         )
 
 
@@ -111,7 +111,7 @@ class CallbackRunner:
         name = f"duolog-call-{application_id}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.failure: QueryFailed | None = None
-        """Why the query must end: a function failed. No other function is called after that."""
+        """The failure of a function, which ends the query: no other function is called after it."""
 
     def start(self) -> None:
         self._thread.start()
@@ -127,7 +127,7 @@ class CallbackRunner:
 
     @property
     def is_calling(self) -> bool:
-        """Whether the caller is one of these functions."""
+        """True if the caller is one of these functions."""
         return threading.current_thread() is self._thread
 
     def _run(self) -> None:
@@ -145,9 +145,9 @@ class CallbackRunner:
                 break
             try:
                 call = self._calls[name]
-                beside = tuple(_headers(headers)), topic, partition, offset
+                metadata = tuple(_headers(headers)), topic, partition, offset
                 with exit_forked_children():
-                    call.function(call.record(key, value, ts, *beside))
+                    call.function(call.record(key, value, ts, *metadata))
             except (Exception, SystemExit) as error:  # a user's function may raise anything
                 told = describe_exception(error)
                 if not self._passes_over:

@@ -313,7 +313,7 @@ class Launcher:
 
     @property
     def prints(self) -> bool:
-        """Whether the topology prints records."""
+        """True if the topology prints records."""
         return any(node["kind"] == "print" for node in self.spec["nodes"].values())
 
     def take_printed(self) -> str:
@@ -323,7 +323,7 @@ class Launcher:
 
     @property
     def calls_python(self) -> bool:
-        """Whether Python functions, which may print, run in processes next to the kernel."""
+        """True if Python functions, which may print, run in processes next to the kernel."""
         return bool(self.spec.get("functions"))
 
     def take_output(self) -> str:
@@ -414,12 +414,12 @@ class Launcher:
         return wanted._jdf  # noqa: SLF001 - as _java below
 
     def _ticks(self) -> Any:
-        """Return the source that tells tasks what time it is, when they ask for it."""
+        """Return the source that sends the time to tasks that request it."""
         ticks = self.session.spark.readStream.format(kernel_class_name("TickSource"))
         return ticks.option("application.id", self.application_id).load()._jdf  # noqa: SLF001 - as _java below
 
     def _load(self, source: str, options: dict[str, str]) -> DataFrame:
-        # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
+        # The settings of the session are copied when the query starts, and pinned in Spark's checkpoint.
         spark = self.session.spark_with(self.spec["shuffle_partitions"])
         return spark.readStream.format(kernel_class_name(source)).options(**options).load()
 

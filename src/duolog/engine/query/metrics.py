@@ -50,7 +50,7 @@ class StoreMetrics:
     bytes: int
     """Size of their keys and values, before compression."""
     counted_at_ms: int | None
-    """When all entries were last counted; None while `rows` is only a lower bound."""
+    """The time of the last complete count; None while `rows` is only a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class TaskMetrics:
 
 @dataclass(frozen=True, slots=True)
 class SourceMetrics:
-    """How far a topic partition is read."""
+    """The read progress of a topic partition."""
 
     topic: str
     partition: int
@@ -164,7 +164,7 @@ class Metrics:
     state: str
     mode: str
     at_ms: int
-    """When these metrics were collected."""
+    """The time at which these metrics were collected."""
     records_in: int = 0
     records_out: int = 0
     failed_calls: int = 0
@@ -172,7 +172,7 @@ class Metrics:
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Records that were skipped, by the stage that failed."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """How often a record was too late for a window, by operator."""
+    """The number of records that were too late for a window, by operator."""
     tasks: tuple[TaskMetrics, ...] = ()
     sources: tuple[SourceMetrics, ...] = ()
     sinks: tuple[SinkMetrics, ...] = ()

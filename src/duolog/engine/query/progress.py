@@ -80,13 +80,13 @@ class Progress:
     skipped_because: tuple[Skipped, ...] = ()
     """The same by reason, each with its first record."""
     late: Mapping[str, int] = field(default_factory=dict)
-    """How often a record was too late for a window, by operator."""
+    """The number of records that were too late for a window, by operator."""
     records_per_second: float = 0.0
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
-    """How long the last micro-batch or epoch took."""
+    """The duration of the last micro-batch or epoch."""
     trouble: str = ""
-    """Why the query waits for its next start, while its state is `restarting`."""
+    """The reason for the next start, while the state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
     """Unread records of each source topic; empty if no broker answers."""
     state_rows: int | None = None

@@ -148,7 +148,7 @@ class Session:
 
     @property
     def log_path(self) -> Path | None:
-        """Where the JVM writes its log: the log of the application that started it."""
+        """The log file of the JVM: that of the application that started it."""
         return self._running.config.log_path
 
     @property
@@ -162,7 +162,7 @@ class Session:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the JVM has ended, by itself or killed."""
+        """True if the JVM has ended, by itself or killed."""
         return self._running.has_ended
 
     @property

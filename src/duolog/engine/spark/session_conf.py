@@ -42,7 +42,7 @@ def session_conf(
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
             f"{_JVM_OPTIONS} {java_options}"
         ),
-        # What executors count comes to the driver, and how long epochs take (ADR 0073).
+        # Sends the counts of executors and the durations of epochs to the driver (ADR 0073).
         "spark.plugins": kernel_class_name("MetricsPlugin"),
         "spark.sql.streaming.streamingQueryListeners": kernel_class_name("Epochs"),
         "spark.local.dir": str(scratch / "local"),

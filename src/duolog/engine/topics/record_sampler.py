@@ -39,14 +39,14 @@ Position = tuple[str, int]
 
 @dataclass(slots=True)
 class Sample:
-    """What was read of one partition."""
+    """The records that were read of one partition, summed up."""
 
     records: int = 0
     bytes: int = 0
     first_ms: int | None = None
     """The timestamp of the first record."""
     reached_end: bool = False
-    """Whether the partition ended before the requested number of records."""
+    """True if the partition ended before the requested number of records."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ class UpgradePlan:
     comparison: Comparison | None
     """None if a start needs no upgrade: there is no checkpoint yet, or it has this shape."""
     begun: bool = True
-    """Whether there is a checkpoint."""
+    """True if there is a checkpoint."""
     behind: Mapping[str, int] | None = None
     """The number of missed records of each topic that stores have missed; None if no broker answers."""
     directory: Path | None = None
@@ -40,7 +40,7 @@ class UpgradePlan:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether no state is lost."""
+        """True if no state is lost."""
         return self.comparison is None or not self.comparison.begins_empty
 
     def ensure_allowed(self, how: How) -> None:
