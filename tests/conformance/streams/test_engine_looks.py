@@ -118,7 +118,7 @@ def test_each_kind_of_look_shows_what_was_committed_while_the_application_runs(
         assert application.store("totals").all() == totals(range(25)), "and when it has stopped"
         with pytest.raises(StatementError, match='unknown store "total"'):
             application.store("total")
-        with pytest.raises(StatementError, match="has no windows"):
+        with pytest.raises(StatementError, match="is not windowed"):
             application.store("totals").fetch("ann")
         with pytest.raises(StatementError, match="has no prefix"):
             application.store("seats").prefix_scan("1")

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
+import waiting
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
@@ -126,6 +127,11 @@ def test_result_tables_become_compacted_topics_with_a_partition_for_each_task(
 
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     names = [prefix + name for name in RESULTS]
+    # Apache Kafka acknowledges a new topic before its broker's own metadata has it.
+    waiting.wait_until(
+        lambda: set(names) <= set(admin.list_topics(timeout=TIMEOUT_S).topics),
+        "the topics did not appear",
+    )
     answers = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, n) for n in names])
     policies = {answer.result(TIMEOUT_S)["cleanup.policy"].value for answer in answers.values()}
     assert policies == {"compact"}
