@@ -403,7 +403,7 @@ def test_a_live_view_follows_its_topic_until_it_is_stopped(
 
     assert ", stopped" in notebook.shown[-1]
     assert len(notebook.shown) == shown
-    assert "has ended" in repr(live)
+    assert ": stopped>" in repr(live)
 
 
 def test_a_live_stream_shows_its_last_records_and_ends_with_the_application(
@@ -423,7 +423,7 @@ def test_a_live_stream_shows_its_last_records_and_ends_with_the_application(
     assert len(re.findall("<td>line", shown)) == 20
     running.stop()
 
-    assert "has ended" in repr(live)
+    assert ": stopped>" in repr(live)
     assert "No application runs it." in lines._repr_html_()
 
 

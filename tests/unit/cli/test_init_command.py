@@ -46,7 +46,7 @@ def test_a_directory_with_anything_in_it_is_left_as_it_is(tmp_path: Path) -> Non
     told = duolog_init(tmp_path)
 
     assert isinstance(told.exception, DirectoryNotEmpty)
-    assert told.exception.detail == "It has .hidden."
+    assert told.exception.detail == "It contains .hidden."
     assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
 
 
