@@ -107,7 +107,7 @@ def test_a_record_is_the_same_by_content_and_leader_epoch(
 
     found = looks.changed({AT: Mark(10, 4, before.offset, before.leader_epoch, before.digest)})
 
-    changed = {AT: "the record at offset 9 is not the one that was read"}
+    changed = {AT: "the record at offset 9 differs from the one that was read"}
     assert found == ({} if is_same else changed)
 
 
