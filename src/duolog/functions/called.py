@@ -20,7 +20,7 @@ from duolog.core.exception_text import describe_exception
 from duolog.functions import values, vectors
 from duolog.functions.places import place_in
 from duolog.functions.threads import Threads
-from duolog.plan.expressions.awaiting import is_coroutine
+from duolog.plan.awaiting import is_coroutine
 from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction, code_of
 from duolog.plan.sql.user_functions import FunctionFailed, Routine
 

@@ -13,9 +13,9 @@ from duolog.dsl.expressions.schemas import Declared, declared_schema
 from duolog.dsl.handles.short_tracebacks import short_traceback
 from duolog.dsl.steps.records import Records
 from duolog.functions.processors import FixedKeyProcessor, Processor
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.nodes import Process, ProcessOutput
 from duolog.plan.processors import Definition, KeptStore, Output
 from duolog.plan.schema import Schema

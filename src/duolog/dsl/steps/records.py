@@ -20,10 +20,10 @@ from duolog.dsl.handles.foreign_names import OF_RECORDS
 from duolog.dsl.handles.handles import Handle
 from duolog.dsl.handles.html import plan_html
 from duolog.dsl.running import Running
+from duolog.plan.awaiting import is_coroutine
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Call, ColumnRef, Expression, Named, PythonCall
-from duolog.plan.expressions.awaiting import is_coroutine
 from duolog.plan.expressions.key_functions import key_function
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.literals import PlainValue

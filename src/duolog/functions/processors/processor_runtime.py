@@ -32,8 +32,8 @@ from duolog.functions.processors.schedules import (
     StoredSchedules,
 )
 from duolog.functions.processors.stores import Store
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
-from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.processors import Definition
 
 

@@ -36,7 +36,7 @@ from duolog.ksql.udf.annotations import (
     type_of_result,
     type_of_rows,
 )
-from duolog.plan.expressions.awaiting import is_async_generator, is_coroutine, is_generator
+from duolog.plan.awaiting import is_async_generator, is_coroutine, is_generator
 from duolog.plan.sql.signatures import Parameter, Signature
 from duolog.plan.sql.user_functions import Body, Kind, Overload, Step
 from duolog.plan.types import Type

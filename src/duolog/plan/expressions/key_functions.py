@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.expressions.expressions import Expression
 from duolog.plan.schema import Schema
 from duolog.plan.types import Column

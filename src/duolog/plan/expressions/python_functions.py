@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Literal
 
+from duolog.plan.awaiting import is_async_generator, is_coroutine, is_generator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
-from duolog.plan.expressions.awaiting import is_async_generator, is_coroutine, is_generator
 from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Array, Type
 
 Takes = Literal["values", "arrow", "pandas"]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions.awaiting import ensure_awaits_nothing
 from duolog.plan.nodes.end import End, ensure_json
 from duolog.plan.nodes.node import Node
 
