@@ -64,7 +64,7 @@ def test_a_topology_that_only_prints_runs_and_prints_while_it_runs(
     ]
     assert of["[counts]"] == ['"a" {"n":1}', '"a" {"n":2}']
     assert (
-        '  skipped: cannot read 1 record of topic "orders": its value is no JSON of (lines '
+        '  skipped: cannot read 1 record of topic "orders": its value is not JSON of (lines '
         "ARRAY<STRING>, at TIMESTAMP); the first: partition "
     ) in err.read_text()
     assert ", key b, value {\n" in err.read_text()

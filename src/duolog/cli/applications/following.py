@@ -310,9 +310,9 @@ def _hint(reason: str, topic: str | None) -> str:
     """Return a hint about writing keys in the declared type, if undecodable keys were the reason.
 
     Example:
-        >>> _hint("its key is no KAFKA of (id BIGINT)", "orders")
+        >>> _hint("its key is not KAFKA of (id BIGINT)", "orders")
         "write such keys with `duolog produce orders --key-type bigint`; read them with `duolog consume orders --key 'id BIGINT'`"
-        >>> _hint("its value is no JSON of (n INT)", "orders"), _hint("its key is no KAFKA of (name STRING)", "orders")
+        >>> _hint("its value is not JSON of (n INT)", "orders"), _hint("its key is not KAFKA of (name STRING)", "orders")
         ('', '')
     """
     found = _KEY_OF_ANOTHER_FORM.fullmatch(reason)

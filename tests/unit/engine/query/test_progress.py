@@ -56,7 +56,7 @@ def test_counters_are_read_from_the_kernel() -> None:
 
 SAMPLE = {
     "stage": "deserialization",
-    "reason": "its value is no JSON of (n INT)",
+    "reason": "its value is not JSON of (n INT)",
     "at": "",
     "count": 1200,
     "topic": "orders",
@@ -71,7 +71,7 @@ def test_a_skipped_record_is_reported_with_position_bytes_and_reason() -> None:
     (skipped,) = Counters.parse(json.dumps({"samples": [SAMPLE]})).skipped_because
 
     assert str(skipped) == (
-        'cannot read 1,200 records of topic "orders": its value is no JSON of (n INT); the first: '
+        'cannot read 1,200 records of topic "orders": its value is not JSON of (n INT); the first: '
         'partition 0, offset 17, key ann, value {"n":'
     )
 
