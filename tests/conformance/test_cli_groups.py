@@ -145,7 +145,7 @@ def test_a_deleted_group_no_longer_exists(duolog: Duolog, readers: str) -> None:
         (("describe", "nobody"), 3, 'group "nobody" does not exist'),
         (("reset", "g", "--all-topics"), 2, "Use one of --to-earliest"),
         (("reset", "g", "--to-latest"), 2, "Use either --topic or --all-topics"),
-        (("reset", "g", "--to-latest", "--to-earliest", "--all-topics"), 2, "Give one of"),
+        (("reset", "g", "--to-latest", "--to-earliest", "--all-topics"), 2, "Use one of"),
         (("reset", "g", "--by-duration", "long", "--all-topics"), 2, "is not a duration"),
         (("reset", "g", "--to-time", "later", "--all-topics"), 2, "is not a time"),
         (("reset", "g", "--to-latest", "--topic", "nothing"), 3, '"nothing" does not exist'),

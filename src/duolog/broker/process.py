@@ -136,7 +136,7 @@ def _run(
         gc.set_threshold(_COLLECT_AFTER, _YOUNG_PER_MIDDLE, _MIDDLE_PER_OLD)
         if metrics is not None:
             metrics.attach(broker)
-            logger.info("metrics are served", extra={"address": str(metrics.address)})
+            logger.info("serving metrics", extra={"address": str(metrics.address)})
         print(f"duolog broker ready on {listeners[0].bound}", flush=True)  # noqa: T201
         for endpoint in listeners:
             logger.info(
