@@ -120,7 +120,7 @@ def test_each_kind_of_look_shows_what_was_committed_while_the_application_runs(
             application.store("total")
         with pytest.raises(StatementError, match="is not windowed"):
             application.store("totals").fetch("ann")
-        with pytest.raises(StatementError, match="has no prefix"):
+        with pytest.raises(StatementError, match="have no prefix"):
             application.store("seats").prefix_scan("1")
 
 
