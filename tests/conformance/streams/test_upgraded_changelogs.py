@@ -258,7 +258,7 @@ def test_a_changelog_that_was_lost_is_begun_anew_though_the_state_can_go_to_no_o
 
     with pytest.raises(ChangelogMismatch, match="is missing") as refused:
         shop.run(named, "micro-batch")
-    assert "`duolog repartition FILE --tasks N` with the number of tasks" in refused.value.hint
+    assert "`duolog repartition FILE --tasks N` with the current number of " in refused.value.hint
     plan, name = named(shop).build(), f"shop-{shop.prefix}"
     with pytest.raises(NotRepartitionable):
         repartition(shop.engine, plan, name, TASKS + 1)
