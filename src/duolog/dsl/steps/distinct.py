@@ -71,7 +71,7 @@ class Deduplicated(Records):
         within_ms = milliseconds(within, "within")
         if within_ms < 1:
             raise InvalidPlan(
-                "the time of duplicates must be positive",
+                f"the time of duplicates must be positive, not {within_ms} ms",
                 hint='Set the maximum time difference: within="1 hour".',
             )
         if self.schema.window is not None:
