@@ -34,6 +34,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final, Literal, Protocol
 
+from duolog.core.boot import boot_id
 from duolog.engine.checkpoint.checkpoint_files import writing
 from duolog.engine.checkpoint.durable import make_durable_dir, sweep_unfinished, write_durably
 from duolog.engine.checkpoint.remote.paths import RemotePath
@@ -49,7 +50,6 @@ WATCH_S: Final = 5.0
 """How long to watch an owner that may be alive: two beats."""
 _SETTLE_S: Final = 1.0
 _POLL_S: Final = 0.1
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 Locked = Literal["locked", "held", "unsupported"]
 
@@ -364,7 +364,4 @@ def _write(directory: Path, owner: Owner) -> str:
 
 def _machine() -> str:
     """Return an id shared by all processes under one kernel, which therefore share locks."""
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return f"{socket.gethostname()} {uuid.getnode():x}"
+    return boot_id() or f"{socket.gethostname()} {uuid.getnode():x}"
