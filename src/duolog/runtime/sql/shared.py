@@ -40,12 +40,10 @@ def sql_statements(topology: "Topology", names: Mapping[str, str] | None = None)
     Columns keep their names; those that are not upper case are quoted by ` in SQL.
 
     Args:
-        topology: its written topics, and the topics it reads by name, are included. A table that is
-            not written to a topic
-            is not.
+        topology: its written topics, and the topics it reads by name, are included. A table that
+            is not written to a topic is not.
         names: SQL names of topics, as written in SQL: {"by-city": "totals"}; other topics are left
-            out. None: all topics,
-            by their names in upper case, `by-city` as BY_CITY.
+            out. None: all topics, by their names in upper case, `by-city` as BY_CITY.
 
     Raises:
         StatementError: there is no such topic, two have the same name, or SQL cannot express how
@@ -56,8 +54,9 @@ def sql_statements(topology: "Topology", names: Mapping[str, str] | None = None)
         >>> topology = Topology("visits")
         >>> visits = topology.stream("visits", key="user STRING", value="place STRING")
         >>> visits.group_by_key().count("visits").to("by-user")
-        >>> print(sql_statements(topology, {"by-user": "by_user"})["BY_USER"])
-        CREATE OR REPLACE TABLE BY_USER (`user` STRING PRIMARY KEY, `visits` BIGINT) WITH (KAFKA_TOPIC = 'by-user', \
+        >>> statement = sql_statements(topology, {"by-user": "by_user"})["BY_USER"]
+        >>> print(statement.partition(" WITH ")[0])
+        CREATE OR REPLACE TABLE BY_USER (`user` STRING PRIMARY KEY, `visits` BIGINT)
     """
     nodes = _topics_of(topology.build())
     if names is None:
