@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A JVM of the tests lives for seconds or minutes: the second compiler costs it more than it saves,
-# half of the processor time of a start. Alone, the first one gets 48 MiB for its code. The shared JVMs fill them, and
-# then a tenth of their processor time goes into sweeping. Spark's launcher reads these, in all processes.
+# half of the processor time of a start. Alone, the first one gets 48 MiB for its code. The shared
+# JVMs fill them, and then a tenth of their processor time goes into sweeping. Spark's launcher
+# reads these, in all processes.
 _JVM_OPTIONS: Final = {
     "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -60,7 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     profile = "deep" if config.getoption("--deep") else "quick"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
     os.environ.update(_JVM_OPTIONS)
-    # Whoever runs in the background ignores it, and hands that on to the programs that tests interrupt.
+    # Whoever runs in the background ignores it, and hands that on to the programs that tests
+    # interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     deep_run.register(config)
     if not hasattr(config, "workerinput"):
@@ -118,8 +120,8 @@ def pytest_runtest_makereport(
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Make all fixtures anew behind a test whose time limit has struck, if a JVM runs.
 
-    A limit that strikes inside a call into the JVM leaves the call's answer in the connection, where
-    the next call would take it for its own.
+    A limit that strikes inside a call into the JVM leaves the call's answer in the connection,
+    where the next call would take it for its own.
     """
     if item.stash.get(_STRUCK, False) and _kill_jvm():
         item.session._setupstate.teardown_exact(None)  # noqa: SLF001 - what its last test does
@@ -144,7 +146,8 @@ def _own_log_level() -> Iterator[None]:
         (logger, logger.level, logger.handlers[:], logger.filters[:], logger.propagate)
         for logger in loggers
     ]
-    # A command that a fixture of a larger scope runs may have changed it: caplog hears nothing then.
+    # A command that a fixture of a larger scope runs may have changed it: caplog hears nothing
+    # then.
     loggers[0].propagate = True
     yield
     for logger, level, handlers, filters, propagate in before:

@@ -5,7 +5,8 @@
     the part has passed             when each of its tests has, at one commit, in however many runs
     a tree with changes             runs all of the part, and notes nothing
 
-What has passed stands in `.pytest_cache/deep/COMMIT/PART.jsonl`, a line for each test, written as soon as it is known.
+What has passed stands in `.pytest_cache/deep/COMMIT/PART.jsonl`, a line for each test, written as
+soon as it is known.
 """
 
 import datetime as dt

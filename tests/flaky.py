@@ -5,9 +5,10 @@
     more failures than the limit           failed: a broken build is not flakiness, nothing runs again
     a collection error, Ctrl-C, -x         failed: the run is incomplete
 
-`--again LIMIT` sets the limit: 10 with CI=true, else 0, which switches this off. By itself means after the
-run, one test at a time, each in a new process (`pytest NODEID`). A test whose xdist worker crashed counts as
-failed, because xdist reports it so. The counts in pytest's closing line are those after the second runs.
+`--again LIMIT` sets the limit: 10 with CI=true, else 0, which switches this off. By itself means
+after the run, one test at a time, each in a new process (`pytest NODEID`). A test whose xdist
+worker crashed counts as failed, because xdist reports it so. The counts in pytest's closing line
+are those after the second runs.
 """
 
 import os

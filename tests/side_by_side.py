@@ -2,15 +2,17 @@
 
     Kafka Streams as the judge             what uses it stays in one process, which starts its JVM once
     a JVM with a broker beside it          so do these, in a JVM of their own, and in another one those whose state
-                                           moves: exactly once, changelogs, restores, upgrades, other numbers of tasks
+                                           moves: exactly once, changelogs, restores, upgrades,
+                                           other numbers of tasks
     a JVM alone                            so do these: each takes minutes, and none a third of the whole
     a real Kafka                           so do these
     a fixture of a file                    the file stays together
     programs of a test's own, a minute each    every test for itself
     all else                               the file stays together
 
-Tests that stay together are a chain: three processes share two cores, so a chain takes half again its processor time. All
-with a JVM and a broker have 900 s of it, and held up a run of 15 minutes; in two chains they do not.
+Tests that stay together are a chain: three processes share two cores, so a chain takes half again
+its processor time. All with a JVM and a broker have 900 s of it, and held up a run of 15 minutes;
+in two chains they do not.
 
 Read off the text of the files, because the process that hands out tests collects none.
 """
@@ -49,8 +51,9 @@ class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no
     def remove_node(self, node: WorkerController) -> str | None:
         """Hand what a crashed process had left to the others; return the test that it crashed in.
 
-        That test has failed, and does not run again beside others. Groups that were done are not handed on: xdist hands
-        them on, too, and waits forever for the process that gets one, which has nothing to run and reports nothing.
+        That test has failed, and does not run again beside others. Groups that were done are not
+        handed on: xdist hands them on, too, and waits forever for the process that gets one, which
+        has nothing to run and reports nothing.
         """
         workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
         open_tests = [

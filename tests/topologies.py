@@ -1,6 +1,7 @@
 """Hypothesis strategies for topologies over all operators, and for records of their topics.
 
-What grows is in `growing`; the judge's own cases are numbers (`conformance/streams/random_cases.py`).
+What grows is in `growing`; the judge's own cases are numbers
+(`conformance/streams/random_cases.py`).
 """
 
 from random import Random
@@ -18,7 +19,8 @@ __all__ = ["GLOBAL", "KEY", "VALUE", "RawRecord", "ms", "raw_records", "topologi
 def topologies(steps_max: int = 6, *, alone: bool = True) -> st.SearchStrategy[Topology]:
     """A topology in which whatever nothing else reads goes to a topic, and some of the rest.
 
-    With `alone` its results are of records that come one by one: then they may depend on the stream time of a task.
+    With `alone` its results are of records that come one by one: then they may depend on the stream
+    time of a task.
     """
 
     def grown(rng: Random, steps: int) -> Topology:

@@ -1,8 +1,9 @@
 """Wait until something holds, for as long as a slow machine needs.
 
-A test never sleeps for a fixed time and then asserts: it waits for an event of the code under test or, where there
-is none, asks again and again with `wait_until`. The deadline bounds a test that would fail anyway, and is far above
-what a busy machine needs. `tests/architecture/test_waiting.py` counts all other sleeps and short deadlines.
+A test never sleeps for a fixed time and then asserts: it waits for an event of the code under test
+or, where there is none, asks again and again with `wait_until`. The deadline bounds a test that
+would fail anyway, and is far above what a busy machine needs. `tests/architecture/test_waiting.py`
+counts all other sleeps and short deadlines.
 """
 
 import time

@@ -1,6 +1,7 @@
 """Cost of metrics: the same topologies with and without them, in turns.
 
-    records (written before) ─▶ one broker ─▶ Duolog, micro-batches, metrics on │ off (-Dduolog.metrics=off), in turns
+    records (written before) ─▶ one broker ─▶ Duolog, micro-batches, metrics on │ off
+    (-Dduolog.metrics=off), in turns
 
 `stateless` is the worst case, because many cheap nodes process each record; `count` is an aggregate
 of 100,000 keys. Reports the rate (see `streams_comparison.py`) and the JVM's processor time per

@@ -1,7 +1,8 @@
 """Cost of changelogs, and speed of restoring stores from them.
 
     records (written before) ─▶ one broker ─▶ aggregate and windows, changelogs off │ on, in turns
-                                              then the checkpoint is deleted and the stores are restored
+                                              then the checkpoint is deleted and the stores are
+                                              restored
 
 A rate is the number of records divided by the duration of their micro-batches, without the first
 one and without JVM starts.

@@ -1,8 +1,9 @@
 """Write the JVM's class archive before the tests: `python scripts/lib/class_archive.py`.
 
-The tests start many JVMs with Spark. A JVM starts faster with an archive, and slower while recording one, which every
-application does if there is none. On a busy machine an application does not write the archive, and it gives up after a minute.
-This program waits until the archive is written.
+The tests start many JVMs with Spark. A JVM starts faster with an archive, and slower while
+recording one, which every application does if there is none. On a busy machine an application does
+not write the archive, and it gives up after a minute. This program waits until the archive is
+written.
 
 Does nothing if the archive exists. Without an archive, the tests pass but take longer.
 """
@@ -67,7 +68,8 @@ def write() -> None:
 def main() -> None:
     if archive().exists:
         return
-    # An archive contains classes, not compiled code. In a JVM that lives a minute, C2 costs more than it saves.
+    # An archive contains classes, not compiled code. In a JVM that lives a minute, C2 costs more
+    # than it saves.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     # Write the archive even on a busy machine; the test run waits for it.
     ARCHIVE_LIMITS.load_max, ARCHIVE_LIMITS.write_s = math.inf, _WRITE_S

@@ -3,8 +3,8 @@
     on a branch    the commits after its merge base with main
     on main        the last commits since this check exists, at most `RECENT`
 
-Skips merges. The root of a squashed history, and the boundary of a shallow clone, appear to add this file; they are not
-checked, only the commits after them.
+Skips merges. The root of a squashed history, and the boundary of a shallow clone, appear to add
+this file; they are not checked, only the commits after them.
 """
 
 import re

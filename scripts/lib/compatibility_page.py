@@ -1,6 +1,7 @@
 """Generate the page of clients: results of the suites in `compat/`, and the API versions each client used.
 
-Sources: `compat/results/*.json` written by `compat/run`, `compat/known_issues.toml`, and the broker's APIs.
+Sources: `compat/results/*.json` written by `compat/run`, `compat/known_issues.toml`, and the
+broker's APIs.
 """
 
 import json

@@ -6,8 +6,9 @@
     groups    part and seconds of each group; a group is a file, or a test function of a file that is too long for one part
     passed    for each part: date and commit of its last pass, number of tests, minutes
 
-A group stays in its part until the file is edited. A test file that is not listed belongs to the part with the fewest
-seconds, and is listed when that part passes. Only a passing part writes the file (`tests/deep_run.py`).
+A group stays in its part until the file is edited. A test file that is not listed belongs to the
+part with the fewest seconds, and is listed when that part passes. Only a passing part writes the
+file (`tests/deep_run.py`).
 
 Run as a program, it prints the table: `scripts/test --deep --parts`.
 """

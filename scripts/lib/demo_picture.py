@@ -2,10 +2,11 @@
 
     scripts/demo ─▶ pseudo-terminal ─▶ terminal emulator ─▶ a frame every half second ─▶ SVG
 
-The picture is a time lapse of half a minute: it shows every eighth frame until the tables appear and every second
-frame after that, each for a third of a second. The last frame stays for five seconds before the animation starts again.
-Each distinct line of text is written once and used by all frames that show it, so the file stays small. CSS alone moves the picture, so it also plays where a page may not run
-scripts, as in a README.
+The picture is a time lapse of half a minute: it shows every eighth frame until the tables appear
+and every second frame after that, each for a third of a second. The last frame stays for five
+seconds before the animation starts again. Each distinct line of text is written once and used by
+all frames that show it, so the file stays small. CSS alone moves the picture, so it also plays
+where a page may not run scripts, as in a README.
 """
 
 import os

@@ -1,8 +1,9 @@
 """Map the operators of Kafka Streams to those of Duolog, and back.
 
-Names that differ only in spelling (`KStream.selectKey`, `Stream.select_key`) are matched automatically. `THEIRS` lists the
-operators of Kafka Streams, `OTHERWISE` those with another name or a partial counterpart, and `OURS_ALONE` those of Duolog
-without a counterpart. A Duolog operator that is in none of them is an error.
+Names that differ only in spelling (`KStream.selectKey`, `Stream.select_key`) are matched
+automatically. `THEIRS` lists the operators of Kafka Streams, `OTHERWISE` those with another name or
+a partial counterpart, and `OURS_ALONE` those of Duolog without a counterpart. A Duolog operator
+that is in none of them is an error.
 
 Source: the interfaces of Kafka Streams 4.1, `org.apache.kafka.streams.kstream`.
 """

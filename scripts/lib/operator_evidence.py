@@ -2,9 +2,10 @@
 
     SHOWN  ── a row for each feature of an operator ──►  the table of docs/reference/streams.md
 
-The tests of a row must exist and must call its operators, themselves or in test modules that they import. The verifying test
-must call all of them, the running test at least one. The modes of an operator are derived from the text of the running test.
-A figure appears if `bench/results/` contains it. An operator without a row is an error.
+The tests of a row must exist and must call its operators, themselves or in test modules that they
+import. The verifying test must call all of them, the running test at least one. The modes of an
+operator are derived from the text of the running test. A figure appears if `bench/results/`
+contains it. An operator without a row is an error.
 """
 
 import ast

@@ -2,11 +2,13 @@
 
     prose of a file ─▶ counts by phrase ─▶ compared with tests/architecture/english_allowed.json
 
-Prose is what people read: docstrings, comments and string literals in Python, comments and string literals in Java,
-everything but code in Markdown, and whole shell scripts. Identifiers do not count.
+Prose is what people read: docstrings, comments and string literals in Python, comments and string
+literals in Java, everything but code in Markdown, and whole shell scripts. Identifiers do not
+count.
 
-`scripts/english` prints the phrases above their limits, `scripts/english --shrink` lowers the limits to the current
-counts. It refuses to raise the total of a phrase, so that limits can only shrink, while text can move between files.
+`scripts/english` prints the phrases above their limits, `scripts/english --shrink` lowers the
+limits to the current counts. It refuses to raise the total of a phrase, so that limits can only
+shrink, while text can move between files.
 """
 
 import ast

@@ -1,6 +1,7 @@
 """Generate the page of SQL functions: signatures and descriptions, by family.
 
-The source is the function table in `duolog.plan.sql`, which SHOW FUNCTIONS and DESCRIBE FUNCTION print, too.
+The source is the function table in `duolog.plan.sql`, which SHOW FUNCTIONS and DESCRIBE FUNCTION
+print, too.
 """
 
 from collections.abc import Sequence

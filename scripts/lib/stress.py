@@ -1,8 +1,9 @@
 """Run a command while other processes keep every core busy: `python scripts/lib/stress.py COMMAND...`.
 
-One busy process for each core that this process may use, at normal priority. They end with the command: after
-success, after failure, on Ctrl-C and on SIGTERM. If this process is killed, each of them notices within a second
-that its parent has exited; none lives longer than LIFETIME_S. Exits with the command's status.
+One busy process for each core that this process may use, at normal priority. They end with the
+command: after success, after failure, on Ctrl-C and on SIGTERM. If this process is killed, each of
+them notices within a second that its parent has exited; none lives longer than LIFETIME_S. Exits
+with the command's status.
 """
 
 import os
@@ -13,7 +14,8 @@ from types import FrameType
 from typing import Final
 
 LIFETIME_S: Final = 4 * 3600
-# One iteration takes milliseconds. With shorter ones, the system call would keep the kernel busy instead of the core.
+# One iteration takes milliseconds. With shorter ones, the system call would keep the kernel busy
+# instead of the core.
 _BUSY: Final = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,7 @@
 """Imports stay fast: unused libraries and JVMs are not loaded.
 
-import-linter (scripts/check) checks the layers; these tests check what only a running process shows.
+import-linter (scripts/check) checks the layers; these tests check what only a running process
+shows.
 """
 
 import subprocess

@@ -44,7 +44,8 @@ def test_the_program_of_the_readme_prints_what_stands_below_it(
 
     printed = capfd.readouterr()
     assert printed.out == _block("text")
-    # The JVM is that of the test run, and may speak of other tests; librdkafka speaks of this program.
+    # The JVM is that of the test run, and may speak of other tests; librdkafka speaks of this
+    # program.
     assert re.findall(r"^%\d\|.*", printed.err, re.MULTILINE) == []
 
 

@@ -3,12 +3,14 @@
     sleep       a call of `sleep` outside of a loop, also in a program that a test writes down as text
     poll        a call of `sleep` in a `while` loop of a test's own: a condition is polled, but not with the helper
     deadline    a deadline or time limit below 30 s that a test waits for: `time.monotonic() + 5`, `timeout=5`,
-                `event.wait(5)`, `thread.join(5)`, `future.result(5)`; below 60 s of `pytest.mark.timeout`. A second
-                or less in a loop is not a deadline, but the rate at which the loop asks again
+                `event.wait(5)`, `thread.join(5)`, `future.result(5)`; below 60 s of
+                `pytest.mark.timeout`. A second or less in a loop is not a deadline, but the rate at
+                which the loop asks again
     elapsed     an assertion on measured time
 
-A test waits for an event, or with `waiting.wait_until` for a condition. What is left is in ALLOWED with the reason
-why it does not race. A file with other counts than its row fails in both directions: lower the row when a count falls.
+A test waits for an event, or with `waiting.wait_until` for a condition. What is left is in ALLOWED
+with the reason why it does not race. A file with other counts than its row fails in both
+directions: lower the row when a count falls.
 """
 
 import ast

@@ -1,9 +1,11 @@
 """A reader who follows a page of the guide verbatim, in a clean home.
 
     ```bash      commands, each of which must end well; what goes on (a broker, `duolog run`) does so
-                 in a terminal of its own until its like is typed again, `# Ctrl-C` is typed, or the page ends
+                 in a terminal of its own until its like is typed again, `# Ctrl-C` is typed, or the
+                 page ends
     ```console   `$ command`, and below it what is printed; a line `…` stands for any lines,
-                 `…` in a line for any text, and a command under which an error stands is to be refused
+                 `…` in a line for any text, and a command under which an error stands is to be
+                 refused
     ```python    saved where its first line is `# name.py`; all others of a page are one program,
                  which pytest runs where it has tests
     ```sql       saved where its first line is `-- name.sql`

@@ -209,7 +209,8 @@ def test_an_unreachable_broker_is_reported_within_two_seconds(
 
     assert (done.returncode, done.stdout) == (5, "")
     assert "127.0.0.1:1: connection refused" in done.stderr
-    # A client of its own tries for 15 s. The start of Python is in it, on a machine that may be busy.
+    # A client of its own tries for 15 s. The start of Python is in it, on a machine that may be
+    # busy.
     assert time.monotonic() - began < 14
 
 

@@ -1,7 +1,7 @@
 """Each program under `examples/` runs by itself, ends well, and says what to notice.
 
-Those that need nothing but the JVM of the test run are in `test_examples_on_one_jvm.py` too; here they
-start their own with `--deep`, as does a program that takes minutes.
+Those that need nothing but the JVM of the test run are in `test_examples_on_one_jvm.py` too; here
+they start their own with `--deep`, as does a program that takes minutes.
 """
 
 import subprocess

@@ -1,6 +1,7 @@
 """The programs of `examples/` in Python on a Spark cluster of two workers: the environment says where, nothing else.
 
-Each says what it says in one process, and its executors leave their work directories with the workers.
+Each says what it says in one process, and its executors leave their work directories with the
+workers.
 """
 
 import os

@@ -1,13 +1,15 @@
 """Kills, again and again, while the applications of a ledger run; what a reader finds is judged after each and at the end.
 
-    strike ─▶ start, armed at a point ─▶ point reached, or some time ─▶ SIGKILL of one of: the JVM · Python · both · the broker,
+    strike ─▶ start, armed at a point ─▶ point reached, or some time ─▶ SIGKILL of one of: the JVM ·
+    Python · both · the broker,
                  ▲                                                              │              an executor, a worker of a cluster
                  └── SIGKILL of both, once it has gone on by itself ◀───────────┘
 
-Between two strikes nothing runs: what committed readers see then is what an epoch has left. With exactly once it is the
-same events in all results, each once. On a cluster an epoch that counts may be seen in part until the next start has committed the
-rest: there the results are compared with each other at the end alone. The seed decides events, points and times; what an application is doing at a random
-time is up to the machine.
+Between two strikes nothing runs: what committed readers see then is what an epoch has left. With
+exactly once it is the same events in all results, each once. On a cluster an epoch that counts may
+be seen in part until the next start has committed the rest: there the results are compared with
+each other at the end alone. The seed decides events, points and times; what an application is doing
+at a random time is up to the machine.
 """
 
 import dataclasses
@@ -96,7 +98,8 @@ def strikes(
 ) -> Iterator[Strike]:
     """Yield strikes without end: of each kind at each point, and at random times, in a shuffled order.
 
-    Of an executor or a worker at the points that executors pass; of all else, where there are such, at the others.
+    Of an executor or a worker at the points that executors pass; of all else, where there are such,
+    at the others.
     """
     places: list[str | None] = [*points, None, None]
     on_cluster = not set(whats).isdisjoint(OF_EXECUTOR)

@@ -2,7 +2,8 @@
 
     hdfs_program.py BOOTSTRAP_SERVERS URL MODE [SETTING=VALUE]...
 
-Prints a line of JSON for each change of state and mode, and one where it fails. It stops cleanly when its standard input ends.
+Prints a line of JSON for each change of state and mode, and one where it fails. It stops cleanly
+when its standard input ends.
 """
 
 import json

@@ -4,8 +4,9 @@
                                                 ├─ counted   for each account 1, 2, 3 … and the sum so far
                                                 └─ branches  the last row of each branch
 
-Knows nothing of Duolog, of Kafka or of how something was written: it is given events and results, and tells
-anomalies in words, the first one first. What it is to find stands in `test_history.py`, a bad history for each.
+Knows nothing of Duolog, of Kafka or of how something was written: it is given events and results,
+and tells anomalies in words, the first one first. What it is to find stands in `test_history.py`, a
+bad history for each.
 
     kind            what it is
     missing         an event without its result, a count that was passed over, a last row that is not there
@@ -34,7 +35,8 @@ Kind = Literal[
     "disagreement",
     "went back",
 ]
-# What at least once allows: a result again, also with the counts before it. Nothing is missing, and nothing is wrong.
+# What at least once allows: a result again, also with the counts before it. Nothing is missing, and
+# nothing is wrong.
 OF_AT_LEAST_ONCE: Final = frozenset({"duplicate", "out of order", "disagreement"})
 
 
@@ -179,7 +181,8 @@ def _judge_account(
         if (before := known.get(number)) is not None:
             text = f"count {number} {here} was there already, {_at([before])}"
             if before.total != result.total:
-                # Events of several input partitions came in another order when they were read again.
+                # Events of several input partitions came in another order when they were read
+                # again.
                 text += f", with sum {before.total}, not {result.total}"
             yield Anomaly("duplicate", topic, text)
         elif number < highest.events:

@@ -4,11 +4,11 @@
                                         └─▶ by account ─▶ count, sum ─┬────────────▶ counted
     owners (account ─▶ branch) ──────────────────────────── join ─────┴▶ by branch ─▶ branches   (with undo)
 
-The owners are there before the first event, and stay: with a record cache what a join makes of a row that its cache still
-holds back depends, as in Kafka Streams, on which side came first.
+The owners are there before the first event, and stay: with a record cache what a join makes of a
+row that its cache still holds back depends, as in Kafka Streams, on which side came first.
 
-Several applications run it in one JVM on the same two topics, each into result topics of its own: in micro-batches with the
-record cache and without it, and in real time.
+Several applications run it in one JVM on the same two topics, each into result topics of its own:
+in micro-batches with the record cache and without it, and in real time.
 """
 
 import json

@@ -2,9 +2,9 @@
 
     ledger_program.py BOOTSTRAP_SERVERS DATA_DIR PREFIX NAME:MODE,NAME:MODE...
 
-Names are of `ledger.RUNS`. It stops cleanly when its standard input ends. LEDGER_KERNEL names another kernel's jar, with a
-bug planted in it say. LEDGER_SETTINGS has settings for all of them, as JSON; with a cluster's master its executors have the
-point of this process, too.
+Names are of `ledger.RUNS`. It stops cleanly when its standard input ends. LEDGER_KERNEL names
+another kernel's jar, with a bug planted in it say. LEDGER_SETTINGS has settings for all of them, as
+JSON; with a cluster's master its executors have the point of this process, too.
 """
 
 import contextlib

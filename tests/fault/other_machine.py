@@ -1,9 +1,11 @@
 """A machine that a process believes to be on: a host name, a kernel's boot id, a working directory and temporary files of its own.
 
-    unshare --mount --uts ─▶ the name is another one, another file lies over /proc/sys/kernel/random/boot_id ─▶ the command
+    unshare --mount --uts ─▶ the name is another one, another file lies over
+    /proc/sys/kernel/random/boot_id ─▶ the command
 
-To `engine.owner` that is another machine: no lock of this one's tells of its owner, only the beat in the shared directory.
-Network, processes and the file system stay those of this machine, as a shared directory has to.
+To `engine.owner` that is another machine: no lock of this one's tells of its owner, only the beat
+in the shared directory. Network, processes and the file system stay those of this machine, as a
+shared directory has to.
 """
 
 import os

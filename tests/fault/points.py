@@ -1,6 +1,7 @@
 """The kernel's points: places between two steps where a test ends a JVM, holds it while something else is ended, or has a step fail.
 
-Each is a call of `FailPoints.at` in the kernel's sources; `test_points.py` holds the two lists together.
+Each is a call of `FailPoints.at` in the kernel's sources; `test_points.py` holds the two lists
+together.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,8 @@
 
     random_program.py "" DATA_DIR "" MODE [SEED=BOOTSTRAP_SERVERS]...
 
-Its arguments, and what it prints, are those of `engine_program.py`: the state that all have, once all have it.
+Its arguments, and what it prints, are those of `engine_program.py`: the state that all have, once
+all have it.
 """
 
 import contextlib

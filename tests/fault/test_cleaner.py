@@ -1,7 +1,8 @@
 """A cleaner that is killed, a broker that is killed while it cleans, and topics that change under it.
 
-The log is cleaned slowly, by a bound on its bytes, so that something can happen meanwhile. Afterwards
-the bound is gone and the log is cleaned to its end: the last value of each key must be there.
+The log is cleaned slowly, by a bound on its bytes, so that something can happen meanwhile.
+Afterwards the bound is gone and the log is cleaned to its end: the last value of each key must be
+there.
 """
 
 import contextlib

@@ -136,7 +136,8 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
     for mode, told in found.items():
         (full, free), (read_only, mount) = told["told"]
         files = str(tmp_path / "data" / "checkpoints" / mode)
-        # Spark, the kernel and the engine write files there: the first one that is refused ends the query.
+        # Spark, the kernel and the engine write files there: the first one that is refused ends the
+        # query.
         cannot = re.escape(f'application "{mode}" cannot write {files}')
         assert re.fullmatch(rf"{cannot}\S*: No space left on device", full), full
         assert free == f"Free space there{AGAIN}"

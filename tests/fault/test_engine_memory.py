@@ -73,7 +73,8 @@ MEMORY = 512 * MIB
 def test_micro_batches_fit_the_memory_of_the_jvm(tmp_path: Path) -> None:
     """200,000 records of 3.5 KB ended a JVM of 2 GiB; so do 40,000 of 14 KB in half a GiB.
 
-    What comes to an idle topic counts too: when the query started, nobody knew how large it would be.
+    What comes to an idle topic counts too: when the query started, nobody knew how large it would
+    be.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path, str(RECORDS), f"driver.memory.bytes={MEMORY}"],

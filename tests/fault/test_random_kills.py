@@ -1,8 +1,9 @@
 """Random topologies on real queries, killed with SIGKILL and started again: nothing is lost or counted twice.
 
-Method: a part of the records is written, the engine starts and is killed at a random moment. At the end the
-last result of each key is that of the reference evaluator, which nobody kills. Only topologies are
-taken whose last results do not depend on where micro-batches end, by the reference too.
+Method: a part of the records is written, the engine starts and is killed at a random moment. At the
+end the last result of each key is that of the reference evaluator, which nobody kills. Only
+topologies are taken whose last results do not depend on where micro-batches end, by the reference
+too.
 
 The seed is printed, and a failing one can be given back: DUOLOG_SEED=123 pytest tests/fault/...
 """

@@ -1,9 +1,11 @@
 """An application on a Spark cluster, with Duolog's broker or three of Apache Kafka's, while parts of either go and come.
 
-At the end its tables are those of one batch over all that was written. How long it takes until a record that is written
-just after a blow has its row is printed: `pytest -s --deep` shows the rows of the table in `docs/guide/scaling.md`.
+At the end its tables are those of one batch over all that was written. How long it takes until a
+record that is written just after a blow has its row is printed: `pytest -s --deep` shows the rows
+of the table in `docs/guide/scaling.md`.
 
-The driver runs on machines of its own (`fault.other_machine`): the one that takes over finds no lock, and waits for the lease.
+The driver runs on machines of its own (`fault.other_machine`): the one that takes over finds no
+lock, and waits for the lease.
 """
 
 import contextlib
@@ -233,7 +235,8 @@ def test_executors_that_spark_starts_for_a_test_work_as_those_of_a_cluster(
             flow.create_topics()
             flow.start()
             with ResultTables(address, prefix) as results:
-                # The second one goes on from the first one's state, which its executors have written.
+                # The second one goes on from the first one's state, which its executors have
+                # written.
                 engine.start(mode)
                 engine.wait_for(LIVE[mode])
                 blows = Blows(flow, results, engine)

@@ -1,6 +1,7 @@
 """What happens by time on a Spark cluster: processors are called, and windows close when no record comes.
 
-Tasks are in executors, and one of these is killed. What is seen at the end is what one JVM, or a walk over the records, gives.
+Tasks are in executors, and one of these is killed. What is seen at the end is what one JVM, or a
+walk over the records, gives.
 """
 
 import itertools
@@ -210,7 +211,8 @@ def test_windows_close_idle_and_then_nothing_runs(mode: str, tmp_path: Path) -> 
             given.await_that(lambda: given.windows() == given.expected_windows())
             if mode == "micro-batch":
                 settled(given.micro_batches, QUIET_S, "nothing is open, and nothing runs")
-                # What its tasks wanted is of no more use, and what they want elsewhere is told all the same.
+                # What its tasks wanted is of no more use, and what they want elsewhere is told all
+                # the same.
                 spark.kill_executor(1)
         given.engine.stop()
 

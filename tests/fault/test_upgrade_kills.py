@@ -1,7 +1,8 @@
 """An upgrade between two processes, and SIGKILL of the new one, of the old one, or of both, at each stage of the swap.
 
-The old process runs, the new one rebuilds a store beside it and takes its place. Whoever is killed, and whenever: the next start of the
-new topology ends with the results and the state of an undisturbed run; exactly once, each result is there once.
+The old process runs, the new one rebuilds a store beside it and takes its place. Whoever is killed,
+and whenever: the next start of the new topology ends with the results and the state of an
+undisturbed run; exactly once, each result is there once.
 """
 
 import contextlib

@@ -2,7 +2,8 @@
 
     upgrade_program.py BOOTSTRAP_SERVERS DATA_DIR old|new|last [SETTING=VALUE]...
 
-`old` runs the first one until it is asked to go, `new` upgrades to the second one; `last` does so too, reads all that is there, and ends.
+`old` runs the first one until it is asked to go, `new` upgrades to the second one; `last` does so
+too, reads all that is there, and ends.
 """
 
 import sys

@@ -7,7 +7,8 @@
 
     in ─▶ windows of ten seconds, on close, of each key
 
-What the processor holds in itself is right only where it was called with all of its task's records, in their order.
+What the processor holds in itself is right only where it was called with all of its task's records,
+in their order.
 """
 
 import datetime as dt

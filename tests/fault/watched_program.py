@@ -2,7 +2,8 @@
 
     watched_program.py BOOTSTRAP_SERVERS DATA_DIR NAME MODE [SETTING=VALUE]...
 
-NAME is of `watched.TOPOLOGIES`, and the application's. It stops cleanly when its standard input ends.
+NAME is of `watched.TOPOLOGIES`, and the application's. It stops cleanly when its standard input
+ends.
 """
 
 import json

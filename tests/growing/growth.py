@@ -1,12 +1,11 @@
 """A topology that grows at random: each step takes a stream or a table that is there and makes another one of it.
 
-    two streams, two tables (versioned or not), a global table, a stream and a table with windowed keys
-        │ grow, up to eight times: `of_streams`, `of_tables`, `of_groups`
-        ▼
+    two streams, two tables (versioned or not), a global table, a stream and a table with windowed
+        keys │ grow, up to eight times: `of_streams`, `of_tables`, `of_groups` ▼
     whatever nothing else reads goes to a topic, and some of the rest
 
-Each source is keyed by a text, with a text and a number as value. What the DSL refuses is no step. What
-Kafka Streams does otherwise on purpose is left out here, each time with the reason
+Each source is keyed by a text, with a text and a number as value. What the DSL refuses is no step.
+What Kafka Streams does otherwise on purpose is left out here, each time with the reason
 (`conformance/streams/test_kafka_streams.py` lists them all).
 """
 
@@ -199,11 +198,12 @@ class Growth:
     ) -> bool:
         """Tell if Streams says which comes first where records of both meet, `one` under another key or not.
 
-        It does not of one record that comes over two internal topics, at equal times; and a table that is grouped by
-        its own key goes through one there, and through none here. What leaves on close, or goes on from a
-        record cache over an edge, comes late there, and here by its time among the other
-        records of a micro-batch. Where timestamps fall, what ends on one of two ways holds up nobody there.
-        What a record lets go that is older comes behind it there over an internal topic, and here at its own time.
+        It does not of one record that comes over two internal topics, at equal times; and a table
+        that is grouped by its own key goes through one there, and through none here. What leaves on
+        close, or goes on from a record cache over an edge, comes late there, and here by its time
+        among the other records of a micro-batch. Where timestamps fall, what ends on one of two
+        ways holds up nobody there. What a record lets go that is older comes behind it there over
+        an internal topic, and here at its own time.
         """
         late = leaves_on_close(one) or leaves_on_close(other)
         late |= _comes_from_cache(one.node) or _comes_from_cache(other.node)
@@ -330,7 +330,8 @@ def leaves_on_close(records: Stream | Table) -> bool:
 def finds_closed(growth: Growth, records: Stream | Table) -> bool:
     """Tell if rows of windows that have closed are found here as in Streams.
 
-    There they are as long as they happen to be in its cache, and else for as long as a retention says.
+    There they are as long as they happen to be in its cache, and else for as long as a retention
+    says.
     """
     windowed = [
         node

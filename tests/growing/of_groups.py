@@ -193,7 +193,8 @@ def _windowed(
     if isinstance(handle, Table) or any(column in BOUNDS for column in names):
         return grouped
     grace = growth.ms(0, 4)
-    # A session that has closed is opened again in Streams as long as a record cache has it, and never here.
+    # A session that has closed is opened again in Streams as long as a record cache has it, and
+    # never here.
     open_for = AMPLE if growth.late else grace
     kinds: list[Windows | None] = [
         None,
@@ -234,7 +235,8 @@ def _is_in_streams(windows: Windows) -> bool:
 def _emit(growth: Growth, windows: Windows) -> Emit:
     """On close where it can be: windows with an offset are told to the judge, which keeps no such results.
 
-    Streams loses those of a window that time has passed by more than its store keeps: by months, in a calendar's.
+    Streams loses those of a window that time has passed by more than its store keeps: by months, in
+    a calendar's.
     """
     fits = _is_in_streams(windows) and not growth.has_calendar
     return growth.rng.choice(EMITS) if fits else "on update"

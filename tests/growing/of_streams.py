@@ -224,7 +224,8 @@ def join_streams(growth: Growth, stream: Stream) -> Stream | None:
     if not growth.alone:
         return None
     types = [column.type for column in stream.schema.key]
-    # Under a new key a record meets itself over two internal topics in Streams, and either may come first.
+    # Under a new key a record meets itself over two internal topics in Streams, and either may come
+    # first.
     twice = has_new_key(stream.node)
     fitting = [
         other
@@ -252,8 +253,8 @@ def join_streams(growth: Growth, stream: Stream) -> Stream | None:
 def _meets_itself(stream: Stream, other: Stream) -> bool:
     """Tell if one is a merge that holds the other: which side hears of a record first is our own.
 
-    All that reads a stream hears of it at once, before or after the merge; that matters where results without a
-    partner may be told before the other side has heard.
+    All that reads a stream hears of it at once, before or after the merge; that matters where
+    results without a partner may be told before the other side has heard.
     """
     merges, others = (
         {node for node in ancestors(one.node) if isinstance(node, Merge)} for one in (stream, other)

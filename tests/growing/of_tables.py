@@ -61,7 +61,8 @@ def join(growth: Growth, table: Table) -> Table | None:
         and _stays(growth, other)
         and _asks_in_order(growth, table, other)
     ]
-    # Of keys of several columns the order of rows that ask for one is that of their bytes, which are our own.
+    # Of keys of several columns the order of rows that ask for one is that of their bytes, which
+    # are our own.
     fits = table.schema.window is None and len(table.schema.key) == 1 and not changes_twice(table)
     if texts and by_text and fits and growth.maybe(2):
         join = growth.rng.choice([table.join, table.left_join])
@@ -85,8 +86,8 @@ def join(growth: Growth, table: Table) -> Table | None:
 def join_windows(growth: Growth, table: Table) -> None:
     """Join by a foreign key where a side has windows in its key, or both, for a topic.
 
-    Of the rows that ask for one the order is that of their keys' bytes, which are our own, and Streams' left
-    join fails where a foreign key is null and the right table windowed.
+    Of the rows that ask for one the order is that of their keys' bytes, which are our own, and
+    Streams' left join fails where a foreign key is null and the right table windowed.
     """
     if not (growth.alone and _is_found(growth, table)) or changes_twice(table):
         return
@@ -120,7 +121,8 @@ def join_windows(growth: Growth, table: Table) -> None:
 def _is_told_twice(table: Table, other: Table) -> bool:
     """Tell if Streams would tell a row twice of one change: a join of three, where one is behind a foreign key.
 
-    Its joins look into one store; here one of them hears of the change before the other's copy of the table does.
+    Its joins look into one store; here one of them hears of the change before the other's copy of
+    the table does.
     """
     if not (changes_twice(table) or changes_twice(other)) or not sources(table) & sources(other):
         return False
@@ -144,7 +146,8 @@ def _is_found(growth: Growth, table: Table) -> bool:
 def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
     """What a record cache lets go asks by its time here, and when all else is done in Streams.
 
-    Where timestamps fall, a newer row of Streams overtakes the answer to a deletion, and what had been joined stays.
+    Where timestamps fall, a newer row of Streams overtakes the answer to a deletion, and what had
+    been joined stays.
     """
     if growth.late:
         return False

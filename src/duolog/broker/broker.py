@@ -166,7 +166,8 @@ class Broker:
     def stop(self) -> None:
         """Close everything; when this returns, all that was acknowledged or staged is synced.
 
-        After an unexpected error, such as a failed assertion, the state in memory may be wrong. Then the stop does not count as a clean one, and the next start looks for itself.
+        After an unexpected error, such as a failed assertion, the state in memory may be wrong.
+        Then the stop does not count as a clean one, and the next start looks for itself.
         """
         for listener in self._listeners:
             listener.close()

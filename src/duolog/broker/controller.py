@@ -9,7 +9,8 @@ controller of one thread. `settle` is called once for all changes of a batch tha
 
 What it does on the loop is done in time slices.
 
-Threads: `submit` and `close` belong to the loop. `write` and `settle` run on the controller's thread.
+Threads: `submit` and `close` belong to the loop. `write` and `settle` run on the controller's
+thread.
 
 Source: Kafka `QuorumController`.
 """

@@ -2,7 +2,8 @@
 
     2026-11-21T04:30:00.123Z WARNING connection: closed connection client=127.0.0.1:4242 reason="…"
 
-With `logging.format=json` each is an object of JSON. Whatever comes from outside is quoted, so that a client cannot write a line of its own.
+With `logging.format=json` each is an object of JSON. Whatever comes from outside is quoted, so that
+a client cannot write a line of its own.
 """
 
 import json

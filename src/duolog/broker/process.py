@@ -163,7 +163,8 @@ def _handle_signals(broker: Broker, request_log: RequestLog) -> None:
     def stop(number: int, _frame: FrameType | None) -> None:
         nonlocal stopping
         if stopping:
-            # A second signal means that the user does not want to wait: the next start recovers what is not closed.
+            # A second signal means that the user does not want to wait: the next start recovers
+            # what is not closed.
             os._exit(_SIGNALLED + number)
         stopping = True
         broker.loop.stop()

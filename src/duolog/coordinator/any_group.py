@@ -1,6 +1,7 @@
 """The base of both kinds of groups: an id, offsets, and deletion.
 
-A group id belongs to one group, of the classic or of the new protocol. Code that commits, fetches or deletes offsets, lists groups or deletes one need not know which kind it is.
+A group id belongs to one group, of the classic or of the new protocol. Code that commits, fetches
+or deletes offsets, lists groups or deletes one need not know which kind it is.
 
 Source: Kafka `org.apache.kafka.coordinator.group.Group`.
 """

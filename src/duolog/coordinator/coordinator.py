@@ -1,9 +1,9 @@
 """All groups of a broker, behind one interface.
 
 Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
-`outcome.records` and `stage` it; send `outcome.replies`; when the records are durable, `replay` each and then call
-`settle`, whose replies may leave; when they can not be made durable, call `abandon`. When
-`next_deadline_ms` has passed, call `expire` for that group.
+`outcome.records` and `stage` it; send `outcome.replies`; when the records are durable, `replay`
+each and then call `settle`, whose replies may leave; when they can not be made durable, call
+`abandon`. When `next_deadline_ms` has passed, call `expire` for that group.
 
 At a start: `replay` every record and `end_transaction` for every marker of `__consumer_offsets` in
 the order of the log, then `restore` to its end. Until then every request is refused with

@@ -247,9 +247,9 @@ def _nothing() -> None:
 class Outcome:
     """The effects of a request or of a timer.
 
-    `replies` leave at once. `records` are appended, replayed when durable, and only then
-    `deferred` leave. With a `producer` the records are part of its transaction. `when_staged` changes
-    what the log does not hold, when the records are on their way there.
+    `replies` leave at once. `records` are appended, replayed when durable, and only then `deferred`
+    leave. With a `producer` the records are part of its transaction. `when_staged` changes what the
+    log does not hold, when the records are on their way there.
     """
 
     replies: list[Letter] = field(default_factory=list)

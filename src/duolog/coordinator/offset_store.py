@@ -4,7 +4,8 @@
     TxnOffsetCommit ──replay──▶ pending of its transaction ──commit marker──▶ durable
                                                            └─abort marker───▶ dropped
 
-What was written last wins, also when it is decided first: a pending offset that a later offset in the log has overtaken is dropped when its transaction commits.
+What was written last wins, also when it is decided first: a pending offset that a later offset in
+the log has overtaken is dropped when its transaction commits.
 
 Source: Kafka `OffsetMetadataManager`.
 """

@@ -102,8 +102,8 @@ def forget_offsets(
 ) -> None:
     """Write a tombstone for each of `keys` that has offsets of topics that are gone, and no other.
 
-    A tombstone takes all offsets of its key, also one that a transaction is about to commit. One that is
-    still on its way to the log looks for itself when it gets there.
+    A tombstone takes all offsets of its key, also one that a transaction is about to commit. One
+    that is still on its way to the log looks for itself when it gets there.
     """
     alive: dict[str, frozenset[UUID]] = {}
     for key in keys:

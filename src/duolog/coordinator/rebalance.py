@@ -2,8 +2,8 @@
 
     prepare ──▶ members join ──▶ complete_join ──▶ members sync ──▶ the log accepts ──▶ release
 
-`expire` is what time does: it ends sessions, forgets ids that were never used, and ends the wait for
-members that do not join or sync.
+`expire` is what time does: it ends sessions, forgets ids that were never used, and ends the wait
+for members that do not join or sync.
 
 Source: Kafka `GroupMetadataManager` (`prepareRebalance`, `completeClassicGroupJoin`,
 `tryCompleteInitialRebalanceElseSchedule`, `expirePendingSync`).

@@ -21,8 +21,8 @@ _NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 class Builder:
     """Collects the nodes of one topology.
 
-    Names are numbered over the whole topology, as in Kafka Streams: an operator added in the middle renames
-    those after it. Users name a store that must survive such a change.
+    Names are numbered over the whole topology, as in Kafka Streams: an operator added in the middle
+    renames those after it. Users name a store that must survive such a change.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """The interface of the running application that streams and tables use.
 
-The DSL does not import applications: an application that starts registers itself (`Topology.running`).
+The DSL does not import applications: an application that starts registers itself
+(`Topology.running`).
 """
 
 from typing import Any, Protocol

@@ -75,28 +75,32 @@ class Topology(Handle):
         """Read a topic as a stream: each record is an independent event.
 
         Args:
-            topic: the topic's name, or the names of several topics with the same columns, which are merged.
-            pattern: instead of a name, a regular expression, `"orders-.*"`: all topics whose whole name matches when the
-                application starts are read as one stream; `topic()` distinguishes them. A topic created later is
-                included at the next start, from its first record; a topic that is deleted ends the application.
-            value: columns of the value: `"dest STRING, dep_delay BIGINT"`, a dict
-                `{"dest": str, "dep_delay": int}`, or a dataclass. A single type, `str`, is one column called
+            topic: the topic's name, or the names of several topics with the same columns, which are
+                merged.
+            pattern: instead of a name, a regular expression, `"orders-.*"`: all topics whose whole
+                name matches when the application starts are read as one stream; `topic()`
+                distinguishes them. A topic created later is included at the next start, from its
+                first record; a topic that is deleted ends the application.
+            value: columns of the value: `"dest STRING, dep_delay BIGINT"`, a dict `{"dest": str,
+                "dep_delay": int}`, or a dataclass. A single type, `str`, is one column called
                 `value`.
             key: columns of the key, in the same forms. None: keys are not read, and are null.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: by default `JSON`, or `KAFKA` if the value is a single type.
-            windowed: the windows of its keys, `tumbling("1 hour")`, if the topic contains results of windows: the
-                key columns are `key`, `window_start` and `window_end`.
-            timestamp: the record's timestamp, if not its own: a column or expression, BIGINT milliseconds or
-                TIMESTAMP, or `wall_clock()`. `row_time()` is its own. Or a function whose parameters are columns,
-                `def at(made_at: str) -> int`.
-            invalid_timestamp: the handling of a record whose timestamp is null, negative or after the year 294246:
-                `fail`, `skip`, or `partition_time`, the latest timestamp before it in its partition. None: the
-                setting `default.timestamp.extractor`, else the same as for records that cannot be read.
-            start: the start position at the application's first start: "earliest" (the default), "latest", a duration
-                before the start ("2 hours", a timedelta), or a time (a datetime, its text, or milliseconds since
-                1970), which means the first record in each partition with that timestamp or a later one. The
-                checkpoint stores the position, and later starts continue after the last record read.
+            windowed: the windows of its keys, `tumbling("1 hour")`, if the topic contains results
+                of windows: the key columns are `key`, `window_start` and `window_end`.
+            timestamp: the record's timestamp, if not its own: a column or expression, BIGINT
+                milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own. Or a function
+                whose parameters are columns, `def at(made_at: str) -> int`.
+            invalid_timestamp: the handling of a record whose timestamp is null, negative or after
+                the year 294246: `fail`, `skip`, or `partition_time`, the latest timestamp before it
+                in its partition. None: the setting `default.timestamp.extractor`, else the same as
+                for records that cannot be read.
+            start: the start position at the application's first start: "earliest" (the default),
+                "latest", a duration before the start ("2 hours", a timedelta), or a time (a
+                datetime, its text, or milliseconds since 1970), which means the first record in
+                each partition with that timestamp or a later one. The checkpoint stores the
+                position, and later starts continue after the last record read.
 
         Raises:
             StatementError: the columns cannot be parsed, or do not fit the format.
@@ -150,16 +154,18 @@ class Topology(Handle):
             value: columns of the value, as for `stream`.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: by default `JSON`, or `KAFKA` if the value is a single type.
-            windowed: as for `stream`. Rows stay until they are deleted, regardless of the age of their window.
+            windowed: as for `stream`. Rows stay until they are deleted, regardless of the age of
+                their window.
             store: the name of the store of the rows.
-            ttl: the lifetime of a row that is not updated, `"7 days"`, by the timestamps of the table's records. Rows
-                expire silently, without a change. None: until it is deleted.
+            ttl: the lifetime of a row that is not updated, `"7 days"`, by the timestamps of the
+                table's records. Rows expire silently, without a change. None: until it is deleted.
             timestamp: as for `stream`. A deletion for which it is null has its own timestamp.
             invalid_timestamp: as for `stream`.
-            history: makes the table versioned: the time for which earlier versions of rows are stored. Streams that
-                look it up find the row at their records' time, even if it arrived out of order. Records that are
-                later than that are dropped and counted. Versions are stored on disk; a lookup reads the versions
-                that are newer than the record.
+            history: makes the table versioned: the time for which earlier versions of rows are
+                stored. Streams that look it up find the row at their records' time, even if it
+                arrived out of order. Records that are later than that are dropped and counted.
+                Versions are stored on disk; a lookup reads the versions that are newer than the
+                record.
             start: as for `stream`. Rows that were written before it are not in the table.
 
         Raises:
@@ -192,8 +198,9 @@ class Topology(Handle):
     ) -> GlobalTable:
         """Read a topic as a table of which every task has all rows, for streams to look up by any key.
 
-        The rows that the topic contains at a start are loaded before any stream is read. Later rows reach every task as they
-        arrive. Each task of a join with it stores all rows on disk, so the disk must have room for several copies.
+        The rows that the topic contains at a start are loaded before any stream is read. Later rows
+        reach every task as they arrive. Each task of a join with it stores all rows on disk, so the
+        disk must have room for several copies.
 
         Args:
             topic: the topic's name; the topology must not read it in another way.
@@ -244,8 +251,8 @@ class Topology(Handle):
         """Return the topology as text: its levels, sub-topologies, stores and edges.
 
         Args:
-            form: `duolog`, or `kafka-streams` for the form of Kafka Streams' `Topology.describe()`, with repartition
-                topics, but with Duolog's names.
+            form: `duolog`, or `kafka-streams` for the form of Kafka Streams' `Topology.describe()`,
+                with repartition topics, but with Duolog's names.
         """
         if form == "kafka-streams":
             return describe_as_streams(self.build())

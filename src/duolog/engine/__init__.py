@@ -2,8 +2,8 @@
 
     plan -> levels (plan.levels) -> spec (lowering) -> kernel (jvm/) -> RunningQuery (query)
 
-The only package that imports pyspark. It imports `plan` and `core`, and talks to brokers only through
-Kafka clients. Start reading with `engine.py` (the entry), then `lowering/lower.py`.
+The only package that imports pyspark. It imports `plan` and `core`, and talks to brokers only
+through Kafka clients. Start reading with `engine.py` (the entry), then `lowering/lower.py`.
 
 The packages; each imports only those above it:
 

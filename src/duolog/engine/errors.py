@@ -109,12 +109,12 @@ class SlotsMissing(QueryError):
 class QueryFailed(QueryError):
     """Spark ended the query.
 
-    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), or empty.
-    `may_pass` is true if something is missing that may return: a broker, or the JVM.
-    `out_of_memory` is true if the JVM had too little memory, or ended without an error.
-    `source_missing` is true if a broker does not know a source topic: one that is starting may know it later.
-    `misplaced` is true if records of a source topic are not in the partitions of their tasks, so that
-    the next start must shuffle them.
+    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), or empty. `may_pass` is
+    true if something is missing that may return: a broker, or the JVM. `out_of_memory` is true if
+    the JVM had too little memory, or ended without an error. `source_missing` is true if a broker
+    does not know a source topic: one that is starting may know it later. `misplaced` is true if
+    records of a source topic are not in the partitions of their tasks, so that the next start must
+    shuffle them.
     """
 
     def __init__(

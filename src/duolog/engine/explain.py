@@ -29,7 +29,8 @@ def explain(
 ) -> str:
     """Return the levels, sub-topologies, stores and sinks of a plan, its mode and the reason for it.
 
-    They are followed by the operators: what each stores, until when and why, and the modes it runs in.
+    They are followed by the operators: what each stores, until when and why, and the modes it runs
+    in.
 
     Args:
         levels: the plan, cut.

@@ -1,7 +1,7 @@
 """Run the kernel without Spark queries: a chain of levels in memory, for tests of topologies.
 
-Records are passed as bytes, many per call (`duolog.testing.packed_records`). All chains share the JVM of this process,
-which runs until the process ends.
+Records are passed as bytes, many per call (`duolog.testing.packed_records`). All chains share the
+JVM of this process, which runs until the process ends.
 
 Source: the kernel's `Driver`, `jvm/README.md`.
 """

@@ -6,9 +6,9 @@
     auto          the same, and until few records are left; micro-batches for good if real
                   time does not fit
 
-The passes before real time are not for speed. After a crash or a stop within an epoch, a start reads table
-rows and stream records of that epoch again. Only micro-batches merge them by timestamp; in real
-time a stream record could overtake the table row that it joins.
+The passes before real time are not for speed. After a crash or a stop within an epoch, a start
+reads table rows and stream records of that epoch again. Only micro-batches merge them by timestamp;
+in real time a stream record could overtake the table row that it joins.
 
 Modes may alternate on one checkpoint: both keep the same state and the same source offsets.
 """
@@ -38,7 +38,8 @@ def choose_mode(
 ) -> ChosenMode:
     """Choose the mode of a query that needs `needed` slots in real time; `free` is None if unknown.
 
-    With `exactly_once` results become visible when their epoch is committed, and micro-batches commit more often.
+    With `exactly_once` results become visible when their epoch is committed, and micro-batches
+    commit more often.
 
     Example:
         >>> choose_mode("auto", needed=6, free=62, slots_total=64).live

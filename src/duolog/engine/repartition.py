@@ -1,22 +1,26 @@
 """Move the state of an application to another number of tasks.
 
-    spark/ (M tasks) ─▶ entries of each store, at the last commit ─▶ task of the key, of N ─▶ spark-2/ (N tasks)
+    spark/ (M tasks) ─▶ entries of each store, at the last commit ─▶ task of the key, of N ─▶
+    spark-2/ (N tasks)
 
-The number of tasks says where a key's state lies, so it stays as the first start has chosen it. Here each entry goes to the
-task that its record key has among the new ones, on the way of an upgrade (ADR 0074): at the next start, in its first
-micro-batch. What is a task's own (stream time, the buckets that have rows, numbers) is made of that of the tasks whose keys it gets
-(the kernel's `TaskStateMigration`). Where the record key of an entry is, `_forms` says for each kind of node.
+The number of tasks says where a key's state lies, so it stays as the first start has chosen it.
+Here each entry goes to the task that its record key has among the new ones, on the way of an
+upgrade (ADR 0074): at the next start, in its first micro-batch. What is a task's own (stream time,
+the buckets that have rows, numbers) is made of that of the tasks whose keys it gets (the kernel's
+`TaskStateMigration`). Where the record key of an entry is, `_forms` says for each kind of node.
 
-Each old task has emitted results on close up to a position of its own: a new task continues at the minimum of these, and knows
-what the others had emitted beyond it (`MigratedEmittedPosition`).
+Each old task has emitted results on close up to a position of its own: a new task continues at the
+minimum of these, and knows what the others had emitted beyond it (`MigratedEmittedPosition`).
 
-The keys of a processor's store are defined by user code. A store whose key contains the columns of the record key is moved by
-these, provided each row is in the task of that key; this is checked before anything is changed.
+The keys of a processor's store are defined by user code. A store whose key contains the columns of
+the record key is moved by these, provided each row is in the task of that key; this is checked
+before anything is changed.
 
-State that does not belong to a task by key is refused by name: other stores of processors, global tables, tasks chosen by a function.
+State that does not belong to a task by key is refused by name: other stores of processors, global
+tables, tasks chosen by a function.
 
-If the number of tasks stays the same, everything can be moved: each entry stays in its task. This creates changelogs with new
-names, after one was lost.
+If the number of tasks stays the same, everything can be moved: each entry stays in its task. This
+creates changelogs with new names, after one was lost.
 
 Kafka Streams has no equivalent: there, more partitions mean a reset of the application.
 """

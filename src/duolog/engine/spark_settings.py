@@ -46,11 +46,13 @@ FIXED: Final = {
     f"{_ROCKSDB}.trackTotalNumberOfRows": "false",
     # Reads topics in place, and without a shuffle if possible.
     "spark.sql.extensions": kernel_class_name("Extensions"),
-    # Spark's own shuffle takes anything that a stranger sends to its ports for a failure of the query.
+    # Spark's own shuffle takes anything that a stranger sends to its ports for a failure of the
+    # query.
     "spark.shuffle.manager.incremental": kernel_class_name("GuardedShuffle"),
     # For checkpoints at a URL; does what LocalFiles does on a disk.
     "spark.sql.streaming.checkpointFileManagerClass": kernel_class_name("CheckpointFiles"),
-    # Hadoop's own local file system starts a process for each chmod: 50 of them at the end of an epoch.
+    # Hadoop's own local file system starts a process for each chmod: 50 of them at the end of an
+    # epoch.
     "spark.hadoop.fs.file.impl": kernel_class_name("LocalFiles"),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": kernel_class_name("LocalFiles") + "$Context",
 }
@@ -64,8 +66,9 @@ DEFAULTS: Final = {
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1ms",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Data for Spark's web pages, which are off: by default plans and tasks of the last 1,000 micro-batches. They live so
-    # long that they reach the old generation, and fill it until a full collection pauses everything for 0.3 s.
+    # Data for Spark's web pages, which are off: by default plans and tasks of the last 1,000
+    # micro-batches. They live so long that they reach the old generation, and fill it until a full
+    # collection pauses everything for 0.3 s.
     "spark.ui.retainedJobs": "2",
     "spark.ui.retainedStages": "4",
     "spark.ui.retainedTasks": "100",

@@ -1,7 +1,7 @@
 """Read the rows of a store as of the last commit of an application, from its checkpoint, using Spark.
 
-The checkpoint is read from disk, whether or not a query runs on it. Spark copies the
-state files of the commit and scans the whole store, so a query takes a second or more, whatever its bounds; only
+The checkpoint is read from disk, whether or not a query runs on it. Spark copies the state files of
+the commit and scans the whole store, so a query takes a second or more, whatever its bounds; only
 the requested rows leave the JVM.
 
 Source: Spark's state data source (`spark.read.format("statestore")`).

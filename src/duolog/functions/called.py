@@ -4,8 +4,8 @@
     arrow     price(Array[3, 5], Array[…])    for many records: returns an array of as many results
     lookups   await price(3, "SFO")           many concurrent calls, with retries
 
-An error names the function and its line, and belongs to one record: if a function of many records fails, it is
-called with halves of them until the record is found.
+An error names the function and its line, and belongs to one record: if a function of many records
+fails, it is called with halves of them until the record is found.
 """
 
 import asyncio
@@ -69,8 +69,8 @@ class Called:
     def lines(self, rows: bytes, done: Callable[[int], None]) -> bytes:
         """Return a line for each of `rows`, a JSON array of objects.
 
-        A line is `+` and `{"r":…}`, `-` and the error, or `~` and the reason for a null. `done` receives the number of
-        finished rows from time to time.
+        A line is `+` and `{"r":…}`, `-` and the error, or `~` and the reason for a null. `done`
+        receives the number of finished rows from time to time.
         """
         if self._takes != "values" and (lines := self._columns(rows)) is not None:
             return lines

@@ -10,7 +10,8 @@ _OURS: Final = str(Path(__file__).parent.parent)
 def place_in(error: BaseException, file: str | None, *, elsewhere: bool = True) -> str:
     """Return the last line of `file` in the traceback of an error; empty if unknown.
 
-    If the traceback does not contain the file and `elsewhere` is set, return the last line outside of Duolog.
+    If the traceback does not contain the file and `elsewhere` is set, return the last line outside
+    of Duolog.
     """
     frames = traceback.extract_tb(error.__traceback__)
     at = [frame for frame in frames if frame.filename == file]

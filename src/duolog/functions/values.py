@@ -4,8 +4,8 @@
     DOUBLE   a number, or "NaN"                      BYTES      base64           -> bytes
     TIMESTAMP, DATE   ISO 8601 -> datetime, date     STRUCT     an object        -> dict
 
-Both directions agree with `duolog.serde.json`, which the kernel uses. A value that is not of its type is a `WrongType`
-error, and never converted to another value.
+Both directions agree with `duolog.serde.json`, which the kernel uses. A value that is not of its
+type is a `WrongType` error, and never converted to another value.
 """
 
 import base64

@@ -34,7 +34,8 @@ def call(function: PythonFunction, rows: list[list[Any]]) -> list[Any]:
     """Return the function's results for many rows.
 
     Raises:
-        TypeError: its result is not an array of the same length. Errors of the function are passed on.
+        TypeError: its result is not an array of the same length. Errors of the function are passed
+            on.
     """
     columns = [list(column) for column in zip(*rows, strict=True)]
     return results(called(function, columns), len(rows))
@@ -61,7 +62,8 @@ def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
         return None
     if hasattr(found, "dtype"):
         try:
-            # Missing values of a series become null and are then checked one by one: NaN is a value.
+            # Missing values of a series become null and are then checked one by one: NaN is a
+            # value.
             found = pa.array(found, from_pandas=True)
         except pa.ArrowException:
             return None

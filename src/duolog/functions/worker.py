@@ -3,16 +3,17 @@
     input    kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each; then the
              pickled function, or rows; for processors see `processors.wire`
     output   length, 4 bytes, then a line for each row, see `Called.lines`; -1: another row is done; -2, length: a
-             question of a processor, which waits for the answer; -3: threads hang, replace the process
+             question of a processor, which waits for the answer; -3: threads hang, replace the
+             process
 
-Look-ups run concurrently over several requests; replies are in the order of the requests. Output and logs of functions
-are written to standard error, which the kernel reads. `DUOLOG_MEMORY_BYTES` limits the memory of the process: beyond it a
-function gets a MemoryError, for one record.
+Look-ups run concurrently over several requests; replies are in the order of the requests. Output
+and logs of functions are written to standard error, which the kernel reads. `DUOLOG_MEMORY_BYTES`
+limits the memory of the process: beyond it a function gets a MemoryError, for one record.
 
-A child process that a function forked also has the pipes. It exits before it would write to them: with two writers,
-every later answer would be assigned to the wrong record. Signals to the whole process group, from a terminal or a
-supervisor, are ignored: the process ends when the kernel does, and not while processing a record, which would be counted
-as the cause.
+A child process that a function forked also has the pipes. It exits before it would write to them:
+with two writers, every later answer would be assigned to the wrong record. Signals to the whole
+process group, from a terminal or a supervisor, are ignored: the process ends when the kernel does,
+and not while processing a record, which would be counted as the cause.
 
 Source: the kernel's `PythonWorker`.
 """
@@ -140,7 +141,8 @@ def _is_for_others(_number: int, _frame: FrameType | None) -> None:
 def _die_with_parent(number: int) -> None:
     """Have the system send a signal (0: none) when the thread that started this process ends.
 
-    No thread in this process could do so while a C function holds the interpreter lock, possibly forever.
+    No thread in this process could do so while a C function holds the interpreter lock, possibly
+    forever.
     """
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # noqa: PLC0415 - not each Python has it

@@ -6,7 +6,8 @@ of an earlier one. Entries rise by the offset of their marker.
     entry: version i16 = 0 · producer id i64 · first offset i64 · offset of the marker i64 ·
            last stable offset after the marker i64
 
-These are Kafka's bytes. A segment without aborted transactions has no file. A read up to an offset scans the entries from there on, until one says that everything below that offset is decided.
+These are Kafka's bytes. A segment without aborted transactions has no file. A read up to an offset
+scans the entries from there on, until one says that everything below that offset is decided.
 
 Source: Kafka `TransactionIndex`, `AbortedTxn`.
 """

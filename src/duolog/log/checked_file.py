@@ -3,8 +3,9 @@
     #duolog log-start-offset 1 5 8fa3c1d2      magic, name, version, bytes that follow, CRC32C
     1200                                       the content, in most files text
 
-The checksum covers the first line up to it, and the content. This detects a file that was cut, that grew, or in which one bit differs, and one that was copied over another. The first line is a
-comment where the content is a properties file, and every such file can be shown with `cat`.
+The checksum covers the first line up to it, and the content. This detects a file that was cut, that
+grew, or in which one bit differs, and one that was copied over another. The first line is a comment
+where the content is a properties file, and every such file can be shown with `cat`.
 
 A file is replaced in one step, so a crash never leaves half of one: what is damaged was damaged by
 the disk or by another program, and is refused by its name.

@@ -191,7 +191,8 @@ class DataDir:
     ) -> None:
         """Write `last-start`: all logs are recovered, but those that are `damaged`.
 
-        If others are not `recovered`, what a power failure has torn in them is still to be truncated.
+        If others are not `recovered`, what a power failure has torn in them is still to be
+        truncated.
 
         Raises:
             OSError: the disk refused.

@@ -1,8 +1,9 @@
 """The two indexes of a segment: offset to position, and time to offset. Both can be rebuilt.
 
-Offset index, 8 bytes an entry: offset - base offset u32 · position u32, a batch that ends with this offset is at this position. Time index, 12 bytes: timestamp i64 · offset - base
-offset u32: no record up to this offset has a later timestamp. Entries only grow in every column,
-which is also how a damaged file is detected.
+Offset index, 8 bytes an entry: offset - base offset u32 · position u32, a batch that ends with this
+offset is at this position. Time index, 12 bytes: timestamp i64 · offset - base offset u32: no
+record up to this offset has a later timestamp. Entries only grow in every column, which is also how
+a damaged file is detected.
 
 In memory they are arrays; on disk they hold Kafka's bytes. Only the thread that appends to the
 log uses them.

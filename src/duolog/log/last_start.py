@@ -3,15 +3,17 @@
     <leader epoch> <boot id, or ->
     <topic id> <partition> <log end offset> [damaged]        a line for each log that has records
 
-The file `last-start` (see `checked_file`) is written by each start, after all logs were recovered. The next start reads it:
+The file `last-start` (see `checked_file`) is written by each start, after all logs were recovered.
+The next start reads it:
 
-- The boot is the same: the broker was killed at most, so all that it wrote is still there. A log that is torn in its middle,
-  or that ends before its line says, is damaged. After another boot the same may be the trace of a power failure, which is
-  truncated.
-- `damaged`: the partition was not served. It is not truncated after a power failure either, until it is restored.
+- The boot is the same: the broker was killed at most, so all that it wrote is still there. A log
+  that is torn in its middle, or that ends before its line says, is damaged. After another boot the
+  same may be the trace of a power failure, which is truncated.
+- `damaged`: the partition was not served. It is not truncated after a power failure either, until
+  it is restored.
 
-A start that ends before the file is written leaves that of an earlier leader epoch, which says nothing of the boot. A damaged
-file counts as none.
+A start that ends before the file is written leaves that of an earlier leader epoch, which says
+nothing of the boot. A damaged file counts as none.
 """
 
 import logging

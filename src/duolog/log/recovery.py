@@ -5,11 +5,13 @@ the log ends before the first one that is not whole: cut off, with a wrong check
 the offset that comes next. Such a tail was never acknowledged, because an acknowledgement waits
 for a sync of all that comes before. The rest is synced before any client reads it.
 
-A file that ends before the recovery point, a segment that is missing, or changed bytes followed by whole batches (see `look_ahead`) are another matter: acknowledged records are gone, and
-the partition is refused rather than served with a hole, or without its end.
+A file that ends before the recovery point, a segment that is missing, or changed bytes followed by
+whole batches (see `look_ahead`) are another matter: acknowledged records are gone, and the
+partition is refused rather than served with a hole, or without its end.
 
-The contents of the small files next to the segments are compared with the log and with each other. What
-the log knows, too, is read there again if such a file is damaged; what it does not, is refused.
+The contents of the small files next to the segments are compared with the log and with each other.
+What the log knows, too, is read there again if such a file is damaged; what it does not, is
+refused.
 """
 
 import logging
@@ -81,10 +83,10 @@ def recover(
 ) -> Recovered:
     """Read the state of the log in `directory`; a directory that does not exist is an empty log.
 
-    After a `clean` stop everything is synced already. If the broker was `killed` and the machine was not, all that was
-    written is there: only the last write may be cut off. If durability is left to the system (`synced` is False), what
-    a killed process left in the page cache is not synced either: ten gigabytes would take minutes, and no client was
-    promised it.
+    After a `clean` stop everything is synced already. If the broker was `killed` and the machine
+    was not, all that was written is there: only the last write may be cut off. If durability is
+    left to the system (`synced` is False), what a killed process left in the page cache is not
+    synced either: ten gigabytes would take minutes, and no client was promised it.
 
     Raises:
         CorruptLog: bytes that were acknowledged are gone.

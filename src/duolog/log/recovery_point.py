@@ -2,7 +2,8 @@
 
 The file `recovery-point`, see `checked_file`: segment base offset i64 · position i64 · next offset
 i64 · the snapshot of the idempotent producers as of that offset. Everything before the point is
-synced: batches, all indexes, the names of the files. A damaged point counts as none: all of its contents are in the log, too, which is then read as a whole.
+synced: batches, all indexes, the names of the files. A damaged point counts as none: all of its
+contents are in the log, too, which is then read as a whole.
 """
 
 import logging

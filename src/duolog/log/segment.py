@@ -193,7 +193,8 @@ class Segment:
     def _position_of(self, find: Callable[[OffsetIndex], int]) -> int:
         """Return the position of the entry that `find` chooses; 0 where it chooses none.
 
-        An index has no checksum. So each entry is compared with its batch, which is read next anyway, and an index that differs is rebuilt.
+        An index has no checksum. So each entry is compared with its batch, which is read next
+        anyway, and an index that differs is rebuilt.
         """
         index = self.offset_index
         entry = find(index)
@@ -363,7 +364,8 @@ class Segment:
     def is_right_end(self, offset_index: OffsetIndex, time_index: TimeIndex, end: int) -> bool:
         """Say whether the last times of indexes are those of the batches before position `end`.
 
-        Batches that are not in the time index yet are after the last but one entry of the offset index.
+        Batches that are not in the time index yet are after the last but one entry of the offset
+        index.
         """
         try:
             return self._has_last_time(offset_index, time_index) and all(

@@ -1,8 +1,9 @@
 """File descriptors kept for logs, for the moment when the process has no other left.
 
-A segment must be rolled, a directory synced, whatever clients do: a log that cannot open a file is as
-good as a disk that failed. So some descriptors are held open for nothing. Who finds none left gives
-one back and opens again; code that takes descriptors for clients first ensures that all spare ones are available.
+A segment must be rolled, a directory synced, whatever clients do: a log that cannot open a file is
+as good as a disk that failed. So some descriptors are held open for nothing. Who finds none left
+gives one back and opens again; code that takes descriptors for clients first ensures that all spare
+ones are available.
 
 Threads: any.
 """

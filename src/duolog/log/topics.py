@@ -6,10 +6,11 @@
     topics/<topic id>.deleted/      on its way out; removed at the next start if a crash stops it
 
 A topic exists when its file `topic` does, and ends when its directory is renamed: both happen in
-one step. A topic that is recreated under an old name has another id and shares nothing with the old one.
+one step. A topic that is recreated under an old name has another id and shares nothing with the old
+one.
 
-A topic whose file `topic` is damaged keeps its place, its name and its id, and is not served. What is
-not called by an id is not ours, and left alone.
+A topic whose file `topic` is damaged keeps its place, its name and its id, and is not served. What
+is not called by an id is not ours, and left alone.
 """
 
 import json
@@ -44,8 +45,8 @@ _HINT: Final = "Restore the file from a copy, or move the topic's directory away
 class TopicEntry:
     """A topic as it is stored in the catalog. `configs` holds only what was set for it.
 
-    Where its description is damaged, `damage` says how: `configs` is empty then, and `partitions` what the
-    directory shows, though there may be more.
+    Where its description is damaged, `damage` says how: `configs` is empty then, and `partitions`
+    what the directory shows, though there may be more.
     """
 
     name: str

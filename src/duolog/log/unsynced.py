@@ -3,7 +3,8 @@
     written ──take_work──▶ group commit: durable, acknowledged
        └─────take_for_point──▶ recovery point: a start need not read it again
 
-Both follow the writes, each at its own pace. If durability is left to the operating system, no work is taken, and the recovery point syncs all of it.
+Both follow the writes, each at its own pace. If durability is left to the operating system, no work
+is taken, and the recovery point syncs all of it.
 
 What is taken is known nowhere else. So each `take_` first does all that may fail, such as to open
 a file, and forgets only then: after an error everything is still there for the next call.
@@ -105,7 +106,8 @@ class Unsynced:
             segment.note_indexes_saved()
         self._unsaved_segments = []
         self.unsaved_bytes = 0
-        # If durability is left to the operating system, these were not taken: the point syncs them all.
+        # If durability is left to the operating system, these were not taken: the point syncs them
+        # all.
         self._sealed = []
         self._directories = ()
         self._requested = active.size_bytes

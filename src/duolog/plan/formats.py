@@ -1,6 +1,7 @@
 """Formats of keys and values in a topic, as names with options.
 
-`serde` and the engine read and write the bytes. The plan only knows which columns a format supports.
+`serde` and the engine read and write the bytes. The plan only knows which columns a format
+supports.
 
     JSON       any columns, as an object; a single key column is a bare JSON value
     KAFKA      exactly one primitive column, in the format of Kafka's own serializers

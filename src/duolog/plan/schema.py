@@ -1,11 +1,11 @@
 """The columns of a record: those of its key and those of its value.
 
-Names are distinct across both, so an expression needs only a name. A key is null if all of its columns are
-null; a schema without key columns has only null keys. A value is either null or a row, and a row whose
-columns are all null is not a null value.
+Names are distinct across both, so an expression needs only a name. A key is null if all of its
+columns are null; a schema without key columns has only null keys. A value is either null or a row,
+and a row whose columns are all null is not a null value.
 
-The key of a windowed table ends with the bounds of its window. Its bytes are those of the preceding columns,
-followed by the window. Only the preceding columns choose the task and the partition.
+The key of a windowed table ends with the bounds of its window. Its bytes are those of the preceding
+columns, followed by the window. Only the preceding columns choose the task and the partition.
 """
 
 from dataclasses import dataclass, replace

@@ -7,7 +7,8 @@
               · [forgotten: topic or id · [partition]] (v7) · rack_id (v11): not read
     response  throttle_ms i32 · error i16, session_id i32 (v7) · [topic or id · [partition ·
               error i16 · high_watermark i64 · last_stable_offset i64 · log_start_offset i64 (v5) ·
-              aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) · records]]
+              aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) ·
+              records]]
 
 The response is a list of bytes, with a placeholder after each partition that has records. The
 caller fills it with bytes or with a region of a file. A response with very many partitions is

@@ -33,7 +33,8 @@ def ensure_lengths(type_: type[Any], data: bytes) -> None:
     """Ensure that no array or string extends beyond the end of the message.
 
     Raises:
-        MalformedRequest: one does, an array has more than a million items, or an array is null but not nullable.
+        MalformedRequest: one does, an array has more than a million items, or an array is null but
+            not nullable.
     """
     try:
         end = _walk_of(type_)(data, 0)

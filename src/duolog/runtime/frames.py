@@ -4,7 +4,8 @@
     boolean  Int32  Int64   float64  object  object object  datetime64[us,UTC]  object     object object    object   pandas
     bool_    int32  int64   float64  string  binary date32  timestamp[us,UTC]   decimal128 list_  map_      struct   Arrow
     Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
-                                                                                                  key, value
+                                                                                                  key,
+                                                                                                  value
 
 A TIME is an INT, milliseconds of the day. Types depend on the columns only, so that a column of
 nulls has its type too.

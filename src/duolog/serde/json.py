@@ -5,15 +5,16 @@
     DOUBLE  15.0, 1.0E7   DATE      "2013-01-01"         MAP       {...}, keys as texts
     STRING  "SFO"         STRUCT    {...}
 
-Output is byte for byte that of the engine, which is that of Spark's Jackson, except for microseconds: a TIMESTAMP with
-microseconds is written with all six digits. When reading, fields may be in any order, missing fields are null, and
-unknown fields and text after the object are ignored; only white space may surround a null or a bare value. A value of
-another type is an error, with these exceptions: integers are DOUBLEs, texts that contain a number are DECIMALs, a
-TIMESTAMP may be a number of milliseconds, and a STRING accepts the text of any value. If a name occurs twice, the last
-value counts.
+Output is byte for byte that of the engine, which is that of Spark's Jackson, except for
+microseconds: a TIMESTAMP with microseconds is written with all six digits. When reading, fields may
+be in any order, missing fields are null, and unknown fields and text after the object are ignored;
+only white space may surround a null or a bare value. A value of another type is an error, with
+these exceptions: integers are DOUBLEs, texts that contain a number are DECIMALs, a TIMESTAMP may be
+a number of milliseconds, and a STRING accepts the text of any value. If a name occurs twice, the
+last value counts.
 
-Depth and length of numbers are limited, so that the cost of a record depends only on its size. The kernel's
-`JsonReader` follows the same rules.
+Depth and length of numbers are limited, so that the cost of a record depends only on its size. The
+kernel's `JsonReader` follows the same rules.
 
 Source: Spark `JacksonGenerator`; ksqlDB for timestamps in milliseconds.
 """

@@ -5,12 +5,13 @@
     DOUBLE  15.0, 1.0E7   DATE      15706, days          ARRAY, MAP, STRUCT  as in JSON
     STRING  "SFO"
 
-When reading, a field matches the column of its name, else the column of its name in upper case; the last match
-counts. Texts may contain numbers; an integer drops decimal places; a DECIMAL that would need rounding is an error; a
-STRING accepts the text of any value. The kernel's `KsqlJson` and `KsqlJsonWriter` do the same.
+When reading, a field matches the column of its name, else the column of its name in upper case; the
+last match counts. Texts may contain numbers; an integer drops decimal places; a DECIMAL that would
+need rounding is an error; a STRING accepts the text of any value. The kernel's `KsqlJson` and
+`KsqlJsonWriter` do the same.
 
-Source: ksqlDB's documentation and tests. If a number is too large for its column, ksqlDB takes its lowest bits; here
-the record is an error.
+Source: ksqlDB's documentation and tests. If a number is too large for its column, ksqlDB takes its
+lowest bits; here the record is an error.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The interface of serdes, and the serdes by the name of their format.
 
-A row is a tuple of values in the order of the columns. A missing row is None, and its bytes are None: a tombstone as a
-value, a record without key as a key.
+A row is a tuple of values in the order of the columns. A missing row is None, and its bytes are
+None: a tombstone as a value, a record without key as a key.
 """
 
 from typing import Protocol
@@ -95,8 +95,8 @@ def key_serde(
 ) -> Serde:
     """Return the serde of keys. A single column in JSON is a bare JSON value.
 
-    A key whose columns are all null is a null key. With `window`, the last two columns are a window's bounds. `options` are
-    those of a plan's `Format`.
+    A key whose columns are all null is a null key. With `window`, the last two columns are a
+    window's bounds. `options` are those of a plan's `Format`.
     """
     if window is not None:
         return WindowedSerde(key_serde(format_name, columns[:-2], options=options), window)

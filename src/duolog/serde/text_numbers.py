@@ -1,6 +1,7 @@
 """Parses numbers from texts as ksqlDB does, with a cost bounded by the text's length.
 
-A text that is not a number, or too large a number, is a ValueError. The kernel's `TextNumbers` follows the same rules.
+A text that is not a number, or too large a number, is a ValueError. The kernel's `TextNumbers`
+follows the same rules.
 
 Source: ksqlDB, which never rounds a DECIMAL and truncates an integer.
 """

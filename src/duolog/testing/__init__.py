@@ -1,9 +1,9 @@
 """Fakes and small clusters for tests, used by Duolog and its users.
 
-May import everything but `cli`. Names are loaded on first use, so that a test only loads what it uses:
-`EmbeddedCluster` (a real broker in a process), `SparkCluster` (a Spark master and workers), `Client` (reads and writes
-topics), `FakeClock`, `TopologyDriver` (a topology in plain Python, record by record, without broker and JVM),
-`ReferenceEvaluator` (the implementation of the driver).
+May import everything but `cli`. Names are loaded on first use, so that a test only loads what it
+uses: `EmbeddedCluster` (a real broker in a process), `SparkCluster` (a Spark master and workers),
+`Client` (reads and writes topics), `FakeClock`, `TopologyDriver` (a topology in plain Python,
+record by record, without broker and JVM), `ReferenceEvaluator` (the implementation of the driver).
 """
 
 from importlib import import_module

@@ -13,8 +13,9 @@ from duolog.runtime.supervisor import BrokerProcess
 class EmbeddedCluster:
     """A broker process on a free port of 127.0.0.1, as a context manager.
 
-    Without `data_dir`, its data are in a temporary directory that is deleted at the end. After a kill or stop, `restart`
-    starts it again with the same address and data; until then its port stays reserved.
+    Without `data_dir`, its data are in a temporary directory that is deleted at the end. After a
+    kill or stop, `restart` starts it again with the same address and data; until then its port
+    stays reserved.
 
     Args:
         data_dir: the broker's data directory, which is kept.
@@ -80,8 +81,8 @@ class EmbeddedCluster:
     def _keep_port(self) -> None:
         """Bind the broker's port without listening, while the broker is down.
 
-        Otherwise another process could get it as a free port: clients that wait for this broker would connect to that
-        process, and the broker could not restart.
+        Otherwise another process could get it as a free port: clients that wait for this broker
+        would connect to that process, and the broker could not restart.
         """
         if self._kept_port is None:
             host, port = self.bootstrap_servers.rsplit(":", 1)

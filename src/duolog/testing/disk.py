@@ -1,8 +1,9 @@
 """A disk in memory that simulates the data loss of a power failure.
 
-Durable data are those that POSIX guarantees: a file's bytes up to its last `sync`, a directory's names up to its last
-`sync_dir`. A crash keeps a random part of all later changes: of a file's bytes any subset of 512-byte pieces and any
-size between the old and the new, of a directory's changes any subset, each as a whole.
+Durable data are those that POSIX guarantees: a file's bytes up to its last `sync`, a directory's
+names up to its last `sync_dir`. A crash keeps a random part of all later changes: of a file's bytes
+any subset of 512-byte pieces and any size between the old and the new, of a directory's changes any
+subset, each as a whole.
 
     disk = CrashDisk()
     disk.power_off_after(operations=40)     # the 41st change raises PowerLost, and all later ones
@@ -10,8 +11,8 @@ size between the old and the new, of a directory's changes any subset, each as a
     disk = disk.crash(seed=7)               # the disk at the next start
     disk = disk.kill()                      # the same, if only the process ended
 
-`crash` creates a clone and does not change the disk, so one run can be cut at every point. The same seed always keeps
-the same part.
+`crash` creates a clone and does not change the disk, so one run can be cut at every point. The same
+seed always keeps the same part.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -148,8 +149,8 @@ class CrashDisk:
     """A file tree in memory; see the module docstring.
 
     Args:
-        lies: operations that report success without effect: "sync", like a disk that acknowledges writes in its
-            cache, or "sync_dir". A durability test must fail on such a disk.
+        lies: operations that report success without effect: "sync", like a disk that acknowledges
+            writes in its cache, or "sync_dir". A durability test must fail on such a disk.
 
     Attributes:
         operations: the number of attempted changes.

@@ -5,12 +5,14 @@
     driver.output_topic("visits-by-name").read_key_values()      [("bob", {"visits": 1})]
     driver.store("visits-store")                                 {"bob": {"visits": 1}}
 
-Each record is processed completely and committed before the next one, so every update is written. With a record cache,
-records are buffered until `commit`. `TopicValues` describes the Python form of keys and values.
+Each record is processed completely and committed before the next one, so every update is written.
+With a record cache, records are buffered until `commit`. `TopicValues` describes the Python form of
+keys and values.
 
-The driver runs on the reference evaluator, in plain Python, or with `engine="kernel"` on the production operators, in a
-JVM that all drivers of a process share. Tests compare the two. Neither covers cluster behaviour: modes, restarts,
-checkpoints. For these use `EmbeddedCluster` and an `Application`.
+The driver runs on the reference evaluator, in plain Python, or with `engine="kernel"` on the
+production operators, in a JVM that all drivers of a process share. Tests compare the two. Neither
+covers cluster behaviour: modes, restarts, checkpoints. For these use `EmbeddedCluster` and an
+`Application`.
 
 Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
 """
@@ -80,28 +82,31 @@ class Evaluator(Protocol):
 class TopologyDriver:
     """Runs a topology on records that a test supplies.
 
-    The reference calls functions and processors in the test's process. If one raises or calls `sys.exit()`, its record
-    fails as in production. If one ends its process, by `os._exit()` or in C code, the test run ends; if one never returns,
-    the driver waits. In production, functions have their own processes, and the record is reported.
+    The reference calls functions and processors in the test's process. If one raises or calls
+    `sys.exit()`, its record fails as in production. If one ends its process, by `os._exit()` or in
+    C code, the test run ends; if one never returns, the driver waits. In production, functions have
+    their own processes, and the record is reported.
 
     Args:
         topology: the topology to test.
         wall_clock_ms: the timestamp of records without one.
-        processing_exception_handler: fail the test if a record cannot be processed, or skip the record, like the
-            engine's setting `processing.exception.handler`.
-        engine: `reference` runs in plain Python; `kernel` runs the production code in memory. The first kernel
-            driver starts a JVM, which takes seconds and runs until the process ends.
+        processing_exception_handler: fail the test if a record cannot be processed, or skip the
+            record, like the engine's setting `processing.exception.handler`.
+        engine: `reference` runs in plain Python; `kernel` runs the production code in memory. The
+            first kernel driver starts a JVM, which takes seconds and runs until the process ends.
         tasks: the number of tasks that share the keys.
-        cache_bytes_max: the record cache of aggregates, as in the setting `statestore.cache.max.bytes`. Above 0,
-            records are buffered until `commit`, which processes them as one micro-batch, merged by time, and emits
-            the last update of each key. The reference does not limit its size.
+        cache_bytes_max: the record cache of aggregates, as in the setting
+            `statestore.cache.max.bytes`. Above 0, records are buffered until `commit`, which
+            processes them as one micro-batch, merged by time, and emits the last update of each
+            key. The reference does not limit its size.
         mode: as for an `Application`; the driver runs record by record in each mode.
-        settings: as for an `Application`. Invalid settings are refused; `processing.exception.handler` and
-            `statestore.cache.max.bytes` take effect here as well.
+        settings: as for an `Application`. Invalid settings are refused;
+            `processing.exception.handler` and `statestore.cache.max.bytes` take effect here as
+            well.
 
     Raises:
-        ConfigError: an application would not start with this name, mode, or combination of settings; or the kernel is
-            requested and there is no suitable Java.
+        ConfigError: an application would not start with this name, mode, or combination of
+            settings; or the kernel is requested and there is no suitable Java.
         StatementError: the topology has an invalid topic name.
     """
 
@@ -411,7 +416,8 @@ def _evaluator(
     if engine != "kernel":
         raise unknown_name("engine", engine, ("reference", "kernel"))
     _ensure_on_kernel(plan)
-    # Imported here: pyspark takes half a second to import, which tests in plain Python should not pay.
+    # Imported here: pyspark takes half a second to import, which tests in plain Python should not
+    # pay.
     from duolog.testing.kernel_evaluator import KernelEvaluator  # noqa: PLC0415
 
     return KernelEvaluator(

@@ -32,8 +32,8 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 class KernelEvaluator:
     """Runs a plan over records in the kernel, keeping its state from one `run` to the next.
 
-    `topics` are the existing topics, for sources that read by a pattern. `errors` configures the handling of failed records
-    in more detail than `passes_over`.
+    `topics` are the existing topics, for sources that read by a pattern. `errors` configures the
+    handling of failed records in more detail than `passes_over`.
     """
 
     def __init__(

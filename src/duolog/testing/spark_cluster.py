@@ -1,14 +1,15 @@
 """A standalone Spark cluster of real processes on 127.0.0.1: a master, workers, and the executors that they start.
 
-    with SparkCluster(workers=2) as cluster:
-        application = Application(topology, …, settings={"master": cluster.master, "spark.executor.memory": "600m"})
+    with SparkCluster(workers=2) as cluster: application = Application(topology, …,
+        settings={"master": cluster.master, "spark.executor.memory": "600m"})
         cluster.kill_worker(0)      # its executor is killed too
         cluster.add_worker()
 
-Master and worker are classes in pyspark's jars. A worker's cores are slots, as in `local[64]`: a real-time query uses
-one for each partition that it reads and each task of each level.
+Master and worker are classes in pyspark's jars. A worker's cores are slots, as in `local[64]`: a
+real-time query uses one for each partition that it reads and each task of each level.
 
-`python -m duolog.testing.spark_cluster --workers 2` runs a cluster until Ctrl-C; `scripts/cluster` does the same.
+`python -m duolog.testing.spark_cluster --workers 2` runs a cluster until Ctrl-C; `scripts/cluster`
+does the same.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     fetch (Maven, once) ──► jars in the user's cache ──► StorageTool format ──► kafka.Kafka
 
-In tests, ask for the fixture `kafka_peer`. By hand, `python tests/conformance/kafka/peer.py DATA_DIR`
-prints the address and serves until Ctrl-C.
+In tests, ask for the fixture `kafka_peer`. By hand, `python tests/conformance/kafka/peer.py
+DATA_DIR` prints the address and serves until Ctrl-C.
 """
 
 import socket

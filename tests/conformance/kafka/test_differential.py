@@ -1,8 +1,8 @@
 """The same requests to Apache Kafka and to Duolog: codes and fields of the answers are compared.
 
-A conversation is a function of a client; each is held with both brokers, and what it returns must be
-equal. Left out of the comparison: texts of errors, times, ids and ports. Where
-Duolog means to differ, the conversation does not ask, and the list below says so:
+A conversation is a function of a client; each is held with both brokers, and what it returns must
+be equal. Left out of the comparison: texts of errors, times, ids and ports. Where Duolog means to
+differ, the conversation does not ask, and the list below says so:
 
 - what Kafka fails at with UNKNOWN_SERVER_ERROR or by hanging (null records, an unknown codec, a
   config operation 9, a negative partition_max_bytes) is refused with a code that says why;

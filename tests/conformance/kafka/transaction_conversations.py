@@ -276,7 +276,8 @@ def used_up_epochs(
 ) -> Any:
     """The epochs of a producer id come to their end, and it goes on with a new id.
 
-    To walk through all epochs takes a minute; whoever holds the broker has a shorter way to `advance`.
+    To walk through all epochs takes a minute; whoever holds the broker has a shorter way to
+    `advance`.
     """
     told: list[Any] = []
     for name in ("used_by_end", "used_by_init", "used_by_fence"):

@@ -1,8 +1,8 @@
 """Rows of odd values, and calls of every function over them.
 
-Each call is computed twice, by a query that writes its results to a topic and by one that answers rows: the values must be
-the same, and no row may be missing. The calls are drawn from the signatures of the functions, so that a new function is
-tested without a change here.
+Each call is computed twice, by a query that writes its results to a topic and by one that answers
+rows: the values must be the same, and no row may be missing. The calls are drawn from the
+signatures of the functions, so that a new function is tested without a change here.
 """
 
 import datetime as dt

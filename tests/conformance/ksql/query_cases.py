@@ -1,6 +1,7 @@
 """ksqlDB's own query tests, which stand beside this project and not in it: `$DUOLOG_QTT`, else `shared/qtt` beside it.
 
-They are under a licence of their own: nothing of them is copied here but the names of those that do not pass.
+They are under a licence of their own: nothing of them is copied here but the names of those that do
+not pass.
 """
 
 import os

@@ -140,7 +140,8 @@ _Draw = Callable[[Expressions, str, int], Written]
 def _binary(*signs: str) -> _Draw:
     def draw(of: Expressions, kind: str, depth: int) -> Written:
         one, other, sign = of.of(kind, depth), of.of(kind, 0), of.random.choice(signs)
-        # The wider of two kinds of numbers stays what it is: 5000000000 times itself is too much for both.
+        # The wider of two kinds of numbers stays what it is: 5000000000 times itself is too much
+        # for both.
         return Written(f"({one.sql} {sign} {other.sql})", f"({one.duck} {sign} {other.duck})", kind)
 
     return draw

@@ -165,7 +165,8 @@ def _window(app: Application, source: Relation) -> _Window:
         sizes = size * 60_000, step * 60_000, grace * 60_000
         return _Window(own, "TIME", *sizes, final=app.chance(0.4))
     size = app.random.choice([10, 60, 90, 1440])
-    # A day has no time to wait unless it is said, and nothing may be too late: records are from hours around midnight.
+    # A day has no time to wait unless it is said, and nothing may be too late: records are from
+    # hours around midnight.
     waits = ", GRACE PERIOD 12 HOURS" if size == 1440 else ""
     match app.random.randrange(3):
         case 0:

@@ -4,7 +4,8 @@
     _SEQ    when a record was written, of all topics together      _TS     its timestamp
     _TOMB   a table's row that goes                                 and all columns, those of the key too
 
-A table with `changes` has a row for each change, the last one of a key counts; one without has its content at the end.
+A table with `changes` has a row for each change, the last one of a key counts; one without has its
+content at the end.
 """
 
 from collections.abc import Sequence

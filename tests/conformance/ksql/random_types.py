@@ -1,6 +1,7 @@
 """Types of columns in random SQL: their values, as JSON of a record and as text of DuckDB, and what comes out made comparable.
 
-A DATE, TIME or TIMESTAMP is the number that it is in JSON, in DuckDB too: they are compared, and no more.
+A DATE, TIME or TIMESTAMP is the number that it is in JSON, in DuckDB too: they are compared, and no
+more.
 """
 
 from dataclasses import dataclass

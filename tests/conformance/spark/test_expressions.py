@@ -1,7 +1,8 @@
 """Spark computes what the reference evaluator computes: value for value, on rows of edge cases.
 
-Method: forty random expressions (from a fixed seed) of each type are computed by Spark in
-one query, lowered by the engine, and by `duolog.testing.reference.evaluation`; so are casts of odd texts.
+Method: forty random expressions (from a fixed seed) of each type are computed by Spark in one
+query, lowered by the engine, and by `duolog.testing.reference.evaluation`; so are casts of odd
+texts.
 """
 
 import math

@@ -32,7 +32,8 @@ def run_in_memory(
 ) -> list[ByTopic]:
     """Return what the kernel writes for each batch, a micro-batch each.
 
-    With `replays` each micro-batch fails when it has written, and is run again on the state before it.
+    With `replays` each micro-batch fails when it has written, and is run again on the state before
+    it.
     """
     spec = lower(find_levels(plan, tasks), "judged", cache_bytes_max=cache_bytes_max)
     driver = (open_driver or kernel_package(spark).Driver)(java_session(spark), json.dumps(spec))

@@ -153,7 +153,8 @@ class KafkaStreams:
     ) -> list[ByTopic]:
         """Return what Kafka Streams writes for each batch; it commits behind each.
 
-        Unaltered it has its default stores, retentions, record cache and intervals, and commits behind each record.
+        Unaltered it has its default stores, retentions, record cache and intervals, and commits
+        behind each record.
 
         Raises:
             JudgeFailed: Streams cannot run the plan.
@@ -262,7 +263,8 @@ def _parents(node: Node) -> tuple[Node, ...]:
     if isinstance(node, TableJoin | ForeignJoin | StreamJoin):
         return node.left, node.right
     if isinstance(node, Merge):
-        # Of several streams each is merged once; one with itself is a call that brings each record once.
+        # Of several streams each is merged once; one with itself is a call that brings each record
+        # once.
         return node.parents if len(node.parents) > 1 else node.parents * 2
     if (merge := _cogroup_of(node)) is not None:
         return merge.streams

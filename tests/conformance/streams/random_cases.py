@@ -1,8 +1,9 @@
 """Random cases for the judge: a topology over all operators, its records, and how these come.
 
-A case is a number: whoever sees it differ gets the same one again, and makes it smaller by leaving out steps of
-the topology and records. Times may be anything where each record is a micro-batch of its own; else they rise
-(`MODES`), or come out of order with each its own, as Streams takes equal ones of two topics in any order.
+A case is a number: whoever sees it differ gets the same one again, and makes it smaller by leaving
+out steps of the topology and records. Times may be anything where each record is a micro-batch of
+its own; else they rise (`MODES`), or come out of order with each its own, as Streams takes equal
+ones of two topics in any order.
 """
 
 from collections.abc import Callable, Iterator

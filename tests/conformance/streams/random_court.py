@@ -6,10 +6,11 @@
     several that count    the kernel with the reference, for each key: each task has a time of its own,
                           and Streams one task
 
-What Streams or its judge does not have (rows with a time to live, some aggregates, windows in the place of
-others) the reference alone judges.
+What Streams or its judge does not have (rows with a time to live, some aggregates, windows in the
+place of others) the reference alone judges.
 
-The reference goes through a source partition by partition; so with one task it gets all records in one.
+The reference goes through a source partition by partition; so with one task it gets all records in
+one.
 """
 
 from collections import defaultdict, deque
@@ -131,7 +132,8 @@ _NOT_JUDGED: Final = {
 def is_not_in_streams(plan: Plan) -> bool:
     """Tell if the judge does not know something of a plan.
 
-    Rows with a time to live, some aggregates, and keys in which other windows take the place of a record's own.
+    Rows with a time to live, some aggregates, and keys in which other windows take the place of a
+    record's own.
     """
     folds = [node for node in plan.nodes if isinstance(node, AggregateNode)]
     computed = [expression for node in folds for _, expression in node.results]
@@ -168,8 +170,8 @@ def _loses_headers(plan: Plan) -> bool:
 def _seen(plan: Plan, partitions: int) -> Callable[[list[ByTopic]], list[ByTopic]]:
     """Return what is compared of what was written.
 
-    The records of several topics that go to a topic as they come have no order among each other, nor have those of
-    several partitions that go there under new keys.
+    The records of several topics that go to a topic as they come have no order among each other,
+    nor have those of several partitions that go there under new keys.
     """
     parts = find_levels(plan).cut
     unordered = {
@@ -179,7 +181,8 @@ def _seen(plan: Plan, partitions: int) -> Callable[[list[ByTopic]], list[ByTopic
         if parts.parts[sink] not in parts.depths
         and (len(sources_of(sink)) > 1 or (partitions > 1 and _has_new_key(sink)))
     }
-    # Rows that ask for one are told in the order of their keys' bytes, which are our own for several columns.
+    # Rows that ask for one are told in the order of their keys' bytes, which are our own for
+    # several columns.
     unordered |= {
         sink.topic
         for sink in plan.sinks

@@ -1,7 +1,8 @@
 """In which modes the starts of a test run: each start of a query costs seconds of a processor.
 
-By default one checkpoint goes from micro-batches to real time, so that both modes are there and what one
-has kept the other finds. What real time had not committed when it was stopped is read again in any case.
+By default one checkpoint goes from micro-batches to real time, so that both modes are there and
+what one has kept the other finds. What real time had not committed when it was stopped is read
+again in any case.
 """
 
 from typing import Final

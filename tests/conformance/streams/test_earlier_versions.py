@@ -1,6 +1,7 @@
 """Data directories, checkpoints and a command topic of an earlier version start today, and their results go on.
 
-`earlier/b506ee0.tar.xz` was made by `earlier/make.py` in the tree of b506ee0. It stays as it is: add a file for another version.
+`earlier/b506ee0.tar.xz` was made by `earlier/make.py` in the tree of b506ee0. It stays as it is:
+add a file for another version.
 """
 
 import json

@@ -1,7 +1,8 @@
 """What is emitted when a window closes is final: no session twice, no record of a join unmatched and then matched.
 
-Random records, many of them late, through the reference evaluator and the kernel; what is expected is computed from all
-records at once. Kafka Streams deviates here ([windows](../../../docs/guide/windows.md), [joins](../../../docs/guide/joins.md)).
+Random records, many of them late, through the reference evaluator and the kernel; what is expected
+is computed from all records at once. Kafka Streams deviates here
+([windows](../../../docs/guide/windows.md), [joins](../../../docs/guide/joins.md)).
 """
 
 from collections import Counter
@@ -115,7 +116,8 @@ def test_a_session_is_open_for_a_record_at_the_last_millisecond_of_gap_and_grace
     windowed = grouped.windowed_by(WINDOWS["session"]).aggregate(n=sum_("n"))
     windowed.suppress(until="window close").to("suppressed")
     grouped.windowed_by(WINDOWS["session"], emit="on close").aggregate(n=sum_("n")).to("closed")
-    # At 79 the session of 71 is open: its gap ends at 76, and a record of 76 is late by the grace period of 3.
+    # At 79 the session of 71 is open: its gap ends at 76, and a record of 76 is late by the grace
+    # period of 3.
     given = [("a", "y", 1, 71), ("a", "x", 2, 79), ("a", "y", 4, 76), ("a", "end", 8, END)]
 
     out = written(topology, engine, given)

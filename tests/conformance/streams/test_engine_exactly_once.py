@@ -1,7 +1,7 @@
 """Results once, whatever ends a query: on Spark and a broker, in both modes, over several starts.
 
-What kills do to it stands in `tests/fault`. Here ends are made by hand: files as a crash leaves them, a second owner, a
-record that nobody can process.
+What kills do to it stands in `tests/fault`. Here ends are made by hand: files as a crash leaves
+them, a second owner, a record that nobody can process.
 """
 
 import json

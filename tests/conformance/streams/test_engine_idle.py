@@ -53,7 +53,8 @@ def test_each_window_is_told_once_without_a_newer_record(
         # It has closed: who comes now is late.
         client.produce("visits", USERS[0], json.dumps({"n": 1}), timestamp_ms=at + 1)
         wait_until(lambda: sum(query.progress().late.values()) == 1)  # noqa: B023 - called at once
-        # What real time has not committed is read again, and then who came late is there before the window closes.
+        # What real time has not committed is read again, and then who came late is there before the
+        # window closes.
         wait_until_committed(query, mode)
         query.stop()
 

@@ -97,7 +97,8 @@ def first_half(bench: Closing, mode: Mode) -> None:
     bench.visit(AHEAD, range(40, 43))
     bench.visit(AHEAD[::2], [43])
     bench.run(mode)
-    # Of the sessions that are written by now, end at 42 and 43 and lie side by side, one has gone by the record behind this.
+    # Of the sessions that are written by now, end at 42 and 43 and lie side by side, one has gone
+    # by the record behind this.
     bench.visit(AHEAD[:1], [48])
     # With the last record all are told, and found until the next one.
     bench.visit(AHEAD[:1], [90])
@@ -141,7 +142,8 @@ def test_each_result_on_close_is_told_once_by_other_tasks(
     for second, tasks in enumerate(ways, start=91):
         moved.move(tasks)
         for bench in (undisturbed, moved):
-            # A record for one of the tasks: what the others have told is still only known from before.
+            # A record for one of the tasks: what the others have told is still only known from
+            # before.
             bench.visit(KEYS[:1], [second])
             bench.run(mode)
         if tasks == ways[0]:

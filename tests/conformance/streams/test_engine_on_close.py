@@ -45,7 +45,8 @@ def test_each_window_leaves_when_it_closes_over_two_starts(
         query = engine.start(topology().build(), "closing", mode)
         for window in (2 * start, 2 * start + 1):
             visit(client, window, wanted)
-        # Windows that later ones have closed: all but the last, which is open over the second start.
+        # Windows that later ones have closed: all but the last, which is open over the second
+        # start.
         open_from = BEGIN_MS + (2 * start + 1) * WINDOW_MS
         closed = {at: n for at, n in wanted.items() if at[1] < open_from}
         wait_for(client, closed)

@@ -1,9 +1,10 @@
 """The same topology on Duolog's broker and on a real Apache Kafka: only bootstrap.servers differs.
 
-Events flow in without a pause: while the query starts, while it catches up and goes live, while it is
-stopped in the middle of an epoch and started again on the same checkpoint. In the end the result
+Events flow in without a pause: while the query starts, while it catches up and goes live, while it
+is stopped in the middle of an epoch and started again on the same checkpoint. In the end the result
 tables, timestamps included, are those of one batch over all that was written. `auto` goes through
-both of Spark's modes; each alone is a long form, and so is Duolog's broker, under which engines are also killed.
+both of Spark's modes; each alone is a long form, and so is Duolog's broker, under which engines are
+also killed.
 """
 
 import time

@@ -88,7 +88,8 @@ def test_engines_share_a_jvm_that_goes_with_the_last_of_them_and_is_made_anew(
 ) -> None:
     """PySpark kept the gateway of the first JVM: the next start asked a process that was gone.
 
-    And of each that had closed a thread of py4j stayed, and with it the connections to a JVM that had ended.
+    And of each that had closed a thread of py4j stayed, and with it the connections to a JVM that
+    had ended.
     """
     *side_by_side, held, after, renewed, held_again = outputs(tmp_path)
 

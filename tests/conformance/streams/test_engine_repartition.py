@@ -91,7 +91,8 @@ def send_and_await(
         if time.monotonic() > deadline:
             assert found == expected
         time.sleep(0.2)
-    # Results are seen before their micro-batch is committed, and a stop would break the first one off.
+    # Results are seen before their micro-batch is committed, and a stop would break the first one
+    # off.
     assert application.query.wait_until_caught_up(WAIT_S)
 
 

@@ -1,7 +1,8 @@
 """The engine's spec in the kernel against the reference evaluator, in memory, row for row.
 
 Each topology gets random records as several micro-batches. What the sinks get must be the same for
-each topic and task: keys, values, timestamps and order. No stream runs, so a case costs milliseconds.
+each topic and task: keys, values, timestamps and order. No stream runs, so a case costs
+milliseconds.
 """
 
 import functools

@@ -20,7 +20,8 @@ WAIT_S = 60
 LISTENING = "0A"
 AT_ONCE = struct.pack("ii", 1, 0)
 KAFKA = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-# Spark's one-way messages: length of the frame, kind 9, length of the body; then one of the shuffle.
+# Spark's one-way messages: length of the frame, kind 9, length of the body; then one of the
+# shuffle.
 NO_READER = struct.pack(">qbi", 33, 9, 20) + struct.pack(">iqii", 1, 0, 99, 0)
 UNKNOWN = struct.pack(">qbi", 33, 9, 20) + bytes([255] * 20)
 SAID = [b"GET / HTTP/1.0\r\n\r\n", KAFKA, NO_READER, UNKNOWN]

@@ -50,7 +50,8 @@ def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
             minute = 100 + 10 * (2 * start + batch)
             expected += click_and_view(client, minute)
             wait_for(client, expected, once=once)
-            # Time goes on in all tasks, and closes the windows. In real time each topic is read at its own pace.
+            # Time goes on in all tasks, and closes the windows. In real time each topic is read at
+            # its own pace.
             for number in range(40):
                 close = json.dumps({"c": -1})
                 client.produce("clicks", f"t{number}", close, timestamp_ms=(minute + 5) * MINUTE)

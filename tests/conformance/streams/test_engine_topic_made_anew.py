@@ -126,7 +126,8 @@ def test_a_changelog_that_is_deleted_under_the_query_does_not_come_back_without_
             assert query.wait_until_caught_up(WAIT_S)
 
             admin.delete_topics([changelog])[changelog].result(WAIT_S)
-            # Of task 0: the partition of the other one does not come back, and what goes there waits for it.
+            # Of task 0: the partition of the other one does not come back, and what goes there
+            # waits for it.
             client.produce("visits", "home", '{"ms": 2}')
             with pytest.raises(ChangelogLost, match=f'"{changelog}" was deleted and created again'):
                 query.wait(WAIT_S)

@@ -1,8 +1,8 @@
 # ruff: noqa: S608 - the queries are ours
 """At the end of input DuckDB says the same of all records at once: aggregates, joins, windows.
 
-Records come out of order in several micro-batches, to two tasks, with the record cache that a user gets. Nothing is
-too late: grace periods are ample. A table is the last record of each key.
+Records come out of order in several micro-batches, to two tasks, with the record cache that a user
+gets. Nothing is too late: grace periods are ample. A table is the last record of each key.
 """
 
 from collections.abc import Iterator

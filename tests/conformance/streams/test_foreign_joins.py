@@ -1,8 +1,9 @@
 """Kafka Streams judges joins by a foreign key.
 
-One difference is on purpose. Where one record changes both tables (one is what is counted of the other), Streams
-takes the internal topics at equal times in no order that is told; here they are one queue. Such a join is
-compared by the last record of each key. A table that is joined with itself is compared record for record.
+One difference is on purpose. Where one record changes both tables (one is what is counted of the
+other), Streams takes the internal topics at equal times in no order that is told; here they are one
+queue. Such a join is compared by the last record of each key. A table that is joined with itself is
+compared record for record.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Kafka Streams judges what stands beside key and value: read, written, and behind aggregates and joins.
 
-Records come in one partition, as its driver has no other. What crossed a repartition topic has its place
-there in Kafka Streams, and in its own topic here.
+Records come in one partition, as its driver has no other. What crossed a repartition topic has its
+place there in Kafka Streams, and in its own topic here.
 """
 
 from collections.abc import Callable

@@ -25,8 +25,8 @@ What is different on purpose:
     without a value                          all the same. The judge's groups drop them
     the streams of a cogroup have one        Streams' processors have one each: a record may be late
     stream time                              for its own stream alone. The store has one time: what is late
-                                             there is not kept and told all the same, a 1 in the place of
-                                             the window's count. Judged where none is late
+                                             there is not kept and told all the same, a 1 in the
+                                             place of the window's count. Judged where none is late
     a repartitioned stream keeps records     Streams drops them and does not count them, but where a left join
     without a key                            follows. Judged with keys alone
     what a suppressed table takes back is    Streams hands on the row before the last change as the old one, which

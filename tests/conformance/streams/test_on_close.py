@@ -1,8 +1,8 @@
 """Results that wait, on close and held back: Kafka Streams judges their order and their moment.
 
-Kafka Streams lets them go once in a second at most; the judge lets them go with the record that closes
-the window, as Duolog does. Of what was held back it hands on a row as the old one that nobody was told; so nothing
-here takes back.
+Kafka Streams lets them go once in a second at most; the judge lets them go with the record that
+closes the window, as Duolog does. Of what was held back it hands on a row as the old one that
+nobody was told; so nothing here takes back.
 """
 
 from collections.abc import Iterator

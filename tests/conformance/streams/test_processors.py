@@ -110,7 +110,8 @@ def random_command(random: Random, keys: list[str], time: int, new: str) -> str 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
 def test_punctuation_comes_when_that_of_kafka_streams_does(judge: Judge, engine: str) -> None:
     here, there = play(PUNCTUATED, engine), judge.play(PUNCTUATED)  # type: ignore[arg-type]
-    # Which of two schedules goes first that are due at one time, a heap decides there, and nobody says.
+    # Which of two schedules goes first that are due at one time, a heap decides there, and nobody
+    # says.
     for step, ours, theirs in zip(PUNCTUATED, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), step
 

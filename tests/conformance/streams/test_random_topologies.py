@@ -1,7 +1,8 @@
 """Random topologies over all operators: the kernel, the reference evaluator and Kafka Streams say the same.
 
-Whatever differs is a wrong result, or stands in `test_kafka_streams` with its reason, and `growing` leaves it out. A
-case is a number; one that fails is told as the smallest that differs in the same way.
+Whatever differs is a wrong result, or stands in `test_kafka_streams` with its reason, and `growing`
+leaves it out. A case is a number; one that fails is told as the smallest that differs in the same
+way.
 """
 
 from collections.abc import Iterator

@@ -133,7 +133,8 @@ def test_a_replaced_aggregate_is_rebuilt_beside_the_one_that_runs_and_comes_back
 
     def watched(upgrading: Upgrader, lowered: Lowered) -> None:
         beside(upgrading, lowered)
-        # The query before it tells results while this one has caught up, and has not taken its place.
+        # The query before it tells results while this one has caught up, and has not taken its
+        # place.
         shop.order("b", 7)
         wait_for(lambda: shop.total("b") == 7)
         seen.append(shop.total("b"))

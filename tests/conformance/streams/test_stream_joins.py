@@ -1,8 +1,8 @@
 """Kafka Streams judges joins of streams: the kernel and the reference evaluator, record for record.
 
 What is different on purpose: to save iterators Kafka Streams looks for records without a partner
-once a second, by the wall clock, and not before a time that it remembers wrongly. Here they are told as soon as
-their windows have closed, and so they are by the judge (`PromptJoins`).
+once a second, by the wall clock, and not before a time that it remembers wrongly. Here they are
+told as soon as their windows have closed, and so they are by the judge (`PromptJoins`).
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,8 @@ RECORDS: dict[Mode, list[RawRecord]] = {
 @pytest.mark.parametrize(
     ("define", "mode"),
     [
-        # Only where something is aggregated does the record cache, or the end of a micro-batch, matter.
+        # Only where something is aggregated does the record cache, or the end of a micro-batch,
+        # matter.
         pytest.param(define, mode, id=f"{define.__name__}-{mode}")
         for define in STREAM_JOINS
         for mode in (RECORDS if define in AGGREGATED else ("each", "late"))

@@ -1,8 +1,9 @@
 """`describe("kafka-streams")` beside what Kafka Streams prints for the same topology.
 
-Compared is what both texts say of sources, sinks, stores and the arrows between them, by sub-topology. Other on
-purpose, and left out: names; processors without a store, of which the judge needs more; the store of a
-stream that is taken for a table which nobody looks up, as Streams keeps none; a cogroup, which is one aggregate.
+Compared is what both texts say of sources, sinks, stores and the arrows between them, by
+sub-topology. Other on purpose, and left out: names; processors without a store, of which the judge
+needs more; the store of a stream that is taken for a table which nobody looks up, as Streams keeps
+none; a cogroup, which is one aggregate.
 """
 
 import re

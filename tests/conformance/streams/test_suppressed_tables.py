@@ -1,7 +1,7 @@
 """Tables behind `suppress`: what is grouped, filtered and joined there, told as by the reference.
 
-Kafka Streams hands the row before the last change on as the old one, which nobody was told, so that it cannot judge
-these: groups behind it would count wrong.
+Kafka Streams hands the row before the last change on as the old one, which nobody was told, so that
+it cannot judge these: groups behind it would count wrong.
 """
 
 import random
@@ -38,7 +38,8 @@ def drawn(mode: Mode) -> list[RawRecord]:
     """Return rows of two tables that change their group, go and come back, as time moves on."""
     rng = random.Random(7)  # noqa: S311 - the same records each time
     steps = [rng.choice([0, 1, 1, 3, 8]) for _ in range(120)]
-    # Of single records times are as they are, in micro-batches each is the distance from the one before.
+    # Of single records times are as they are, in micro-batches each is the distance from the one
+    # before.
     times = list(accumulate(steps)) if mode == "each" else steps
     return [
         (

@@ -1,6 +1,7 @@
 """Kafka Streams judges `TopologyDriver`: its own test driver gets the same records, one by one.
 
-Keys, values and times must be the same in the same order, for each topic. Headers the driver does not know.
+Keys, values and times must be the same in the same order, for each topic. Headers the driver does
+not know.
 """
 
 import pytest

@@ -1,8 +1,9 @@
 """Kafka Streams as its users get it judges windows, suppression and joins of streams, with what Duolog does by default.
 
-The judge of the other tests has stores in memory, longer retentions and joins that look for results promptly, and Duolog
-does as it does in what is decided otherwise. An alteration may hide a difference. Here both sides are unaltered: default
-stores, retentions, record cache and intervals there, the default rules here. Records are random, and many are late.
+The judge of the other tests has stores in memory, longer retentions and joins that look for results
+promptly, and Duolog does as it does in what is decided otherwise. An alteration may hide a
+difference. Here both sides are unaltered: default stores, retentions, record cache and intervals
+there, the default rules here. Records are random, and many are late.
 
 What differs, and what is compared for all that:
 
@@ -15,10 +16,12 @@ What differs, and what is compared for all that:
     sessions on close where time jumps             may be lost there. Compared in milliseconds, where all of them are in
                                                    one segment; a test shows what happens
     joins of streams                               records that were emitted unmatched are matched there (KAFKA-19536),
-                                                   are emitted late, and are kept too briefly where an end of the window
-                                                   is 0 or negative. Where no record is later than the grace period and
-                                                   both ends are positive, the results are the same; elsewhere each result
-                                                   that only one side has is explained by a rule
+                                                   are emitted late, and are kept too briefly where
+                                                   an end of the window is 0 or negative. Where no
+                                                   record is later than the grace period and both
+                                                   ends are positive, the results are the same;
+                                                   elsewhere each result that only one side has is
+                                                   explained by a rule
 """
 
 from collections import Counter

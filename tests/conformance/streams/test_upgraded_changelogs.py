@@ -168,7 +168,8 @@ def test_the_state_before_an_upgrade_comes_back_where_that_was_struck_before_its
     shop.order(range(40, 50))
     shop.run(with_another_sum, "micro-batch", "rebuild")
 
-    # As a crash leaves it behind the first start of the new topology: entries are written, and no commit is told.
+    # As a crash leaves it behind the first start of the new topology: entries are written, and no
+    # commit is told.
     forget_commits(shop.directory / "spark-2")
     shop.run(first, "micro-batch")
     assert entries(spark, shop).keys() == before.keys()

@@ -1,8 +1,8 @@
 """Kafka Streams judges the kinds of windows: sliding, without an end, with an offset, of the calendar.
 
-Streams has no windows of the last two kinds: it is told where they begin, and the rest of them (late
-records, updates, keys, order) is its own. Where a window of the calendar begins is judged by Python's time
-zones and by DuckDB's, in `test_calendar_windows`.
+Streams has no windows of the last two kinds: it is told where they begin, and the rest of them
+(late records, updates, keys, order) is its own. Where a window of the calendar begins is judged by
+Python's time zones and by DuckDB's, in `test_calendar_windows`.
 """
 
 from collections.abc import Iterator

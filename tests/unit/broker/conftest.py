@@ -258,8 +258,8 @@ def harness(open_harness: OpenHarness) -> Harness:
 def watch() -> Iterator[Callable[[Any], Callable[[], list[Any]]]]:
     """Gives what lists the objects of a class that were made from now on and are still there.
 
-    Nothing is collected meanwhile: what is left is in a cycle, or somebody has it. What brokers of earlier
-    tests have left is passed over, and thawed, as theirs may be later.
+    Nothing is collected meanwhile: what is left is in a cycle, or somebody has it. What brokers of
+    earlier tests have left is passed over, and thawed, as theirs may be later.
     """
 
     def objects(of: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """A kernel in a JVM without Spark: a driver's transactions and those of executors, told what to do by Python.
 
-Calls are those of the kernel's `Transactions`, as `duolog.engine.exactly_once.transactions` makes them; `executor_writes`, `commits` and
-`fence` are what tasks, Spark and the broker do.
+Calls are those of the kernel's `Transactions`, as `duolog.engine.exactly_once.transactions` makes
+them; `executor_writes`, `commits` and `fence` are what tasks, Spark and the broker do.
 """
 
 import contextlib

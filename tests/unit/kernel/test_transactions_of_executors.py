@@ -218,7 +218,8 @@ def test_an_executor_of_a_driver_that_was_replaced_writes_nothing_more(app: App)
     with app.started() as old:
         app.write(old, "a", 1, "1-a")
         with app.started() as new:
-            # One that has started, unless a sweep has closed it meanwhile; and one that only now would.
+            # One that has started, unless a sweep has closed it meanwhile; and one that only now
+            # would.
             with pytest.raises(
                 KernelFailed,
                 match=r"newer producer|ProducerFenced|InvalidProducerEpoch|ExecutionException"

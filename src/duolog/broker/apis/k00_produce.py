@@ -1,10 +1,10 @@
 """Produce, API key 0, versions 3-12 (0-2 are listed and refused, KAFKA-18659).
 
-Behaviour: a batch is checked, staged in its log and answered when the round that it came in is
-on the disk; acks=1 and acks=all wait alike, for there is one replica. acks=0 has no answer; an
-error then closes the connection. Each partition has its own error. A duplicate of an
-idempotent producer is answered with the offset of the first. What takes longer, for its partitions or
-its records, is done in later rounds out of the receive buffer, and its connection is held meanwhile.
+Behaviour: a batch is checked, staged in its log and answered when the round that it came in is on
+the disk; acks=1 and acks=all wait alike, for there is one replica. acks=0 has no answer; an error
+then closes the connection. Each partition has its own error. A duplicate of an idempotent producer
+is answered with the offset of the first. What takes longer, for its partitions or its records, is
+done in later rounds out of the receive buffer, and its connection is held meanwhile.
 
 v4  KAFKA_STORAGE_ERROR      v5  log start offset
 v7  zstd                     v8  errors of single records, error message

@@ -1,8 +1,8 @@
 """ListOffsets, API key 2, versions 1-10.
 
 Behaviour: a time of 0 or above is answered with the first record at or after it, exact to the
-record; none below the bound of the isolation level gives offset -1 and timestamp -1. Negative times ask for
-a place:
+record; none below the bound of the isolation level gives offset -1 and timestamp -1. Negative times
+ask for a place:
 
     -1 latest   -2 earliest   -3 of the largest timestamp (v7)   -4 earliest local (v8)
     -5 latest in remote storage (v9): there is none, offset -1

@@ -2,10 +2,10 @@
 
 Behaviour: a topic that is asked for by name and does not exist is created when the client and
 `auto.create.topics.enable` both allow it, and the answer waits for it. An invalid name is
-INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. A partition that is refused for damage has no
-leader (LEADER_NOT_AVAILABLE), as one whose log directory is offline. More than 10,000 partitions are not created
-by one request. A topic's part of the answer is kept
-as bytes for each version, and answers are joined from the parts, in time slices where there are many.
+INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. A partition that is refused for damage has
+no leader (LEADER_NOT_AVAILABLE), as one whose log directory is offline. More than 10,000 partitions
+are not created by one request. A topic's part of the answer is kept as bytes for each version, and
+answers are joined from the parts, in time slices where there are many.
 
 v0  an empty list asks for all topics; from v1 null does
 v4  the client says whether topics may be created

@@ -1,8 +1,9 @@
 """OffsetCommit, API key 8, versions 2-9.
 
 Behaviour: the answer leaves when the offsets are durable. A partition that does not exist gets
-UNKNOWN_TOPIC_OR_PARTITION, metadata that is too long OFFSET_METADATA_TOO_LARGE, each for itself; what
-the group refuses is refused for every other partition. An empty group id is allowed, as in Kafka.
+UNKNOWN_TOPIC_OR_PARTITION, metadata that is too long OFFSET_METADATA_TOO_LARGE, each for itself;
+what the group refuses is refused for every other partition. An empty group id is allowed, as in
+Kafka.
 
 v2  retention time (until v4)
 v6  committed leader epoch

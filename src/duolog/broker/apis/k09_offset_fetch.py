@@ -2,7 +2,8 @@
 
 Behaviour: a partition without an offset gets -1 and no error, also in a group that does not exist.
 Null topics mean all offsets of the group. Only durable offsets are shown. With `require_stable`, a
-partition whose offset an open transaction may replace gets UNSTABLE_OFFSET_COMMIT: clients ask again.
+partition whose offset an open transaction may replace gets UNSTABLE_OFFSET_COMMIT: clients ask
+again.
 
 The answer is written by hand and in time slices: a request may name a million partitions.
 An offset of a topic that was deleted does not count for one that was made under its name later.

@@ -1,6 +1,7 @@
 """JoinGroup, API key 11, versions 0-9.
 
-Behaviour: parked until the other members have joined, or the rebalance timeout has passed. A new dynamic member receives its id first. Only the leader receives the members.
+Behaviour: parked until the other members have joined, or the rebalance timeout has passed. A new
+dynamic member receives its id first. Only the leader receives the members.
 
 v1  rebalance timeout; before, the session timeout is meant
 v4  MEMBER_ID_REQUIRED for a new dynamic member, KIP-394

@@ -1,7 +1,7 @@
 """SaslHandshake, API key 17, versions 0-1.
 
-Behaviour: as Kafka on a PLAINTEXT listener, where no client is authenticated: ILLEGAL_SASL_STATE. It is
-listed because librdkafka looks for it.
+Behaviour: as Kafka on a PLAINTEXT listener, where no client is authenticated: ILLEGAL_SASL_STATE.
+It is listed because librdkafka looks for it.
 
 Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
 """

@@ -1,8 +1,9 @@
 """DeleteRecords, API key 21, versions 0-2.
 
-Behaviour: the log of a partition starts at the requested offset, durably, and the response has the new start offset; -1 asks for the high watermark. An offset above that is
-OFFSET_OUT_OF_RANGE, one below the start changes nothing. A topic that is only compacted keeps its
-records: POLICY_VIOLATION. There is one replica, so the request waits for no other.
+Behaviour: the log of a partition starts at the requested offset, durably, and the response has the
+new start offset; -1 asks for the high watermark. An offset above that is OFFSET_OUT_OF_RANGE, one
+below the start changes nothing. A topic that is only compacted keeps its records: POLICY_VIOLATION.
+There is one replica, so the request waits for no other.
 
 v2  flexible
 

@@ -1,10 +1,12 @@
 """InitProducerId, API key 22, versions 0-5.
 
-Behaviour: an idempotent producer gets a new id, with epoch 0, for each request. Ids are reserved in blocks on the disk, so a crash never gives one twice.
+Behaviour: an idempotent producer gets a new id, with epoch 0, for each request. Ids are reserved in
+blocks on the disk, so a crash never gives one twice.
 
-A transactional id keeps its producer id and gets the next epoch, which fences who had it before.
-If it has a transaction, that is aborted first, and the client gets CONCURRENT_TRANSACTIONS and retries. An empty transactional id is INVALID_REQUEST, a timeout that is not above 0 or longer
-than transaction.max.timeout.ms INVALID_TRANSACTION_TIMEOUT.
+A transactional id keeps its producer id and gets the next epoch, which fences who had it before. If
+it has a transaction, that is aborted first, and the client gets CONCURRENT_TRANSACTIONS and
+retries. An empty transactional id is INVALID_REQUEST, a timeout that is not above 0 or longer than
+transaction.max.timeout.ms INVALID_TRANSACTION_TIMEOUT.
 
 v2  flexible       v3 producer id and epoch to go on with after an error (KIP-360)
 v4  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH

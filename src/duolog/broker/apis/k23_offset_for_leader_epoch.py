@@ -1,7 +1,8 @@
 """OffsetForLeaderEpoch, API key 23, versions 2-4.
 
-Behaviour: returns the end offset of a leader epoch, so that a consumer can detect log truncation. The broker's epoch rises at each start; after a crash with `durability=os` a log
-may have become shorter, and this is how a consumer finds out.
+Behaviour: returns the end offset of a leader epoch, so that a consumer can detect log truncation.
+The broker's epoch rises at each start; after a crash with `durability=os` a log may have become
+shorter, and this is how a consumer finds out.
 
 v3  replica id (not used)       v4 flexible
 

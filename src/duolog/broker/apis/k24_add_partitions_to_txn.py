@@ -1,8 +1,9 @@
 """AddPartitionsToTxn, API key 24, versions 0-3.
 
 Behaviour: all partitions are added to the producer's transaction, or none: where one is not there
-it is UNKNOWN_TOPIC_OR_PARTITION and the others OPERATION_NOT_ATTEMPTED. One whose log is damaged gets
-KAFKA_STORAGE_ERROR: a transaction with it could not end. The first partition begins the transaction. Versions 4 and 5 are for brokers among themselves and not served.
+it is UNKNOWN_TOPIC_OR_PARTITION and the others OPERATION_NOT_ATTEMPTED. One whose log is damaged
+gets KAFKA_STORAGE_ERROR: a transaction with it could not end. The first partition begins the
+transaction. Versions 4 and 5 are for brokers among themselves and not served.
 
 v2  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH       v3  flexible
 

@@ -1,9 +1,9 @@
 """DescribeConfigs, API key 32, versions 1-4.
 
-Behaviour: lists every config of a topic, a group, a subscription of clients' metrics or this broker,
-with its value, where the value comes from and what it would be without. The empty name of a broker
-asks for what is set for all brokers at run time. Names that are asked for and do not exist are left
-out. A group or a subscription that does not exist has the defaults, as in Kafka.
+Behaviour: lists every config of a topic, a group, a subscription of clients' metrics or this
+broker, with its value, where the value comes from and what it would be without. The empty name of a
+broker asks for what is set for all brokers at run time. Names that are asked for and do not exist
+are left out. A group or a subscription that does not exist has the defaults, as in Kafka.
 
 v1  synonyms       v3 type and documentation       v4 flexible
 

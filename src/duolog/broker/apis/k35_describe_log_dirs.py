@@ -1,7 +1,7 @@
 """DescribeLogDirs, API key 35, versions 1-4.
 
-Behaviour: the one data directory, with the size of each partition that is asked for; partitions that
-do not exist are left out. A log directory that went offline is KAFKA_STORAGE_ERROR.
+Behaviour: the one data directory, with the size of each partition that is asked for; partitions
+that do not exist are left out. A log directory that went offline is KAFKA_STORAGE_ERROR.
 
 v2  flexible       v3 error at the top       v4 size of the volume and what is free on it
 

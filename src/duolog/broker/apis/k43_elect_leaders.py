@@ -1,7 +1,8 @@
 """ElectLeaders, API key 43, versions 0-2.
 
 Behaviour: the one broker leads every partition, so no election is ever needed: ELECTION_NOT_NEEDED
-for each partition that is named. One that is refused for damage has no leader, and none is eligible. A request for all partitions returns those whose leader changed, which are none.
+for each partition that is named. One that is refused for damage has no leader, and none is
+eligible. A request for all partitions returns those whose leader changed, which are none.
 
 v1  kind of election, error at the top       v2 flexible
 

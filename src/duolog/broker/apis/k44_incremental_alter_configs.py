@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs, API key 44, versions 0-1.
 
-Behaviour: changes single configs of a topic, a group, a subscription of clients' metrics, this broker
-or all brokers (the empty name); what is not named stays. All changes of a resource are made, or none.
-Levels of loggers are changed for as long as the broker runs.
+Behaviour: changes single configs of a topic, a group, a subscription of clients' metrics, this
+broker or all brokers (the empty name); what is not named stays. All changes of a resource are made,
+or none. Levels of loggers are changed for as long as the broker runs.
 
     0 SET    1 DELETE (back to the default)    2 APPEND, 3 SUBTRACT (of lists)
 

@@ -1,7 +1,7 @@
 """OffsetDelete, API key 47, version 0.
 
-Behaviour: offsets of topics that a member reads stay, with GROUP_SUBSCRIBED_TO_TOPIC; the others are
-gone when the answer leaves. A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, one
+Behaviour: offsets of topics that a member reads stay, with GROUP_SUBSCRIBED_TO_TOPIC; the others
+are gone when the answer leaves. A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, one
 without an offset no error. What the group refuses is one error for the request.
 
 Source: Kafka OffsetDeleteRequest.json; OffsetMetadataManager.deleteOffsets; KIP-496.

@@ -1,6 +1,7 @@
 """DescribeUserScramCredentials, API key 50, version 0.
 
-Behaviour: there are no users yet: a request for all users returns none, a named user is RESOURCE_NOT_FOUND, or DUPLICATE_RESOURCE if named twice. kafka-configs asks this whenever it
+Behaviour: there are no users yet: a request for all users returns none, a named user is
+RESOURCE_NOT_FOUND, or DUPLICATE_RESOURCE if named twice. kafka-configs asks this whenever it
 describes users.
 
 Source: Kafka `ScramImage.describe`, KIP-554.

@@ -1,6 +1,7 @@
 """DescribeCluster, API key 60, versions 0-2.
 
-Behaviour: the one broker, which is its own controller. A request for controller endpoints is answered that these are brokers': MISMATCHED_ENDPOINT_TYPE.
+Behaviour: the one broker, which is its own controller. A request for controller endpoints is
+answered that these are brokers': MISMATCHED_ENDPOINT_TYPE.
 
 v1  endpoint type (KIP-919)       v2 fenced brokers (there are none)
 

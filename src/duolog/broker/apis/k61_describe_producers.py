@@ -1,7 +1,8 @@
 """DescribeProducers, API key 61, version 0.
 
-Behaviour: returns the active producers of each partition, and the start offsets of their open transactions. `kafka-transactions.sh find-hanging` and `describe-producers` ask it. A
-transaction of the broker's own coordinator never hangs; one of WriteTxnMarkers' clients might.
+Behaviour: returns the active producers of each partition, and the start offsets of their open
+transactions. `kafka-transactions.sh find-hanging` and `describe-producers` ask it. A transaction of
+the broker's own coordinator never hangs; one of WriteTxnMarkers' clients might.
 
 Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 """

@@ -1,7 +1,9 @@
 """ConsumerGroupHeartbeat, API key 68, versions 0-1.
 
 Behaviour: joins (epoch 0), keeps a session, hears of a new assignment and says what it owns, leaves
-(epoch -1; -2 for a static member that will come back). The broker assigns. The response is sent when the state that it reports is durable. The response has an assignment if it changed, or after a full heartbeat.
+(epoch -1; -2 for a static member that will come back). The broker assigns. The response is sent
+when the state that it reports is durable. The response has an assignment if it changed, or after a
+full heartbeat.
 
 v0  the broker makes the member's id
 v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax: matched in a helper

@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe, API key 69, versions 0-1.
 
-Behaviour: a group of the classic protocol is GROUP_ID_NOT_FOUND, and clients then ask DescribeGroups;
-so is a group that does not exist. A topic that was deleted is left out of assignments.
+Behaviour: a group of the classic protocol is GROUP_ID_NOT_FOUND, and clients then ask
+DescribeGroups; so is a group that does not exist. A topic that was deleted is left out of
+assignments.
 
 v1  which protocol a member speaks, KIP-1099
 

@@ -1,7 +1,8 @@
 """The process that compacts, as the broker sees it: started when there is work, ended when idle.
 
-It is asked and answers by lines. When it dies, waiting callers get an error, and the next job restarts it. It ends with the broker: its standard input does, and the kernel kills it where that can be
-asked for.
+It is asked and answers by lines. When it dies, waiting callers get an error, and the next job
+restarts it. It ends with the broker: its standard input does, and the kernel kills it where that
+can be asked for.
 
 Thread: the broker's loop.
 """

@@ -1,8 +1,10 @@
 """Quotas of clients: stored and described, but not enforced yet.
 
-An entity is a user, a client id or both, or an IP address; the name None means the default for all entities without their own quota.
+An entity is a user, a client id or both, or an IP address; the name None means the default for all
+entities without their own quota.
 
-On disk: `client-quotas` in the data directory, JSON: [{"entity": {kind: name}, "quotas": {key: value}}].
+On disk: `client-quotas` in the data directory, JSON: [{"entity": {kind: name}, "quotas": {key:
+value}}].
 
 Threads: the loop; `write` of a change runs in a helper thread.
 

@@ -3,7 +3,8 @@
     topic 1 > this broker 2 > all brokers 3 > given at the start 4 > default 5
     loggers 6 · clients' metrics 7 · groups 8
 
-The synonyms of a value are all places where it is set, the strongest first. The synonyms of a topic config include those of the broker setting with its default.
+The synonyms of a value are all places where it is set, the strongest first. The synonyms of a topic
+config include those of the broker setting with its default.
 
 Source: Kafka `ConfigHelper`, `DescribeConfigsResponse.ConfigSource`, `ConfigType`; KIP-226.
 """

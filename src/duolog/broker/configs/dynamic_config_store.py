@@ -1,8 +1,8 @@
 """Store dynamic configs of resources other than topics on disk.
 
-On disk: `dynamic-configs` in the data directory, JSON: {kind: {name: {config: value}}}; the kinds are
-Kafka's numbers of resource types. A change replaces the file whole, so a crash leaves the old content
-or the new.
+On disk: `dynamic-configs` in the data directory, JSON: {kind: {name: {config: value}}}; the kinds
+are Kafka's numbers of resource types. A change replaces the file whole, so a crash leaves the old
+content or the new.
 
 Threads: the loop; `write` of a change runs in a helper thread.
 """

@@ -1,6 +1,7 @@
 """Levels of the broker's log lines, changed at run time and gone at its end, as in Kafka.
 
-`root` is the logger of all of Duolog's lines; the others are its modules, as far as they are loaded.
+`root` is the logger of all of Duolog's lines; the others are its modules, as far as they are
+loaded.
 
 Source: Kafka `RuntimeLoggerManager`, KIP-412.
 """

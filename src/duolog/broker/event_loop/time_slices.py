@@ -2,7 +2,8 @@
 
     run(a) ─ a slice now ─▶ line: b c a ─ next round: a slice of b ─▶ line: c a b ─ …
 
-What is long does not add up: queued work holds the loop for one slice per round, and new work for two.
+What is long does not add up: queued work holds the loop for one slice per round, and new work for
+two.
 """
 
 from collections import deque

@@ -3,10 +3,11 @@
     match ─▶ thread ─ lines of JSON ─▶ helper process
       done ◀─ loop ◀─ thread ◀────────────────┘
 
-A thread alone does not suffice: the binding of RE2 holds the interpreter's lock while it compiles, and
-an expression of 30 KB can take 6 s to compile. One job may use `PROCESSOR_S` of processor time; the
-next one starts a new process if this one was ended for that reason. A process that got no processor time
-at all for `_STILL_S` is stopped by something else, such as SIGSTOP: it is killed, too.
+A thread alone does not suffice: the binding of RE2 holds the interpreter's lock while it compiles,
+and an expression of 30 KB can take 6 s to compile. One job may use `PROCESSOR_S` of processor time;
+the next one starts a new process if this one was ended for that reason. A process that got no
+processor time at all for `_STILL_S` is stopped by something else, such as SIGSTOP: it is killed,
+too.
 
 Threads: `match` and `close` belong to the loop; the process belongs to a thread of its own.
 """

@@ -5,12 +5,13 @@ It reads lines of JSON from standard input and answers each with one line:
     {"pattern": "a.*", "processor_s": 10.0}  →  null, or the reason why the pattern is invalid
     ["ab", "ba"]                             →  [0]: the positions of the texts that match as a whole
 
-A job may use `processor_s` of processor time in all to compile and to match; then the kernel ends this
-process with SIGPROF, also in the middle of a compilation. A limit by the wall clock would depend on what
-else the machine does. The timer stops while a line is read: what a job has left must not end the next one.
+A job may use `processor_s` of processor time in all to compile and to match; then the kernel ends
+this process with SIGPROF, also in the middle of a compilation. A limit by the wall clock would
+depend on what else the machine does. The timer stops while a line is read: what a job has left must
+not end the next one.
 
-The broker starts this file as a script: importing the package `duolog.broker` would take longer than
-most jobs.
+The broker starts this file as a script: importing the package `duolog.broker` would take longer
+than most jobs.
 """
 
 import json

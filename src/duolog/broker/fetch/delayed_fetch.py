@@ -4,11 +4,12 @@
               ▲   └─ not yet ─▶ park ─┐
               └─── check, expire ─────┘
 
-While it waits, it is in the `waiters` of each requested partition, or the partitions of its session are. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
+While it waits, it is in the `waiters` of each requested partition, or the partitions of its session
+are. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
 broker calls `check` at the end of the round; a timer calls `expire`.
 
-What asks for very many partitions is done in time slices. Later requests of its connection begin when it
-is answered or waits.
+What asks for very many partitions is done in time slices. Later requests of its connection begin
+when it is answered or waits.
 
 Source: Kafka `DelayedFetch`.
 """

@@ -4,9 +4,10 @@
     epoch n    only what the client changed       only what changed here is answered
     epoch -1   whole request, ends a session      every partition is answered
 
-A partition of a session is either `ready`, to be read by the next fetch, or it waits at the broker's partition for a change. So a fetch costs what changed, not what the session
-holds: a consumer of a thousand quiet partitions costs as much as one of ten. Partitions that
-gave records go to the end of the line, so that a busy one does not starve the others.
+A partition of a session is either `ready`, to be read by the next fetch, or it waits at the
+broker's partition for a change. So a fetch costs what changed, not what the session holds: a
+consumer of a thousand quiet partitions costs as much as one of ten. Partitions that gave records go
+to the end of the line, so that a busy one does not starve the others.
 
 A session outlives its connection. When all places are taken, one that was not used for two
 minutes gives way, or else one that is older than that and not larger than the new one.

@@ -3,11 +3,12 @@
     request ─▶ coordinator ─▶ Outcome ─▶ replies leave
                                 │
                                 └─▶ records ─▶ __consumer_offsets ─▶ on the disk ─▶ replay
-                                                                                    └─▶ deferred replies
+                                                                                    └─▶ deferred
+                                                                                    replies
 
-At a start the log is replayed in time slices, so that a long one does not hold the loop; until that is
-done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is done in time slices, too.
-Thread: the broker's loop.
+At a start the log is replayed in time slices, so that a long one does not hold the loop; until that
+is done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is done in time
+slices, too. Thread: the broker's loop.
 """
 
 import gc

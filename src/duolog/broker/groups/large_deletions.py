@@ -1,8 +1,9 @@
 """Deletes groups with very many offsets: some offsets a step, and the group when they are gone.
 
-In between no client can join the group or commit to it: the answer is COORDINATOR_LOAD_IN_PROGRESS, at which clients
-try again. So a description of the group is always true of all of it: that it is deleted, or that it has members
-and is as it was. A crash in between may leave it with some of its offsets; then no client got a response.
+In between no client can join the group or commit to it: the answer is COORDINATOR_LOAD_IN_PROGRESS,
+at which clients try again. So a description of the group is always true of all of it: that it is
+deleted, or that it has members and is as it was. A crash in between may leave it with some of its
+offsets; then no client got a response.
 
 All of it runs on the broker's loop.
 """

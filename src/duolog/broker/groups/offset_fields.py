@@ -57,7 +57,8 @@ def commit_in_slices(
 ) -> None:
     """Pass the offsets of a request to `commit`, and answer with the result of each partition.
 
-    An error that `commit` raises is the result of each partition; one that does not exist is unknown.
+    An error that `commit` raises is the result of each partition; one that does not exist is
+    unknown.
     """
     answers = _Answers(context, request)
 

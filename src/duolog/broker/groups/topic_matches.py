@@ -1,7 +1,7 @@
 """The topics that subscriptions by expression match, found in the helper process.
 
-An expression is compared once with each name: with all when it is new, later with new names only. Groups
-with the same expression share its result.
+An expression is compared once with each name: with all when it is new, later with new names only.
+Groups with the same expression share its result.
 
     heartbeat ─ new expression ─▶ helper process ─▶ heartbeat goes on with the topics
               └ known ──────────▶ goes on with what is known; new names are compared meanwhile
@@ -97,7 +97,8 @@ class TopicMatches:
     def matching(self, regex: str) -> Matches | None:
         result = self._results.get(regex)
         if result is None or (result.compared is None and result.failed):
-            # After a restart of the broker a group knows the expression, and no heartbeat brings it.
+            # After a restart of the broker a group knows the expression, and no heartbeat brings
+            # it.
             self._compare(regex, _Result())
             return None
         if result.compared is None:
@@ -135,8 +136,9 @@ class TopicMatches:
                 if self._results.get(regex) is result:
                     self._results.move_to_end(regex, last=False)
             else:
-                # What it matched before stays. An expression that takes too long is tried again when
-                # there are other names; after a failure of the helper process, the next heartbeat does so.
+                # What it matched before stays. An expression that takes too long is tried again
+                # when there are other names; after a failure of the helper process, the next
+                # heartbeat does so.
                 if not isinstance(error, InvalidExpression):
                     result.tried = None
                 logger.warning(

@@ -3,7 +3,8 @@
     /health  200 while the process answers
     /ready   200 when all that it needs is there; else 503 with what is missing
 
-Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s methods.
+Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s
+methods.
 
 Threads: one that accepts, one for each request (a few at a time).
 """

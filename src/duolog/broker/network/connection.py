@@ -3,13 +3,14 @@
     recv_into → buffer → every whole frame → handlers → in flight → send queue → one send
 
 Invariants:
-- Answers leave in the order of the requests: requests in flight are queued, and only answered ones at the head move to the send queue.
+- Answers leave in the order of the requests: requests in flight are queued, and only answered ones
+  at the head move to the send queue.
 - A request begins when every earlier one has been done, so that it sees what they did; only a
   produce request may begin while earlier ones wait for the disk. See `requests.api`.
 - The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
   slices of it, and the round that staged them has written them before the loop polls again.
-- A client that does not read gets no more handled: while something waits to be sent, or too
-  many requests are in flight, or answers hold too much memory, the connection is not read, so that it
+- A client that does not read gets no more handled: while something waits to be sent, or too many
+  requests are in flight, or answers hold too much memory, the connection is not read, so that it
   holds a bounded amount of memory.
 - A client that has closed its side of the connection still gets the answers that it waits for:
   those of long polls at once, the others within a few seconds.

@@ -4,10 +4,10 @@
     advertised.listeners            EXTERNAL://broker.example:9093
     listener.security.protocol.map  INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT
 
-A client gets the advertised address of the listener that it is connected to: one inside a network and one
-outside of it each get an address that they can reach. `--listen` and `--advertise` are the short
-form for one listener, and may be repeated; an address without a name goes to the listener at the
-same place of the order.
+A client gets the advertised address of the listener that it is connected to: one inside a network
+and one outside of it each get an address that they can reach. `--listen` and `--advertise` are the
+short form for one listener, and may be repeated; an address without a name goes to the listener at
+the same place of the order.
 
 Source: Kafka `SocketServerConfigs`, `KafkaConfig.validateValues`.
 """
@@ -210,7 +210,8 @@ def _advertised(name: str, address: Address, told: Address | None) -> Address | 
 advertised.listeners."
         told = address
     elif not _wildcard(told.host):
-        # An IPv4 literal: librdkafka may resolve localhost to ::1, where the broker does not listen.
+        # An IPv4 literal: librdkafka may resolve localhost to ::1, where the broker does not
+        # listen.
         return Address(LOOPBACK, told.port) if told.host == _LOCALHOST else told
     else:
         hint = "Give a name or number that clients can connect to."

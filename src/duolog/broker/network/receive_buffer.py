@@ -2,12 +2,12 @@
 
     16 KiB ─ doubles while it is filled ─▶ 1 MiB ─ a frame that is larger ─▶ as large as the frame
 
-A large frame is received into pages of memory that cost nothing until something is written to them, so it
-is held once, and what it has received so far is never copied again. What a buffer holds beyond 16 KiB is
-counted in the broker's `RequestMemory`, a mebibyte ahead of what comes.
+A large frame is received into pages of memory that cost nothing until something is written to them,
+so it is held once, and what it has received so far is never copied again. What a buffer holds
+beyond 16 KiB is counted in the broker's `RequestMemory`, a mebibyte ahead of what comes.
 
-Invariant: frames that were handled may still be read (batches are staged as slices of the buffer) until
-the loop polls again. `make_room` is called after that.
+Invariant: frames that were handled may still be read (batches are staged as slices of the buffer)
+until the loop polls again. `make_room` is called after that.
 """
 
 from mmap import PAGESIZE, mmap

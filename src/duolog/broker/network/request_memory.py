@@ -4,20 +4,22 @@
          └ it does not ─▶ wait in line ─ it fits again ─▶ read on
                                └ first in line, and no other is ahead: read on beyond the limit
 
-The one that is *ahead* lets the line move when unfinished requests alone have filled the memory: its
-request can be read whole and handled. So at most one request of the largest size is held beyond the limit.
-After it is handled, its memory is released, and for its next request it queues again.
+The one that is *ahead* lets the line move when unfinished requests alone have filled the memory:
+its request can be read whole and handled. So at most one request of the largest size is held beyond
+the limit. After it is handled, its memory is released, and for its next request it queues again.
 
 While connections wait in line, every connection that holds memory must send: at least
-`_PROGRESS_BYTES` in `_PROGRESS_S`, and each request as a whole within `_WHOLE_S`. Only time in which the
-broker waits for the client counts. A connection that is too slow is closed, since what it has sent of
-a request cannot be put aside.
+`_PROGRESS_BYTES` in `_PROGRESS_S`, and each request as a whole within `_WHOLE_S`. Only time in
+which the broker waits for the client counts. A connection that is too slow is closed, since what it
+has sent of a request cannot be put aside.
 
-A large request of a cold API is copied out of its buffer, to be decoded off the event loop. The copy counts, too, and while there is one, no other goes ahead: what it holds comes back in any case.
+A large request of a cold API is copied out of its buffer, to be decoded off the event loop. The
+copy counts, too, and while there is one, no other goes ahead: what it holds comes back in any case.
 
 A connection's first 16 KiB are not counted; `max.connections` bounds them.
 
-Thread: the loop. Source: Kafka `queued.max.request.bytes`, `SimpleMemoryPool` (KIP-72), which may deadlock when unfinished requests fill it.
+Thread: the loop. Source: Kafka `queued.max.request.bytes`, `SimpleMemoryPool` (KIP-72), which may
+deadlock when unfinished requests fill it.
 """
 
 import logging

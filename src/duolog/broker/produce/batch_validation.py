@@ -1,7 +1,8 @@
 """Validate record batches beyond the checks that every log makes.
 
-`PartitionLog.append` checks structure and checksum. This module has the checks that depend on the request's version, on the topic's config or on the clock. A batch that breaks a rule here is first put to
-the checks of the log: what its header says means nothing if its checksum is wrong.
+`PartitionLog.append` checks structure and checksum. This module has the checks that depend on the
+request's version, on the topic's config or on the clock. A batch that breaks a rule here is first
+put to the checks of the log: what its header says means nothing if its checksum is wrong.
 
 Records are opened only where a rule is about them: keys on compacted topics, and times when the
 header gives a reason. Large requests are checked off the event loop, see `records_check`.

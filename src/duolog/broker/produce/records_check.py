@@ -4,8 +4,9 @@
     a batch that claims to be ahead of the clock                      this one
     anything else                                                     none, see ADR 0025
 
-For few records the hop to a thread would be much of what they cost. While they are looked at off the event loop, they stay in the receive buffer and their connection is held: the sequences of an idempotent producer
-must come in their order.
+For few records the hop to a thread would be much of what they cost. While they are looked at off
+the event loop, they stay in the receive buffer and their connection is held: the sequences of an
+idempotent producer must come in their order.
 """
 
 from collections.abc import Generator, Iterable

@@ -185,8 +185,9 @@ def answer_failed_frame(
 ) -> None:
     """Answer UNKNOWN_SERVER_ERROR if a frame handler raised an unexpected error.
 
-    `in_flight_before` is how many requests the connection had in flight when the handler began: it may
-    have put its own there. A producer that expects no response notices it by the closed connection.
+    `in_flight_before` is how many requests the connection had in flight when the handler began: it
+    may have put its own there. A producer that expects no response notices it by the closed
+    connection.
 
     Raises:
         MalformedRequest: the bytes are no such request.
@@ -225,8 +226,8 @@ def handle_cold(
 ) -> None:
     """Decode the request and run the handler; what it raises becomes an error answer.
 
-    A large request is decoded off the event loop, and so is the first one of its API and version, whose
-    schema must be loaded. The handler then runs in a later round.
+    A large request is decoded off the event loop, and so is the first one of its API and version,
+    whose schema must be loaded. The handler then runs in a later round.
 
     Raises:
         MalformedRequest: the bytes are no such request.

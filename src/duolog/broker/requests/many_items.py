@@ -1,8 +1,8 @@
 """Requests that name many things: a thousand topics, a hundred thousand groups.
 
 What is looked up for each is done in time slices; what changes each is done by the controller,
-which has a thread for the disk. What only looks ends with its connection; a change that has begun is
-finished, as others may have seen a part of it.
+which has a thread for the disk. What only looks ends with its connection; a change that has begun
+is finished, as others may have seen a part of it.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -98,8 +98,9 @@ def change_each(
 ) -> None:
     """Let the controller change each item in its order, and call `finish` when all are done.
 
-    `task` names the subject of an item, and returns what the controller is to call for it. `done` is called with the result of an item: None, or what spoke against it; `finish` gets what it returned
-    for each. What either raises becomes the error answer of the request.
+    `task` names the subject of an item, and returns what the controller is to call for it. `done`
+    is called with the result of an item: None, or what spoke against it; `finish` gets what it
+    returned for each. What either raises becomes the error answer of the request.
     """
     results: list[Any] = [None] * len(items)
     left = len(items)

@@ -1,6 +1,7 @@
 """The interfaces that requests need of the broker, and handlers of a connection.
 
-Each room names what it needs of the broker in its own `needs`, so that none knows the whole: the broker implements them, and mypy checks that where it creates these objects.
+Each room names what it needs of the broker in its own `needs`, so that none knows the whole: the
+broker implements them, and mypy checks that where it creates these objects.
 """
 
 from typing import TYPE_CHECKING, Protocol, TypeVar

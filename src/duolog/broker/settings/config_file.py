@@ -4,8 +4,9 @@
     [log.segment]                  log.dirs=/var/lib/duolog
     bytes = 1048576                log.segment.bytes=1048576
 
-A file that ends in `.properties` is read as Java reads it. Names of older Kafkas are passed over with a
-warning, so that the file of a Kafka broker can be used as it is; any other unknown name is an error.
+A file that ends in `.properties` is read as Java reads it. Names of older Kafkas are passed over
+with a warning, so that the file of a Kafka broker can be used as it is; any other unknown name is
+an error.
 
 Source: `java.util.Properties.load`; Kafka `server.properties`.
 """

@@ -1,7 +1,8 @@
 """Settings that Kafka's broker knows and that mean nothing here, so that a script or a file for one runs.
 
-Each has the kind, the default and the bounds of Kafka 4.1; DescribeConfigs returns the given values. The broker says at
-its start which of the given ones have no effect. One line is one setting, below the reason:
+Each has the kind, the default and the bounds of Kafka 4.1; DescribeConfigs returns the given
+values. The broker says at its start which of the given ones have no effect. One line is one
+setting, below the reason:
 
     NAME KIND DEFAULT [LOW.. | LOW..HIGH | A|B|C] [dynamic]        - no default, "" empty
 

@@ -87,7 +87,8 @@ def write_markers(
     """Append a marker to each partition, one a step, and call `done` when all are on the disk.
 
     A partition whose topic was deleted, or where a newer producer has ended this one already, needs
-    none. One that is refused needs it when it is whole again: a later start ends the transaction there.
+    none. One that is refused needs it when it is whole again: a later start ends the transaction
+    there.
     """
     countdown = _Countdown(done)
     for topic, partition in partitions:

@@ -4,7 +4,8 @@ A block of ids is reserved on the disk before any of it is given. A restart begi
 block, so what was left of the last one is never used.
 
 On disk: `producer-ids` in the data directory, the first id that no block has taken, as decimal
-digits. If it is missing although logs have producers, ids start above all that an earlier start can have assigned: each has a range of its own for this.
+digits. If it is missing although logs have producers, ids start above all that an earlier start can
+have assigned: each has a range of its own for this.
 
 Source: Kafka `ProducerIdsBlock`, KIP-730; blocks of 1000 there as here.
 """

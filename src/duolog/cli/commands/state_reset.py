@@ -134,7 +134,8 @@ def _topics_of(
 
     Raises:
         StateMissing: the application has neither a checkpoint nor internal topics.
-        CheckpointInUse: there is no checkpoint here, and the application is running with another data directory.
+        CheckpointInUse: there is no checkpoint here, and the application is running with another
+            data directory.
     """
     # Imported late to keep `--help` fast.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415

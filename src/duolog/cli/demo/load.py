@@ -1,12 +1,14 @@
 """Produce the data of the demo: tables first, then flights, resuming where an earlier run stopped.
 
-    tables ─▶ some flights ─▶ the rest of the year, at full speed ─▶ one live flight ─▶ live flights, at their rate
+    tables ─▶ some flights ─▶ the rest of the year, at full speed ─▶ one live flight ─▶ live
+    flights, at their rate
                             │                                      │                  │
                           "row"                                 "first"             "rest"
 
 At each label the producer waits for `go_on`:
 
-- "row": Spark needs the processor until the first result, and a small first micro-batch produces one sooner.
+- "row": Spark needs the processor until the first result, and a small first micro-batch produces
+  one sooner.
 - "first": live flights start when the query has caught up with the year.
 - "rest": the first live flight comes alone, because the first task of a mode takes Spark seconds.
 

@@ -47,8 +47,8 @@ class Connection:
 
     Args:
         bootstrap_servers: the addresses given by the user.
-        speaks: whether to send a request and wait for the answer, instead of only connecting. A broker with TLS
-            closes the connection on an unencrypted request.
+        speaks: whether to send a request and wait for the answer, instead of only connecting. A
+            broker with TLS closes the connection on an unencrypted request.
     """
 
     def __init__(

@@ -205,7 +205,8 @@ class WindowForm:
 
     Args:
         inner: the form of the key without its window.
-        size_ms: the size of all windows; None if keys also contain the end of the window (sessions).
+        size_ms: the size of all windows; None if keys also contain the end of the window
+            (sessions).
     """
 
     def __init__(self, inner: FieldForm, size_ms: int | None) -> None:

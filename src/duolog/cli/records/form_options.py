@@ -41,7 +41,8 @@ class FormOptions(NamedTuple):
         Raises:
             click.UsageError: two options specify the same form.
             click.BadParameter: an option is invalid.
-            StatementError: the file of `--like` has no topology, or its topology does not use this topic.
+            StatementError: the file of `--like` has no topology, or its topology does not use this
+                topic.
         """
         found = self._given()
         for part, forms in found.items():

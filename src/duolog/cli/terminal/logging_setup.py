@@ -1,7 +1,7 @@
 """Log output of long-running commands on standard error: plain lines, or JSON with `--log-format json`.
 
-    {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch, running: …",
-     "application": "sales", "records_in": 20011}
+    {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch,
+     running: …", "application": "sales", "records_in": 20011}
 
 With JSON, log records of Duolog's Python modules (level info and above) are written in the same
 format, and so is the engine's log. Output of the JVM before its logging is configured is not

@@ -1,7 +1,7 @@
 """All groups of the new protocol, behind one interface.
 
-The contract is that of `GroupCoordinator`, which owns one of these and shares its groups: a group id
-names a group of one protocol. What is different: a record is replayed when it is staged.
+The contract is that of `GroupCoordinator`, which owns one of these and shares its groups: a group
+id names a group of one protocol. What is different: a record is replayed when it is staged.
 
 Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 """

@@ -337,7 +337,8 @@ class ConsumerGroup:
             self.static_ids[metadata.instance_id] = member_id
 
     def _replay_current(self, member_id: str, current: CurrentAssignment | None) -> None:
-        # The log may be compacted, so a tombstone may have no record before it, or a member's record may follow.
+        # The log may be compacted, so a tombstone may have no record before it, or a member's
+        # record may follow.
         old = self.members.get(member_id)
         if old is None and current is None:
             return

@@ -1,7 +1,7 @@
 """Replies to requests that wrote nothing, delayed until the state that they report is durable.
 
-Records of a group land in the order in which they were sent, so a letter may leave when as many have
-landed as had been sent before it. Records that come later do not keep it.
+Records of a group land in the order in which they were sent, so a letter may leave when as many
+have landed as had been sent before it. Records that come later do not keep it.
 """
 
 from collections import Counter, defaultdict, deque

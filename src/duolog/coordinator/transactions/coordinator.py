@@ -6,14 +6,14 @@ write the markers, and when they are durable append what `complete` returns. Onl
 leaves. When a record cannot be made durable, the log directory is offline for good and nothing
 has to be undone.
 
-State changes when a record is staged, so that a data batch in the same round finds its partition
-in the transaction. COMPLETE_* alone counts when it is durable: until then the id is prepared, and
-no new transaction may begin. Otherwise a crash could leave batches of the new one after a PREPARE_*,
+State changes when a record is staged, so that a data batch in the same round finds its partition in
+the transaction. COMPLETE_* alone counts when it is durable: until then the id is prepared, and no
+new transaction may begin. Otherwise a crash could leave batches of the new one after a PREPARE_*,
 and the markers, written again, would end it.
 
-A transaction's timeout is a deadline of the monotonic clock, so that a wall clock that is set cannot
-end it early or keep it open. One that began before a restart has what is left of it by the wall
-clock, and never more than all of it.
+A transaction's timeout is a deadline of the monotonic clock, so that a wall clock that is set
+cannot end it early or keep it open. One that began before a restart has what is left of it by the
+wall clock, and never more than all of it.
 
 At a start: `replay` every record of `__transaction_state` in the order of the log, then `loaded`.
 

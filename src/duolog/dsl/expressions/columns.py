@@ -238,7 +238,8 @@ class Expr(Handle):
     def __getitem__(self, part: "Expr | PlainValue") -> "Expr":
         """Return a field of a STRUCT, an element of an ARRAY, or the value of a MAP for a key.
 
-        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null if there is none.
+        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null
+        if there is none.
         """
         name = part if isinstance(part, str) else None
         return Expr(Item(self.expression, to_expression(part)), name)
@@ -361,8 +362,8 @@ def sum_(column: Expr | str) -> Expr:
 def min_(column: Expr | str) -> Expr:
     """Return the least value of a group, ignoring nulls.
 
-    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of its pages of up to
-    4 KiB, even if a group has a million rows.
+    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of
+    its pages of up to 4 KiB, even if a group has a million rows.
     """
     return _aggregate("min", column)
 

@@ -5,12 +5,14 @@
     flights.with_columns(price=price)                parameters are columns of the same names
     flights.filter(call(cheap, col("price") / 2))    or are given explicitly
 
-If the record has no such column, `timestamp` is its timestamp in milliseconds, `key` its key (the value of one column,
-or a dict of several), and `value` a dict of its value columns. A parameter annotated with a dataclass receives an
-instance instead of a dict, and a function may return a dataclass.
+If the record has no such column, `timestamp` is its timestamp in milliseconds, `key` its key (the
+value of one column, or a dict of several), and `value` a dict of its value columns. A parameter
+annotated with a dataclass receives an instance instead of a dict, and a function may return a
+dataclass.
 
-A function with `pyarrow.Array` or `pandas.Series` parameters is called with many records at once, and returns as many
-results. Their type is given by the annotation, `Annotated[pyarrow.Array, float]`, or by `returns=`.
+A function with `pyarrow.Array` or `pandas.Series` parameters is called with many records at once,
+and returns as many results. Their type is given by the annotation, `Annotated[pyarrow.Array,
+float]`, or by `returns=`.
 """
 
 import inspect
@@ -51,13 +53,15 @@ _BESIDE: Final = ("timestamp", "key", "value")
 def call(function: Function, *args: Expr | PlainValue, returns: object = None) -> Expr:
     """Return the result of a Python function for these values of each record.
 
-    The function runs in separate processes, at least once per record, with arguments of the annotated types; a null is
-    None. If it raises, the record cannot be processed: the error names the function, its line and the record, and the
-    setting `processing.exception.handler` decides what happens to the record.
+    The function runs in separate processes, at least once per record, with arguments of the
+    annotated types; a null is None. If it raises, the record cannot be processed: the error names
+    the function, its line and the record, and the setting `processing.exception.handler` decides
+    what happens to the record.
 
     Args:
-        function: it is sent to other processes together with the objects that it uses, as they are when the
-            application starts. Without `args`, its parameters are columns of the same names.
+        function: it is sent to other processes together with the objects that it uses, as they are
+            when the application starts. Without `args`, its parameters are columns of the same
+            names.
         args: columns or values, in the order of its parameters.
         returns: the result type, if it is not annotated.
 
@@ -244,7 +248,8 @@ def is_function(given: object) -> TypeGuard[Function]:
 def is_of_columns(function: Function, schema: Schema) -> bool:
     """Return True if every parameter of a function is annotated and named after a column, and the result is annotated.
 
-    Otherwise, for example with a single parameter `key` or without annotations, it is a function of the key as a whole.
+    Otherwise, for example with a single parameter `key` or without annotations, it is a function of
+    the key as a whole.
     """
     names = _parameters(function)
     hints = _hints(function)

@@ -4,8 +4,8 @@
     int     BIGINT      bytes   BYTES       datetime   TIMESTAMP         dict[K, T]   MAP<K, T>
     float   DOUBLE                          date       DATE              a dict or dataclass   STRUCT
 
-Any value may be null, so `T | None` is the same as `T`. A type without a Python equivalent is written as text:
-`{"fare": "DECIMAL(10,2)"}`.
+Any value may be null, so `T | None` is the same as `T`. A type without a Python equivalent is
+written as text: `{"fare": "DECIMAL(10,2)"}`.
 """
 
 import datetime as dt

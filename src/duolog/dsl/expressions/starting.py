@@ -1,6 +1,7 @@
 """A source's topics and start position, as users write them: `pattern="orders-.*"`, `start="2 hours"`.
 
-Source: Kafka Streams `StreamsBuilder.stream(Pattern)`, `Consumed.withOffsetResetPolicy`, `AutoOffsetReset`.
+Source: Kafka Streams `StreamsBuilder.stream(Pattern)`, `Consumed.withOffsetResetPolicy`,
+`AutoOffsetReset`.
 """
 
 import datetime as dt

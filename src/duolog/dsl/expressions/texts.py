@@ -1,8 +1,8 @@
 """Texts and other values in place of a column: `with_columns(total="amount")`.
 
-A text is a constant in pandas and a column in Polars. It is therefore refused if a column has that name: the user
-writes `col("amount")` or `lit("amount")`. Next to an operator or in a method, as in `col("dest") == "SFO"`, a text is
-a constant in all of these libraries, and in Duolog.
+A text is a constant in pandas and a column in Polars. It is therefore refused if a column has that
+name: the user writes `col("amount")` or `lit("amount")`. Next to an operator or in a method, as in
+`col("dest") == "SFO"`, a text is a constant in all of these libraries, and in Duolog.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +28,8 @@ def bare(value: str) -> BareText:
     """Return a text that a user gave without an operator.
 
     Raises:
-        StatementError: it is an expression that was converted to a text, as in `str(col("amount"))`.
+        StatementError: it is an expression that was converted to a text, as in
+            `str(col("amount"))`.
     """
     if isinstance(value, Shown):
         raise InvalidPlan(

@@ -17,12 +17,13 @@ def tumbling(
 ) -> TimeWindows:
     """Return adjacent windows of `size`: each record is in one.
 
-    Windows start at multiples of their size since 1970, UTC. For days and months of a time zone use `calendar`.
+    Windows start at multiples of their size since 1970, UTC. For days and months of a time zone use
+    `calendar`.
 
     Args:
         size: the length of a window.
-        grace: for how long after its end a window accepts late records. Time is measured by the records'
-            timestamps, not by the clock. Default: none; results on close require it.
+        grace: for how long after its end a window accepts late records. Time is measured by the
+            records' timestamps, not by the clock. Default: none; results on close require it.
         offset: shifts the start of windows; a negative timedelta shifts it back.
 
     Example:
@@ -63,8 +64,8 @@ def calendar(
         time_zone: its name: "Europe/Berlin", or "UTC".
         first_day: the first day of a week, in English.
         grace: as for `tumbling`.
-        offset: shifts the start of windows, in local time: "6 hours" for days that start at 6 o'clock, "2 days" for
-            months that start on the third day.
+        offset: shifts the start of windows, in local time: "6 hours" for days that start at 6
+            o'clock, "2 days" for months that start on the third day.
 
     Example:
         >>> print(calendar("week", time_zone="America/New_York", first_day="sunday"))
@@ -78,9 +79,9 @@ def calendar(
 def sliding(difference: Duration, *, grace: Duration | None = None) -> SlidingWindows:
     """Return windows of records that are at most `difference` apart, one for each set of them.
 
-    For each record of a key there is the window that ends with it, and one that starts directly after it if it contains a
-    record. Both bounds are inclusive. A record is in as many windows as there are records near it: each costs a row, and
-    an update per record.
+    For each record of a key there is the window that ends with it, and one that starts directly
+    after it if it contains a record. Both bounds are inclusive. A record is in as many windows as
+    there are records near it: each costs a row, and an update per record.
 
     Example:
         >>> print(sliding("10 minutes"))
@@ -107,8 +108,8 @@ def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
 def session(gap: Duration, *, grace: Duration | None = None) -> SessionWindows:
     """Return windows of activity: a session lasts while records of a key are at most `gap` apart.
 
-    A record between two sessions merges them. The bounds are the timestamps of the first and the last record, so the end
-    is inclusive.
+    A record between two sessions merges them. The bounds are the timestamps of the first and the
+    last record, so the end is inclusive.
 
     Example:
         >>> print(session("30 minutes"))

@@ -95,7 +95,8 @@ class CoGrouped(Groups, Generic[TableT]):
         """Aggregate the records of all streams into one row for each group.
 
         Args:
-            results: expressions over accumulators, `acc(name)`; by default the accumulators themselves.
+            results: expressions over accumulators, `acc(name)`; by default the accumulators
+                themselves.
             initializer: the accumulators and their initial values.
             merger: for sessions: the merged accumulators; `other(name)` is the later session's.
             named_results: more results, by name.

@@ -5,8 +5,8 @@
     put(basket: Basket, item: str, n: int) -> Basket       the accumulator, then columns of the record
     both(basket: Basket, other: Basket) -> Basket          of two sessions, the earlier one first
 
-The accumulator is the result of the adder: a dataclass, whose fields are the columns of the table, or a single type
-for the column `value`.
+The accumulator is the result of the adder: a dataclass, whose fields are the columns of the table,
+or a single type for the column `value`.
 """
 
 from collections.abc import Sequence

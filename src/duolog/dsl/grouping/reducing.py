@@ -2,8 +2,8 @@
 
     reduce({"amount": acc("amount") + col("amount"), "place": col("place")})
 
-The first record of a group is the initial state, and later ones change it. The accumulators are therefore columns of
-records, and a flag that is set after the first record.
+The first record of a group is the initial state, and later ones change it. The accumulators are
+therefore columns of records, and a flag that is set after the first record.
 
 Source: Kafka Streams `KStreamReduce`, `KTableReduce`; a session's merger is its reducer.
 """

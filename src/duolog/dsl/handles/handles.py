@@ -39,7 +39,8 @@ class Handle:
 
         @short_traceback
         def __getattr__(self, name: str) -> Any:
-            # Python and notebooks ask for names with an underscore. An attribute that exists is a property that failed.
+            # Python and notebooks ask for names with an underscore. An attribute that exists is a
+            # property that failed.
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
             if name in self._columns():

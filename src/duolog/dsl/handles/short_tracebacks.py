@@ -3,12 +3,14 @@
     @short_traceback             a function
     @short_tracebacks            a class: each public method, and each operator
 
-When a `DuologError` leaves such a function, the frames of Duolog and of the standard library are removed from its
-traceback. The caller's frames stay, and so do those of the user's functions that Duolog called. Other errors are
-unchanged: they are bugs, of Duolog or of the user. `DUOLOG_TRACEBACK=full` in the environment keeps all frames.
+When a `DuologError` leaves such a function, the frames of Duolog and of the standard library are
+removed from its traceback. The caller's frames stay, and so do those of the user's functions that
+Duolog called. Other errors are unchanged: they are bugs, of Duolog or of the user.
+`DUOLOG_TRACEBACK=full` in the environment keeps all frames.
 
-No hook is installed. A bare `raise` adds no frame to a traceback that was cut before, so the frame of this module is
-missing too. JAX also filters tracebacks at its public functions (`jax._src.traceback_util`).
+No hook is installed. A bare `raise` adds no frame to a traceback that was cut before, so the frame
+of this module is missing too. JAX also filters tracebacks at its public functions
+(`jax._src.traceback_util`).
 """
 
 import inspect

@@ -1,8 +1,10 @@
 """Deduplication of a stream: keeps the first record of each key within a time.
 
-    group by the key ─▶ fold: since when, is this record fresh ─▶ changes ─▶ fresh records in their old form
+    group by the key ─▶ fold: since when, is this record fresh ─▶ changes ─▶ fresh records in their
+    old form
 
-The fold forwards each update immediately, so a record cache neither merges a fresh record with a duplicate nor drops it.
+The fold forwards each update immediately, so a record cache neither merges a fresh record with a
+duplicate nor drops it.
 """
 
 from typing import Self
@@ -46,13 +48,15 @@ class Deduplicated(Records):
     def distinct(self, *, by: On | None = None, within: Duration, store: str | None = None) -> Self:
         """Keep the first record of each key, and drop later ones within a time of it.
 
-        - The first record is the one that arrives first. A record is a duplicate if its timestamp is less than `within`
-          before or after that of the last kept record of its key. A duplicate does not extend that time.
-        - State is bounded: a key is stored for twice `within`, by stream time. A record that is late by more than `within`
-          may be kept although it is a duplicate.
-        - Records keep their keys, values, timestamps and headers. A record without a value, or with a null in a column of
-          `by`, cannot be compared and is dropped.
-        - Results are correct with a record cache, after a restart and, with `exactly_once_v2`, after crashes.
+        - The first record is the one that arrives first. A record is a duplicate if its timestamp
+          is less than `within` before or after that of the last kept record of its key. A duplicate
+          does not extend that time.
+        - State is bounded: a key is stored for twice `within`, by stream time. A record that is
+          late by more than `within` may be kept although it is a duplicate.
+        - Records keep their keys, values, timestamps and headers. A record without a value, or with
+          a null in a column of `by`, cannot be compared and is dropped.
+        - Results are correct with a record cache, after a restart and, with `exactly_once_v2`,
+          after crashes.
 
         Args:
             by: columns, or expressions with a name, that identify duplicates; by default the key.

@@ -3,10 +3,11 @@
     stream.with_columns(at=offset(), trace=header("trace").cast(str))
     stream.with_headers(trace=col("id")).without_headers("retry").with_time(col("ordered_at"))
 
-Expressions return the metadata of the source record that caused the current one: for an aggregate's update, read
-after `to_stream()`, the record that was aggregated last.
+Expressions return the metadata of the source record that caused the current one: for an aggregate's
+update, read after `to_stream()`, the record that was aggregated last.
 
-Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`, `Record.withTimestamp`.
+Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`,
+`Record.withTimestamp`.
 """
 
 from typing import Self

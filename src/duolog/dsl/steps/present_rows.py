@@ -23,8 +23,8 @@ class PresentRows(Records):
     def to_pandas(self) -> Any:
         """Return the current rows as a pandas DataFrame, key columns first.
 
-        The application must run in this process, and read the table from a topic or write it to one. The rows are those that
-        are committed in the topic.
+        The application must run in this process, and read the table from a topic or write it to
+        one. The rows are those that are committed in the topic.
 
         Raises:
             StatementError: no application runs it, or no topic has its rows.

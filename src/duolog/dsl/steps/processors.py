@@ -53,7 +53,8 @@ def window_store(
         key: its columns, without the window.
         value: its columns.
         size: the length of its windows.
-        retention: for how long a window can be found after the latest start that was put; at least `size`.
+        retention: for how long a window can be found after the latest start that was put; at least
+            `size`.
     """
     schema = declared_schema(key, value)
     kept_ms, size_ms = milliseconds(retention, "retention"), milliseconds(size, "size")
@@ -73,7 +74,8 @@ def session_store(name: str, *, key: Declared, value: Declared, retention: Durat
 def versioned_store(name: str, *, key: Declared, value: Declared, history: Duration) -> KeptStore:
     """Return a store that keeps earlier versions of values by key, for processors (`VersionedStore`).
 
-    `history` is the time for which earlier versions can be read, counted from the greatest time that was put.
+    `history` is the time for which earlier versions can be read, counted from the greatest time
+    that was put.
     """
     schema = declared_schema(key, value)
     return KeptStore(name, "versioned", schema.key, schema.value, milliseconds(history, "history"))
@@ -93,13 +95,15 @@ class Processing(Records):
     ) -> Self:
         """Pass each record to a `Processor`, which has its own stores and schedules; return the records that it forwards.
 
-        Records are in the task of their key. If the key has changed, they are shuffled before the processor. As the processor
-        may change it, they are also shuffled after it if a later step requires that. A processor can be the end of a stream:
-        its output does not need a reader.
+        Records are in the task of their key. If the key has changed, they are shuffled before the
+        processor. As the processor may change it, they are also shuffled after it if a later step
+        requires that. A processor can be the end of a stream: its output does not need a reader.
 
         Args:
-            processor: a class that is a `Processor`, or a function that returns a new one each time.
-            stores: its stores, for `context.store(name)`. Steps with the same store share it; no shuffle may be between them.
+            processor: a class that is a `Processor`, or a function that returns a new one each
+                time.
+            stores: its stores, for `context.store(name)`. Steps with the same store share it; no
+                shuffle may be between them.
             key: the key columns of the forwarded records; by default those of this stream.
             value: the value columns of the forwarded records; by default those of this stream.
             name: the name of the step, which is also part of the name of its internal store.
@@ -150,8 +154,8 @@ class Processing(Records):
 
         Args:
             processor: as for `process`.
-            children: their names, and the columns of their records: value columns, a pair of key and value columns, or
-                None for the columns of this stream.
+            children: their names, and the columns of their records: value columns, a pair of key
+                and value columns, or None for the columns of this stream.
             stores: as for `process`.
             name: as for `process`.
 

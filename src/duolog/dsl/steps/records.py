@@ -70,8 +70,9 @@ class Records(Handle):
     ) -> Self:
         """Replace the value by these columns: names to keep, or expressions by name.
 
-        A function with columns as parameters is also an expression: `map_values(total=price)`. A single function returns the
-        whole value, `map_values(priced)`: the fields of a dataclass, or one column called `value`.
+        A function with columns as parameters is also an expression: `map_values(total=price)`. A
+        single function returns the whole value, `map_values(priced)`: the fields of a dataclass, or
+        one column called `value`.
 
         Example:
             >>> from duolog import Topology, col
@@ -108,27 +109,32 @@ class Records(Handle):
     ) -> None:
         """Write the records to a topic.
 
-        A table is written as its changelog, with a null value for a deleted row, to a compacted topic. A windowed key is
-        written as in Kafka Streams: the bytes of the columns before the window, then the window's start in 8 bytes.
+        A table is written as its changelog, with a null value for a deleted row, to a compacted
+        topic. A windowed key is written as in Kafka Streams: the bytes of the columns before the
+        window, then the window's start in 8 bytes.
 
         Args:
-            topic: the topic's name; it is created if it does not exist. Or an expression that chooses one of
-                `topics` for each record: `orders.to(concat(col("region"), "-orders"), topics=[...])`.
-            topics: all topics that the expression may return; each is created if it does not exist. If it returns
-                another one, producing the record fails.
+            topic: the topic's name; it is created if it does not exist. Or an expression that
+                chooses one of `topics` for each record: `orders.to(concat(col("region"),
+                "-orders"), topics=[...])`.
+            topics: all topics that the expression may return; each is created if it does not exist.
+                If it returns another one, producing the record fails.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: the format of the value.
             partitions: the number of partitions of a new topic; by default one for each task.
-            retention: the retention of a new topic: "30 days", a timedelta, or "for ever". For a windowed table it
-                starts at the end of the grace period and uses the rows' timestamps, so old rows expire at once. By
-                default a table's rows do not expire, and a stream's records have the broker's retention.
-            loop: permit that the topic feeds itself: this topology reads it, and the records lead back to it.
-            partitioner: the partition of each record, an INT from 0, `col("region") % 4`; by default, or if it is
-                null, the key decides. Or a function of the key (a tuple if it has several columns), which returns a
-                partition or None. It is called in the process that started the application, once for each of the
-                last 100,000 keys, and must return the same for the same key; each new key costs a call to Python. A
-                function whose parameters are annotated and named after columns, `def by(region: str, n: int) -> int |
-                None`, is called with these, like functions of `map_values`.
+            retention: the retention of a new topic: "30 days", a timedelta, or "for ever". For a
+                windowed table it starts at the end of the grace period and uses the rows'
+                timestamps, so old rows expire at once. By default a table's rows do not expire, and
+                a stream's records have the broker's retention.
+            loop: permit that the topic feeds itself: this topology reads it, and the records lead
+                back to it.
+            partitioner: the partition of each record, an INT from 0, `col("region") % 4`; by
+                default, or if it is null, the key decides. Or a function of the key (a tuple if it
+                has several columns), which returns a partition or None. It is called in the process
+                that started the application, once for each of the last 100,000 keys, and must
+                return the same for the same key; each new key costs a call to Python. A function
+                whose parameters are annotated and named after columns, `def by(region: str, n: int)
+                -> int | None`, is called with these, like functions of `map_values`.
             name: the name of the step, as for `named`.
         """
         chosen = self._chosen_topic(topic, topics)
@@ -173,8 +179,8 @@ class Records(Handle):
     def named(self, name: str) -> Self:
         """Name the last step, so that its name does not depend on the number of steps before it.
 
-        The name is used in `describe`, errors and metrics. A table's store without a name of its own is named after it, and
-        keeps its state when the topology grows.
+        The name is used in `describe`, errors and metrics. A table's store without a name of its
+        own is named after it, and keeps its state when the topology grows.
 
         Example:
             >>> from duolog import Topology, col
@@ -217,18 +223,20 @@ class Records(Handle):
     def for_each(self, function: Callable[[CalledRecord], object]) -> None:
         """Call a function with each record, in the process that started the application.
 
-        The function receives a record with `key`, `value` (a dict by column), `timestamp_ms` and `headers`, and the `topic`,
-        `partition` and `offset` of the source record that caused it. For a table, it receives new rows, and None for a deleted
-        one. Its result is ignored.
+        The function receives a record with `key`, `value` (a dict by column), `timestamp_ms` and
+        `headers`, and the `topic`, `partition` and `offset` of the source record that caused it.
+        For a table, it receives new rows, and None for a deleted one. Its result is ignored.
 
-        - At least once: a micro-batch, or an epoch in real-time mode, is committed after the calls for all of its records;
-          the records of one that was not committed are repeated. A function that must not run twice must check this itself.
-        - In order by key: one thread calls all functions of the application, one record after the other. A slow function slows
-          down the application, and a stop waits for it.
-        - If it raises, the query fails with an error that names the record, and no further function is called. Alternatively
-          the record is skipped and counted, according to the setting `processing.exception.handler`.
-        - It runs where the application was started, so the master must be local. For expensive work, write a topic (`to`) and
-          use a consumer.
+        - At least once: a micro-batch, or an epoch in real-time mode, is committed after the calls
+          for all of its records; the records of one that was not committed are repeated. A function
+          that must not run twice must check this itself.
+        - In order by key: one thread calls all functions of the application, one record after the
+          other. A slow function slows down the application, and a stop waits for it.
+        - If it raises, the query fails with an error that names the record, and no further function
+          is called. Alternatively the record is skipped and counted, according to the setting
+          `processing.exception.handler`.
+        - It runs where the application was started, so the master must be local. For expensive
+          work, write a topic (`to`) and use a consumer.
 
         Example:
             >>> from duolog import Topology, col

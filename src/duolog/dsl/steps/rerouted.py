@@ -16,8 +16,9 @@ class Rerouted(Records):
     def merge(self, *others: Self) -> Self:
         """Return the records of this stream and of others, which must have the same columns.
 
-        The records of each stream stay in order. Records of different streams are ordered by timestamp; the order of equal
-        timestamps is undefined. Value columns may be in a different order.
+        The records of each stream stay in order. Records of different streams are ordered by
+        timestamp; the order of equal timestamps is undefined. Value columns may be in a different
+        order.
 
         Raises:
             StatementError: columns have other names or types.
@@ -40,19 +41,23 @@ class Rerouted(Records):
     ) -> Self:
         """Shuffle the records to the tasks of their keys, or to other tasks; `named` names the shuffle.
 
-        Steps that need all records of a key in one task are preceded by a shuffle automatically. This method distributes other
-        work, such as an expensive expression over a topic with few partitions. Records without a key stay where they are. There
-        is no topic in between, and the number of tasks does not change: the checkpoint fixes it for the whole application.
+        Steps that need all records of a key in one task are preceded by a shuffle automatically.
+        This method distributes other work, such as an expensive expression over a topic with few
+        partitions. Records without a key stay where they are. There is no topic in between, and the
+        number of tasks does not change: the checkpoint fixes it for the whole application.
 
-        After a repartition with `partitions` or `partitioner`, keys are in other tasks than their own. Only joins with global
-        tables are then possible, and an aggregate or table requires a partitioner that reads only the key.
+        After a repartition with `partitions` or `partitioner`, keys are in other tasks than their
+        own. Only joins with global tables are then possible, and an aggregate or table requires a
+        partitioner that reads only the key.
 
         Args:
-            partitions: the number of partitions, as of a topic: a record of partition p is sent to task p modulo the
-                number of tasks. With 1, one task receives all records, ordered by time.
-            partitioner: the partition of each record, `col("region") % 4`: a number from 0, taken modulo
-                `partitions`; by default, or if it is null, the key decides. Or a function of the key, as for `to`:
-                state downstream stays in the task that the function returned first.
+            partitions: the number of partitions, as of a topic: a record of partition p is sent to
+                task p modulo the number of tasks. With 1, one task receives all records, ordered by
+                time.
+            partitioner: the partition of each record, `col("region") % 4`: a number from 0, taken
+                modulo `partitions`; by default, or if it is null, the key decides. Or a function of
+                the key, as for `to`: state downstream stays in the task that the function returned
+                first.
 
         Raises:
             StatementError: `partitioner` is not a number, or `partitions` is below 1.

@@ -43,8 +43,9 @@ class Reshaped(Processing):
     ) -> Self:
         """Set a new key for each record; the columns of the old key move into the value.
 
-        Or use the result of a function whose parameters are columns: `select_key(region)` is one column called `key`, or the
-        fields of a dataclass; `select_key(region=region)` names the column.
+        Or use the result of a function whose parameters are columns: `select_key(region)` is one
+        column called `key`, or the fields of a dataclass; `select_key(region=region)` names the
+        column.
 
         Example:
             >>> from duolog import Topology, col
@@ -73,8 +74,9 @@ class Reshaped(Processing):
         """Set a new key and a new value for each record; a null value stays null.
 
         Args:
-            columns: the new value, as for `map_values`. Or, without `key`, a function whose parameters are columns and
-                that returns a key and a value: `def priced(n: int) -> tuple[str, Priced]`.
+            columns: the new value, as for `map_values`. Or, without `key`, a function whose
+                parameters are columns and that returns a key and a value: `def priced(n: int) ->
+                tuple[str, Priced]`.
             key: the new key, as for `select_key`: columns, or expressions with a name.
             named_columns: more columns of the value.
 
@@ -106,21 +108,23 @@ class Reshaped(Processing):
     ) -> Self:
         """Replace the value by the result of a look-up, for example over HTTP or in a database, with many calls at a time.
 
-        The function is a coroutine, or blocks in a thread of its own. Its parameters are columns, and its result becomes the
-        value, as for `map_values`; with `keep` it is added to the value, as by `with_columns`. Results stay in order. If the
-        last retry fails, the record cannot be processed. Each task has up to `limit` look-ups in flight. In real-time mode this
-        holds only before the first change of key; later look-ups are made one after the other, because each record is
-        forwarded immediately. An epoch ends when its look-ups have finished.
+        The function is a coroutine, or blocks in a thread of its own. Its parameters are columns,
+        and its result becomes the value, as for `map_values`; with `keep` it is added to the value,
+        as by `with_columns`. Results stay in order. If the last retry fails, the record cannot be
+        processed. Each task has up to `limit` look-ups in flight. In real-time mode this holds only
+        before the first change of key; later look-ups are made one after the other, because each
+        record is forwarded immediately. An epoch ends when its look-ups have finished.
 
         Args:
-            function: performs the look-up. It should create long-lived objects, such as a client with connections,
-                at its first call.
+            function: performs the look-up. It should create long-lived objects, such as a client
+                with connections, at its first call.
             limit: the number of look-ups in flight for each task.
             timeout: the timeout of one try.
             retries: the number of retries after a failure.
             backoff: the pause before the first retry; it doubles before each further one.
-            keep: keep the columns of the value, and add those of the result: the fields of a dataclass, or one column
-                named after the function. A column of the same name is replaced.
+            keep: keep the columns of the value, and add those of the result: the fields of a
+                dataclass, or one column named after the function. A column of the same name is
+                replaced.
             returns: the result type, if it is not annotated.
 
         Example:
@@ -153,8 +157,8 @@ class Reshaped(Processing):
     ) -> Self:
         """Create a record for each element of an ARRAY or entry of a MAP; the other columns stay.
 
-        The element replaces the array's column, or is appended under its own name: `explode("stops")`,
-        `explode(stop="stops")`. A record without elements is dropped.
+        The element replaces the array's column, or is appended under its own name:
+        `explode("stops")`, `explode(stop="stops")`. A record without elements is dropped.
 
         Args:
             columns: the ARRAY or MAP: one column or expression.
@@ -180,8 +184,8 @@ class Reshaped(Processing):
     ) -> Self:
         """Create a record for each element, as `explode` does, with the element as the whole value.
 
-        The fields of a STRUCT become columns. Or use a function whose parameters are columns and that returns a list:
-        `def parts(text: str) -> list[Part]`.
+        The fields of a STRUCT become columns. Or use a function whose parameters are columns and
+        that returns a list: `def parts(text: str) -> list[Part]`.
 
         Example:
             >>> from duolog import Topology
@@ -213,8 +217,8 @@ class Reshaped(Processing):
         """Create a record for each element, with a new value and a new key.
 
         Args:
-            columns: as for `flat_map_values`. Or, without `key`, a function that returns a list of keys and values,
-                `def parts(text: str) -> list[tuple[str, Part]]`.
+            columns: as for `flat_map_values`. Or, without `key`, a function that returns a list of
+                keys and values, `def parts(text: str) -> list[tuple[str, Part]]`.
             key: the columns of the new value that are the key, or expressions with a name.
             into: as for `explode`.
             named_columns: as for `explode`.

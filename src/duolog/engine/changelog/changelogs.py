@@ -4,12 +4,12 @@
     APPLICATION-STORE-changelog-N   the same, created by an upgrade or for another number of tasks (`generations`)
     APPLICATION-commits             the commits: `commit_topic`
 
-The kernel writes them (`Changelog`, `CommitTopic`), together with the results and in the same order. If a checkpoint is
-deleted, `restore` recovers it from them.
+The kernel writes them (`Changelog`, `CommitTopic`), together with the results and in the same
+order. If a checkpoint is deleted, `restore` recovers it from them.
 
-Source: Kafka Streams' names (`ProcessorStateManager.storeChangelogTopic`) and settings of internal topics
-(`UnwindowedUnversionedChangelogTopicConfig`). Unlike there, windows are removed by tombstones, as stores remove their rows, and
-not by retention.
+Source: Kafka Streams' names (`ProcessorStateManager.storeChangelogTopic`) and settings of internal
+topics (`UnwindowedUnversionedChangelogTopicConfig`). Unlike there, windows are removed by
+tombstones, as stores remove their rows, and not by retention.
 """
 
 import logging
@@ -82,7 +82,8 @@ def create_internal_topics(
     `commits` is its commit topic; `there` has the partition counts of the topics that exist.
 
     Raises:
-        ChangelogMismatch: the partition count of an existing topic differs from the number of tasks.
+        ChangelogMismatch: the partition count of an existing topic differs from the number of
+            tasks.
         BrokerUnreachable: no broker answers, or it refuses to create a topic.
     """
     tasks: int = spec["tasks"]

@@ -32,7 +32,8 @@ def ensure_there(
 ) -> None:
     """Raise ChangelogMismatch if one of the changelogs that hold entries, `held`, does not exist.
 
-    `has_state` says whether the checkpoint still has that state, `of_sql` whether it is a query of SQL's, which has no file.
+    `has_state` says whether the checkpoint still has that state, `of_sql` whether it is a query of
+    SQL's, which has no file.
     """
     missing = sorted(set(held) - set(there))
     if missing:
@@ -59,7 +60,8 @@ def ensure_same(
 ) -> None:
     """Raise ChangelogMismatch if a changelog has another id than recorded; a topic without a reported id is skipped.
 
-    `has_state` says whether the checkpoint has what the topic lacks, `of_sql` whether it is a query of SQL's, which has no file.
+    `has_state` says whether the checkpoint has what the topic lacks, `of_sql` whether it is a query
+    of SQL's, which has no file.
     """
     for topic, now in sorted(ids.items()):
         if known.get(topic, now) != now:

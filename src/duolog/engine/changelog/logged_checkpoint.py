@@ -155,7 +155,8 @@ class LoggedCheckpoint:
 
     def moves_of_restore(self) -> list[tuple[Path, Path]]:
         """Return the directories that a restore sets aside, or removes after an interrupted one, with their targets."""
-        # The file that names Spark's directory may be damaged; after an interrupted upgrade there are two.
+        # The file that names Spark's directory may be damaged; after an interrupted upgrade there
+        # are two.
         return [
             (spark_dir, spark_dir.with_name(spark_dir.name + _ASIDE))
             for spark_dir in sorted(self.directory.glob(f"{SPARK_DIR}*"))
@@ -195,7 +196,8 @@ class LoggedCheckpoint:
             if commit is None:
                 content = self._content()
                 starts = as_kept(positions_in(offsets, self.checkpoint.starts()))
-                # No file of Spark's contains that commit: a start before the next commit would not find it.
+                # No file of Spark's contains that commit: a start before the next commit would not
+                # find it.
                 log = content["changelog"] | {"restored": _told(committed)}
                 self.checkpoint.replace_content(content | {"starts": starts, "changelog": log})
                 remove_tree(self.spark_dir)

@@ -106,7 +106,8 @@ class LoggedState:
     ) -> None:
         """Raise if state cannot be restored to a topology of this shape. Called first, so that a refusal changes nothing.
 
-        `from_others` also accepts changelogs with other ids than before, because the user states that they are complete.
+        `from_others` also accepts changelogs with other ids than before, because the user states
+        that they are complete.
 
         Raises:
             CheckpointMismatch: the changelogs belong to another topology.
@@ -155,7 +156,8 @@ class LoggedState:
     ) -> Mapping[str, int]:
         """Raise if internal topics lack entries, or will; return the partition counts of those that exist.
 
-        `held` are those that have had entries, `known` their ids; `has_state` says whether the checkpoint has what they lack.
+        `held` are those that have had entries, `known` their ids; `has_state` says whether the
+        checkpoint has what they lack.
         """
         there = self.topics.existing_partition_counts([*changelogs, self.commits.name])
         of_sql = bool(self.config.internal_prefix)
@@ -171,8 +173,10 @@ class LoggedState:
         """Return the spec with the changelogs of its stores, if they have any; create the missing topics.
 
         Raises:
-            ChangelogMismatch: a topic belongs to another application, or one that held entries is missing or incomplete.
-            CheckpointMismatch: something was committed under this name that the checkpoint does not know of.
+            ChangelogMismatch: a topic belongs to another application, or one that held entries is
+                missing or incomplete.
+            CheckpointMismatch: something was committed under this name that the checkpoint does not
+                know of.
             BrokerUnreachable: no broker answers, or it refuses to create a topic.
         """
         if not self.checkpoint.has_changelogs:

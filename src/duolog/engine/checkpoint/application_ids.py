@@ -14,5 +14,6 @@ def checkpoint_of(directory: Path, application_id: str) -> Checkpoint:
     """
     # The name becomes a directory name and part of the names of Spark's consumers.
     ensure_application_id(application_id)
-    # Resolved, because the JVM's working directory is its scratch directory, which is removed at the end.
+    # Resolved, because the JVM's working directory is its scratch directory, which is removed at
+    # the end.
     return Checkpoint((directory / application_id).resolve())

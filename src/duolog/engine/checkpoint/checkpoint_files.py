@@ -1,9 +1,10 @@
 """Check that the files that a start depends on exist and are readable; if not, report which, what is lost, what to do.
 
-Spark reads the last entries of its logs and raises a bare Java error if one is empty or truncated. If one is
-missing, as in a partial copy of a directory, Spark reports nothing: it starts from scratch, or from older state.
-The files are checked before Spark starts, and nothing is repaired: only a person knows whether there is a backup. Spark
-does not verify the checksums next to these files either (`checksums`); a flipped bit is detected here.
+Spark reads the last entries of its logs and raises a bare Java error if one is empty or truncated.
+If one is missing, as in a partial copy of a directory, Spark reports nothing: it starts from
+scratch, or from older state. The files are checked before Spark starts, and nothing is repaired:
+only a person knows whether there is a backup. Spark does not verify the checksums next to these
+files either (`checksums`); a flipped bit is detected here.
 
     metadata            the id of the query                damaged: its state cannot be found
     sources/S/0         start positions of the first start damaged: earlier records look like lost ones
@@ -42,7 +43,8 @@ def restore_or_reset_hint(application_id: str) -> str:
 def reset_hint(application_id: str) -> str:
     """Return the hint to compute everything again.
 
-    A checkpoint that is merely deleted is restored from changelogs, and is refused under exactly-once.
+    A checkpoint that is merely deleted is restored from changelogs, and is refused under
+    exactly-once.
     """
     return f"`duolog state reset {application_id}` to compute everything again from the topics."
 
@@ -60,7 +62,8 @@ def damaged(path: Path, application_id: str, lost: str, hint: str) -> Checkpoint
 def writing(directory: Path, application_id: str) -> Iterator[None]:
     """Raise CheckpointNotWritable if the system refuses to write a file in this block.
 
-    The message has the same form as the kernel's: which of the two a full disk hits first is chance.
+    The message has the same form as the kernel's: which of the two a full disk hits first is
+    chance.
     """
     try:
         yield
@@ -194,7 +197,8 @@ def _ensure_logs_fit(
             raise _missing(
                 path, application_id, f"It records that micro-batch {number - 1} is done."
             )
-        # Hadoop creates a file before its checksum: the file existed, and Spark could not write it again.
+        # Hadoop creates a file before its checksum: the file existed, and Spark could not write it
+        # again.
         if (spark_dir / "commits" / f".{number}.crc").exists():
             path = spark_dir / "commits" / str(number)
             raise _missing(
@@ -209,7 +213,8 @@ def _ensure_logs_fit(
 def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
     """Check that the state that the last commit refers to exists.
 
-    Shapes: {operator: [[id of each store] of each task]}; the file of a store is a snapshot or a changelog.
+    Shapes: {operator: [[id of each store] of each task]}; the file of a store is a snapshot or a
+    changelog.
     """
     entry = json.loads((spark_dir / "commits" / str(number)).read_text().splitlines()[1])
     ids = entry.get("stateUniqueIds") if isinstance(entry, dict) else None

@@ -2,10 +2,10 @@
 
     .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 of each such block of N (4 bytes each)
 
-Spark reads its logs through Hadoop's FileContext, which writes these files but never verifies them: a flipped digit in
-an offset becomes the offset. A file without a checksum is accepted: HDFS verifies its own. A checksum that a
-power cut left empty, truncated or filled with zeros says nothing about the file itself, which became durable
-before its name.
+Spark reads its logs through Hadoop's FileContext, which writes these files but never verifies them:
+a flipped digit in an offset becomes the offset. A file without a checksum is accepted: HDFS
+verifies its own. A checksum that a power cut left empty, truncated or filled with zeros says
+nothing about the file itself, which became durable before its name.
 
 Source: Hadoop `ChecksumFs`, `DataChecksum`.
 """

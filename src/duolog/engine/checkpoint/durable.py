@@ -41,7 +41,8 @@ def write_durably(path: Path, text: str) -> None:
 def sweep_unfinished(directory: Path, *, like: Path) -> None:
     """Remove temporary files of writers that were killed well before `like` was written.
 
-    Times of files are compared with each other and not with a clock: the directory may be on another host.
+    Times of files are compared with each other and not with a clock: the directory may be on
+    another host.
     """
     before = like.stat().st_mtime - _LEFT_OVER_S
     for path in directory.glob(f".*{_ARRIVING}"):

@@ -1,19 +1,21 @@
 """The generations of an application's changelogs, as its checkpoint stores them, and the names of its internal topics.
 
-    "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]],
-                  "prefix": "", "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
+    "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]], "prefix": "",
+                  "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
                   "made": ["app-totals-changelog-2"], "ids": {"app-totals-changelog-2": "…"},
                   "restored": {"offsets": "v1…", "query": "…", "number": 17, "committed_at_ms": 1}}
 
-A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. `since` is the commit after
-which it started, and `generations` lists the last commit of each earlier one. A number is never reused, even if
-upgrades are reverted: otherwise an uncommitted entry would count as soon as a new generation reaches its epoch.
+A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log.
+`since` is the commit after which it started, and `generations` lists the last commit of each
+earlier one. A number is never reused, even if upgrades are reverted: otherwise an uncommitted entry
+would count as soon as a new generation reaches its epoch.
 
-`topics` names the changelog of each store. An upgrade gives new changelogs a numeric suffix, so a store with other
-contents never writes to a topic with entries of its predecessor. `dropped` are topics that are unused once their successors are
-committed. `made` are those that a start has created or found: if one of them is missing later, entries are lost that a new topic
-would not have. `ids` distinguish them from others of the same names. `restored` is the commit that a restore returned to without
-finding entries: until the next commit, no file of Spark's contains it.
+`topics` names the changelog of each store. An upgrade gives new changelogs a numeric suffix, so a
+store with other contents never writes to a topic with entries of its predecessor. `dropped` are
+topics that are unused once their successors are committed. `made` are those that a start has
+created or found: if one of them is missing later, entries are lost that a new topic would not have.
+`ids` distinguish them from others of the same names. `restored` is the commit that a restore
+returned to without finding entries: until the next commit, no file of Spark's contains it.
 
 All functions are pure: JSON in, JSON out.
 """
@@ -89,8 +91,8 @@ def without_dropped(log: Json) -> Json:
 def held_topics(log: Mapping[str, Any], topics: Iterable[str], before: Iterable[str]) -> list[str]:
     """Return those of `topics` that hold entries after a commit.
 
-    `before` are the changelogs of the topology before an upgrade that has committed nothing yet, or empty. It is used
-    only if an older Duolog wrote `log`, which did not record the created topics.
+    `before` are the changelogs of the topology before an upgrade that has committed nothing yet, or
+    empty. It is used only if an older Duolog wrote `log`, which did not record the created topics.
     """
     held = set(log.get("made", before))
     return [topic for topic in topics if topic in held or not ("made" in log or held)]

@@ -19,8 +19,9 @@
     an owner that was paused, taken for   owner.json has another     its next write fails: the kernel's `Checkpoint`
     dead and replaced, and resumes        claim                      checks before each one
 
-The JVM's lock is decisive and not Python's, because the JVM briefly outlives a killed Python process
-and could still write. A pid proves nothing: it is reused, and in another container it means another process.
+The JVM's lock is decisive and not Python's, because the JVM briefly outlives a killed Python
+process and could still write. A pid proves nothing: it is reused, and in another container it means
+another process.
 """
 
 import contextlib
@@ -138,7 +139,8 @@ def claim(
 def _claim_number(directory: RemotePath, number: int, application_id: str, lease_s: float) -> int:
     """Create the claim file of a free number: a file system without locks lets exactly one claimant create it.
 
-    A claim file without a matching `owner.json` belongs to a start that was killed, or to one in progress.
+    A claim file without a matching `owner.json` belongs to a start that was killed, or to one in
+    progress.
     """
     deadline = time.monotonic() + lease_s
     while not _makes(directory / f"owner.{number}.claim", application_id):
@@ -164,8 +166,8 @@ def _makes(file: RemotePath, application_id: str) -> bool:
 def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
     """Check, without a JVM, that no process on this machine runs the application; at a URL, on any machine.
 
-    `claim` covers what only waiting can show, such as an owner on another host or a JVM that is ending. At a URL an
-    owner that has not released the checkpoint is watched for `watch_s`.
+    `claim` covers what only waiting can show, such as an owner on another host or a JVM that is
+    ending. At a URL an owner that has not released the checkpoint is watched for `watch_s`.
 
     Raises:
         CheckpointInUse: another process runs the application.
@@ -310,7 +312,8 @@ def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
 
 
 def _is_gone(found: Owner, locked: Locked) -> bool:
-    # The lock of this machine's processes was free; the lock of another machine proves nothing here.
+    # The lock of this machine's processes was free; the lock of another machine proves nothing
+    # here.
     of_here = locked == "locked" or found.claim in _claims_here
     return found.released or (of_here and found.machine == _machine())
 

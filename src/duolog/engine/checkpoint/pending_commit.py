@@ -4,8 +4,9 @@
     v2
     {…}
 
-The kernel writes it (`PreparedEntry`) and puts its SHA-256 into the marker, so that a file of another attempt, restored by
-hand, is not mistaken for the committed one. Files of older versions have no first line and are just the entry.
+The kernel writes it (`PreparedEntry`) and puts its SHA-256 into the marker, so that a file of
+another attempt, restored by hand, is not mistaken for the committed one. Files of older versions
+have no first line and are just the entry.
 """
 
 import hashlib

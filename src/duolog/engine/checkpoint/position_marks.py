@@ -42,8 +42,8 @@ class Marks:
     def within(self, topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[Position, Mark]:
         """Return the marks in `topics`, without those of topics whose id has changed: they are about another topic.
 
-        A topic whose id is unknown, or not reported now, counts as the same one: a log that has lost records is then
-        refused instead of skipped.
+        A topic whose id is unknown, or not reported now, counts as the same one: a log that has
+        lost records is then refused instead of skipped.
         """
         other = {
             t

@@ -3,7 +3,8 @@
     CHECKPOINTS/<application id>/starts.json
     {"fingerprint": "…", "starts": {"orders": {"0": 310}}}
 
-Only the first start reads them; `application.json` replaces them. In files of older versions the starts are the whole content.
+Only the first start reads them; `application.json` replaces them. In files of older versions the
+starts are the whole content.
 """
 
 import json

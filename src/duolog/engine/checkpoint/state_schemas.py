@@ -3,8 +3,9 @@
     state/O/_metadata/v2/N      of operator O: a line with a version, then JSON with "stateSchemaFilePaths"
     state/O/_stateSchema/S/F    the schemas themselves
 
-A copy would read the schemas in the directory it was copied from, and write more of them there; if that directory is gone it does
-not start. So a start that owns the checkpoint rewrites these paths to point into it.
+A copy would read the schemas in the directory it was copied from, and write more of them there; if
+that directory is gone it does not start. So a start that owns the checkpoint rewrites these paths
+to point into it.
 
 Source: Spark `OperatorStateMetadataV2`, `StateStoreMetadataV2`.
 """

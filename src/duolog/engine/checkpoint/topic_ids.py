@@ -1,13 +1,15 @@
 """Detect topics that were deleted and created again, by their ids.
 
-A recreated source topic has the same name, and its offsets start at 0 again. A query
-would continue at its old offset and silently skip the records before it. So the checkpoint stores the ids
-of the topics, which are compared at each start and while the query runs.
+A recreated source topic has the same name, and its offsets start at 0 again. A query would continue
+at its old offset and silently skip the records before it. So the checkpoint stores the ids of the
+topics, which are compared at each start and while the query runs.
 
-A result topic that is deleted while a query runs is created again by the next record, with the broker's defaults:
-not compacted, with another number of partitions, without earlier results. It is compared while the query runs.
+A result topic that is deleted while a query runs is created again by the next record, with the
+broker's defaults: not compacted, with another number of partitions, without earlier results. It is
+compared while the query runs.
 
-The same goes for a changelog, whose lost entries would show only in a restore. If brokers do not create topics, it is missing.
+The same goes for a changelog, whose lost entries would show only in a restore. If brokers do not
+create topics, it is missing.
 """
 
 import contextlib
@@ -99,7 +101,8 @@ class TopicWatch:
         """Compare the source topics and their logs with the positions at which reading continues.
 
         Raises:
-            SourceTopicRecreated: a topic has another id: a query waits for a missing topic, which may be created meanwhile.
+            SourceTopicRecreated: a topic has another id: a query waits for a missing topic, which
+                may be created meanwhile.
             LogTruncated: a log is shorter than a position in it.
         """
         ensure_same_topics(self.kept, self.ask(self.kept), self.application_id)

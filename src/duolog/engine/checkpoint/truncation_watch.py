@@ -4,9 +4,9 @@
     leader epoch or last record differs              truncated, then extended past the position
     else                                             the position and its current facts are the next mark
 
-Positions are stored outside of their logs by Spark's log of offsets (for sources, including those of global tables) and
-by the state, which contains all of its changelogs. Records that the broker has lost would be skipped silently: new records get
-offsets that the application has already read.
+Positions are stored outside of their logs by Spark's log of offsets (for sources, including those
+of global tables) and by the state, which contains all of its changelogs. Records that the broker
+has lost would be skipped silently: new records get offsets that the application has already read.
 
 Thread rule: one.
 """
@@ -83,7 +83,8 @@ class TruncationWatch:
         # Collected before the ends are requested, so that an end is never older than a position.
         asked = {**{(t, n): 0 for t, of in read.items() for n in of}, **before, **noted}
         ends = self._ends(asked, self.glance_s)
-        # Without new records read, a truncated log cannot have been extended past the position unnoticed.
+        # Without new records read, a truncated log cannot have been extended past the position
+        # unnoticed.
         moved = {
             at
             for at, mark in before.items()

@@ -4,17 +4,20 @@
     CHECKPOINTS/<application id>/spark/commits/N  Spark's: epoch N is done
     topic <application id>-epochs                 the marker: the last committed epoch, and Spark's id of its query
 
-The transaction decides (`Transactions` in the kernel). It is committed between the two files, so a start finds
+The transaction decides (`Transactions` in the kernel). It is committed between the two files, so a
+start finds
 
     marker                            what has happened                   what is done
     of an epoch in commits            all is done, or nothing was written nothing
     of an epoch before a prepared.N   the marker topic was truncated      refused
       that is in commits
     of the epoch after commits        a crash after the transaction       prepared.N becomes commits/N, once all
-                                                                          transactions of executors are committed
+                                                                          transactions of executors
+                                                                          are committed
     of a later epoch                  an older copy of the checkpoint     refused
     of another query                  another checkpoint wrote results    refused, or taken over if the checkpoint says so;
-                                                                          an upgrade continues after the query before it
+                                                                          an upgrade continues after
+                                                                          the query before it
 """
 
 import contextlib
@@ -70,7 +73,8 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
     """Raise unless the checkpoint continues where the committed results end. `topic` is the marker topic.
 
     Raises:
-        CheckpointMismatch: committed results are unknown to the checkpoint; they would be written again.
+        CheckpointMismatch: committed results are unknown to the checkpoint; they would be written
+            again.
         CheckpointDamaged: the prepared entry of the last epoch cannot be read.
         LogTruncated: the marker topic has lost its last records.
     """
@@ -153,7 +157,8 @@ def is_behind(checkpoint: Checkpoint, marker: Marker) -> bool:
 def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
     """Mark the epoch of the last committed transaction as done, if a crash prevented that.
 
-    Returns whether that was so. Call it after `ensure_goes_on`, as the owner of checkpoint and transactions.
+    Returns whether that was so. Call it after `ensure_goes_on`, as the owner of checkpoint and
+    transactions.
 
     Raises:
         CheckpointNotWritable: this user may not write there, or there is no space.

@@ -1,14 +1,16 @@
 """The transactions of executors that make up an epoch on a cluster, and their recovery after a crash.
 
-A marker decides that an epoch counts, and names its transactions; then they are committed one by one. So a start that finds
-the marker but not Spark's entry asks their coordinators for their states:
+A marker decides that an epoch counts, and names its transactions; then they are committed one by
+one. So a start that finds the marker but not Spark's entry asks their coordinators for their
+states:
 
     all open or committed        the rest is committed: the epoch counts
     some ended, none committed   the open ones are aborted: the epoch is computed again
     some ended, some committed   refused: readers have seen a part of the epoch's results, the rest is lost
 
-A broker ends a transaction by itself after `transaction.timeout.ms`: after a crash in these milliseconds and a pause
-longer than that. A transaction that the broker no longer knows, after a week, counts both as ended and as committed.
+A broker ends a transaction by itself after `transaction.timeout.ms`: after a crash in these
+milliseconds and a pause longer than that. A transaction that the broker no longer knows, after a
+week, counts both as ended and as committed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +39,8 @@ class ExecutorTransaction:
         if known is None:
             return "forgotten"
         match known["state"]:
-            # The transactional id is used by this executor only, so it is this transaction that was committed.
+            # The transactional id is used by this executor only, so it is this transaction that was
+            # committed.
             case "CompleteCommit" | "PrepareCommit":
                 return "committed"
             case "Ongoing" if (known["producer"], known["epoch"]) == (self.producer, self.epoch):

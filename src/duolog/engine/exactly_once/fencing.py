@@ -1,10 +1,11 @@
 """Fence an application's earlier writers, and wait until all of its open transactions have ended.
 
-A commit is acknowledged once it is decided. The broker then writes a marker to each partition, and may be
-unavailable just then. Until the marker is written, readers of committed records see the partition end before the transaction.
-Reading earlier would miss committed records.
+A commit is acknowledged once it is decided. The broker then writes a marker to each partition, and
+may be unavailable just then. Until the marker is written, readers of committed records see the
+partition end before the transaction. Reading earlier would miss committed records.
 
-Source: KIP-98, and Kafka's TransactionMarkerChannelManager; InitProducerId waits until the previous transaction has ended.
+Source: KIP-98, and Kafka's TransactionMarkerChannelManager; InitProducerId waits until the previous
+transaction has ended.
 """
 
 import logging
@@ -25,7 +26,8 @@ logger: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 0.5
 _FENCES_WITHIN_S: Final = 60.0
 _ENDS_WITHIN_S: Final = 60.0
-# No client ends the transactions of executors that were lost with the checkpoint; the broker does, by transaction.timeout.ms.
+# No client ends the transactions of executors that were lost with the checkpoint; the broker does,
+# by transaction.timeout.ms.
 _OF_CLUSTERS_END_WITHIN_S: Final = 16 * MINUTE_MS / 1000
 _SHOWN_MAX: Final = 5
 

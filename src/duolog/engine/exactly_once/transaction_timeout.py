@@ -15,9 +15,11 @@ from duolog.plan.cutting.python_calls import lookups_of
 from duolog.plan.nodes import Plan
 
 NAME: Final = "transaction.timeout.ms"
-# How long an abandoned epoch may block readers of committed records, and how long an epoch may take.
+# How long an abandoned epoch may block readers of committed records, and how long an epoch may
+# take.
 _TIMEOUT_MS: Final = 2 * MINUTE_MS
-# Executors' transactions are committed after the decision that they count. Brokers allow no more by default.
+# Executors' transactions are committed after the decision that they count. Brokers allow no more by
+# default.
 _TIMEOUT_OF_CLUSTERS_MS: Final = 15 * MINUTE_MS
 
 
@@ -39,7 +41,8 @@ def transaction_timeout_ms(config: EngineConfig) -> int:
 def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
     """Check that no look-up may outlast the transaction that waits for it.
 
-    The broker would abort the transaction, and the epoch would be computed again, with the same look-ups.
+    The broker would abort the transaction, and the epoch would be computed again, with the same
+    look-ups.
 
     Raises:
         ConfigError: a look-up may, and results are written exactly once.

@@ -3,8 +3,8 @@
     open     check that the checkpoint belongs to the committed results ─▶ fence earlier writers ─▶ finish what was decided
              ─▶ abort the transactions that executors of earlier starts left open
 
-The kernel runs them (`Transactions` in Java); `epochs` and `executor_transactions` decide what counts. Errors of py4j are
-passed to the caller. Threads: one at a time.
+The kernel runs them (`Transactions` in Java); `epochs` and `executor_transactions` decide what
+counts. Errors of py4j are passed to the caller. Threads: one at a time.
 """
 
 import contextlib
@@ -99,7 +99,8 @@ class Transactions:
     def take_over_what_was_begun(self) -> None:
         """Let a checkpoint that has not started continue after any results committed under its name.
 
-        For callers that start again deliberately and repeatedly under one name, such as rebuilds. Call it after `pin`.
+        For callers that start again deliberately and repeatedly under one name, such as rebuilds.
+        Call it after `pin`.
         """
         if not query_id(self.checkpoint):
             marker = self.marker()

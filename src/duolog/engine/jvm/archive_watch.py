@@ -2,10 +2,11 @@
 
     python -c PROGRAM FD SECONDS FILE STATM PAGES
 
-The JVM runs at the lowest priority, so on a busy machine it would hold its memory for minutes. No JVM option bounds the
-memory that it allocates outside of its heap for the archive: some 700 MB for fifteen thousand classes. After the time
-limit, or once it grows beyond the memory limit, the watching process kills it and removes the partial archive; the next
-run tries again. It watches and kills the JVM by a pidfd, which never refers to another process with the same number.
+The JVM runs at the lowest priority, so on a busy machine it would hold its memory for minutes. No
+JVM option bounds the memory that it allocates outside of its heap for the archive: some 700 MB for
+fifteen thousand classes. After the time limit, or once it grows beyond the memory limit, the
+watching process kills it and removes the partial archive; the next run tries again. It watches and
+kills the JVM by a pidfd, which never refers to another process with the same number.
 
 Source: Linux `pidfd_open(2)`, `proc_pid_statm(5)`.
 """
@@ -68,7 +69,8 @@ def bound(
                 [sys.executable, "-I", "-S", "-c", _PROGRAM, *map(str, watched)],
                 pass_fds=[jvm],
                 stdin=subprocess.DEVNULL,
-                # A reader of this process's output waits until every process that could write to it has ended.
+                # A reader of this process's output waits until every process that could write to it
+                # has ended.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )

@@ -1,6 +1,7 @@
 """End child processes that a user's function forks, when the function returns.
 
-Such a child shares the calling thread and the connection to the JVM, so it would run its parent's code with both.
+Such a child shares the calling thread and the connection to the JVM, so it would run its parent's
+code with both.
 """
 
 import os

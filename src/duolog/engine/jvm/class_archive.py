@@ -1,14 +1,16 @@
 """The JVM's class-data archive: written once, when the JVM of a first query ends, and mapped by later ones.
 
-    no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ complete ─▶ renamed by the first process that sees it
+    no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ complete ─▶ renamed by the first process
+    that sees it
     archive    ─▶ -XX:SharedArchiveFile=….jsa
 
-Spark loads some fifteen thousand classes before the first row; parsing and verifying them is a quarter
-of the CPU time of a start. The archive's name is a digest of Java and of every jar on the class path, so a
-change of either creates a new one. The JVM checks it too, and starts without it if it does not match.
+Spark loads some fifteen thousand classes before the first row; parsing and verifying them is a
+quarter of the CPU time of a start. The archive's name is a digest of Java and of every jar on the
+class path, so a change of either creates a new one. The JVM checks it too, and starts without it if
+it does not match.
 
-A JVM writes the header of its archive last, over zeros that it reserved: a file that begins with zeros is
-incomplete. Source: OpenJDK, FileMapInfo::open_for_write and ArchiveBuilder::write_archive.
+A JVM writes the header of its archive last, over zeros that it reserved: a file that begins with
+zeros is incomplete. Source: OpenJDK, FileMapInfo::open_for_write and ArchiveBuilder::write_archive.
 
 Invariant: a file in the cache that ends in .jsa is complete.
 """
@@ -77,8 +79,8 @@ class ClassArchive:
     def take_over(self) -> None:
         """Rename archives that JVMs completed; remove the oldest archives (one is 190 MB) and leftovers.
 
-        Leftovers are partial archives of killed JVMs, and archives for another Java or other jars, such as an older
-        Duolog's, that no start renamed.
+        Leftovers are partial archives of killed JVMs, and archives for another Java or other jars,
+        such as an older Duolog's, that no start renamed.
         """
         for arriving in list(self._arriving()):
             # Another process may have renamed it first, and the cache may be read-only.

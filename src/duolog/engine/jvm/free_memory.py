@@ -1,7 +1,7 @@
 """Measure how much memory is available to this user's processes.
 
-Source: Linux `proc_meminfo(5)`, and control groups, which limit a container: v2 (`memory.max`) and v1
-(`memory.limit_in_bytes`). The limits of all parent groups apply, too.
+Source: Linux `proc_meminfo(5)`, and control groups, which limit a container: v2 (`memory.max`) and
+v1 (`memory.limit_in_bytes`). The limits of all parent groups apply, too.
 """
 
 import contextlib

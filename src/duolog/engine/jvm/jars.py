@@ -51,8 +51,8 @@ class Artifact:
         return f"{self.name}-{self.version}.jar"
 
 
-# The newest version of each that Maven serves and that works with pyspark 4.3.0, including real-time mode.
-# kafka-clients before 3.9.2 have CVE-2026-35554.
+# The newest version of each that Maven serves and that works with pyspark 4.3.0, including
+# real-time mode. kafka-clients before 3.9.2 have CVE-2026-35554.
 SERVED: Final = (
     Artifact(
         "org.apache.spark",

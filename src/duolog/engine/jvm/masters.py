@@ -68,7 +68,8 @@ def standalone_masters(master: str) -> list[tuple[str, int]]:
 def driver_host(master: str) -> str | None:
     """Return the address of this machine for executors; None lets Spark choose it.
 
-    This is the address of the interface that leads to the master. A name is resolved, but nothing is sent.
+    This is the address of the interface that leads to the master. A name is resolved, but nothing
+    is sent.
     """
     if promised_slots(master) is not None:
         return _LOOPBACK
@@ -86,7 +87,8 @@ def driver_host(master: str) -> str | None:
 def local_address(master: str) -> Iterator[None]:
     """Make a JVM that starts within the block use `driver_host` as its own address, unless the user has set one.
 
-    Otherwise Spark resolves the host name, and fails to start on a machine whose name does not resolve.
+    Otherwise Spark resolves the host name, and fails to start on a machine whose name does not
+    resolve.
     """
     host = driver_host(master)
     if host is None or _LOCAL_IP in os.environ or _LOCAL_NAME in os.environ:

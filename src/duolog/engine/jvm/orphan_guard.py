@@ -1,12 +1,13 @@
 """Kill a JVM whose Python process dies before the JVM can watch for that itself.
 
-`ParentWatch` runs in the JVM and starts seconds after its process did, half a minute on a busy machine. Until then
-a shell waits on a pipe that only this process holds open:
+`ParentWatch` runs in the JVM and starts seconds after its process did, half a minute on a busy
+machine. Until then a shell waits on a pipe that only this process holds open:
 
     a line        the JVM watches for itself, or has ended: the guard exits
     end of file   this process has died: every process whose working directory is the scratch directory is killed
 
-The guard starts before the JVM and needs no process id: the working directory identifies the processes of a start.
+The guard starts before the JVM and needs no process id: the working directory identifies the
+processes of a start.
 
 Thread rule: one thread, that of the start.
 """

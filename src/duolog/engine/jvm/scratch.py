@@ -2,8 +2,9 @@
 
     TMPDIR/duolog-spark-…/.lock     locked by Python and, as it inherits the descriptor, by its JVM
 
-The lock is released when the last process with the descriptor ends, however it ends. So a directory with a free
-lock has no owner, and the next start removes it. The directory gets its final name once it is locked.
+The lock is released when the last process with the descriptor ends, however it ends. So a directory
+with a free lock has no owner, and the next start removes it. The directory gets its final name once
+it is locked.
 """
 
 import contextlib

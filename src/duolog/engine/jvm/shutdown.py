@@ -46,10 +46,11 @@ def is_busy(load: float | None = None) -> bool:
 class JvmShutdown:
     """Ends the JVM: orderly, at once, or in the background while it writes its archive.
 
-    At once if its start failed, if the program is being interrupted, or if the archive would
-    lack what a query needs, which all later starts would suffer from. The archive takes ten seconds of
-    processor time, which no caller waits for. On a busy machine it would take minutes: none is written if other
-    processes already wait for a processor or memory is short, and writing is aborted after a minute (`archive_watch`).
+    At once if its start failed, if the program is being interrupted, or if the archive would lack
+    what a query needs, which all later starts would suffer from. The archive takes ten seconds of
+    processor time, which no caller waits for. On a busy machine it would take minutes: none is
+    written if other processes already wait for a processor or memory is short, and writing is
+    aborted after a minute (`archive_watch`).
     """
 
     process: Any

@@ -1,9 +1,11 @@
 """Abort a JVM that is still starting, whatever it is doing.
 
-PySpark waits for seconds until the JVM answers, and does not expose the process meanwhile. A thread of ours inspects
-the frames of the waiting thread, finds the process there and kills it; PySpark then reports that it has ended.
+PySpark waits for seconds until the JVM answers, and does not expose the process meanwhile. A thread
+of ours inspects the frames of the waiting thread, finds the process there and kills it; PySpark
+then reports that it has ended.
 
-Thread rule: created, entered and left by the thread that starts the JVM; any thread may set `given_up`.
+Thread rule: created, entered and left by the thread that starts the JVM; any thread may set
+`given_up`.
 """
 
 import subprocess

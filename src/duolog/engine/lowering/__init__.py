@@ -11,6 +11,6 @@
     stream_joins.py  the sides of a join of streams
     aggregates.py  the fold
 
-Each function is pure and independent of its neighbors; `duolog.engine.lowering.lower` walks the plan and
-links their results.
+Each function is pure and independent of its neighbors; `duolog.engine.lowering.lower` walks the
+plan and links their results.
 """

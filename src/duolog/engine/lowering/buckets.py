@@ -10,7 +10,8 @@ _BUCKETS_PER_SPAN: Final = 16
 def bucket_ms(span_ms: int) -> int:
     """Return the bucket length for rows that are kept for a span; similar spans have the same length.
 
-    A handful of buckets holds all rows. The checkpoint is bound to this length, and not to the span.
+    A handful of buckets holds all rows. The checkpoint is bound to this length, and not to the
+    span.
 
     Example:
         >>> bucket_ms(24 * 3_600_000), bucket_ms(20 * 3_600_000), bucket_ms(5)

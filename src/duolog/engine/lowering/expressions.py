@@ -4,9 +4,9 @@
     a0, a1, …   accumulators         ts          the record's timestamp, BIGINT milliseconds
     topic, partition, offset, headers            of the source record that caused the current one
 
-Columns are referred to by position, so that any column name is safe, and a topology's names never clash with Spark's.
-The functions of the plan compute what Spark's do, so most keep their own name. Comparisons of DOUBLEs follow
-Java and Python.
+Columns are referred to by position, so that any column name is safe, and a topology's names never
+clash with Spark's. The functions of the plan compute what Spark's do, so most keep their own name.
+Comparisons of DOUBLEs follow Java and Python.
 """
 
 from collections.abc import Callable, Sequence
@@ -159,7 +159,8 @@ def lower_as_declared(expression: Expression, names: Names) -> str:
 
 def arguments_of(args: Sequence[Expression], names: Names) -> str:
     """Return the arguments of a Python function as bytes of a JSON object, `{"a0": …}`."""
-    # Without arguments one is passed that is not read: Spark cannot create an object without fields.
+    # Without arguments one is passed that is not read: Spark cannot create an object without
+    # fields.
     given = args or (RowTime(),)
     columns = tuple(
         Column(f"a{number}", type_of(arg, names.scope)) for number, arg in enumerate(given)

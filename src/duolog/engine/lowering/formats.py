@@ -3,11 +3,11 @@
     decode   bytes -> columns, "is null", "cannot be read"
     encode   columns -> bytes; windowed keys as Kafka Streams' windowed serializers write them
 
-One function for each format and direction, in two tables at the end; a new format is a new row. ksqlDB's own
-variants are in `ksql_formats`.
+One function for each format and direction, in two tables at the end; a new format is a new row.
+ksqlDB's own variants are in `ksql_formats`.
 
-A record that cannot be read is passed to the deserialization handler, so `corrupt` must be true only if
-there are bytes and they do not fit the columns.
+A record that cannot be read is passed to the deserialization handler, so `corrupt` must be true
+only if there are bytes and they do not fit the columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -139,7 +139,8 @@ def _decode_kafka(columns: tuple[Column, ...], _part: Part, of: str, _first: int
 def _decode_json(columns: tuple[Column, ...], part: Part, of: str, first: int) -> Decoded:
     alone = part == "key" and len(columns) == 1
     fields = (Column(_BARE, columns[0].type),) if alone else columns
-    # Not Spark's from_json, which parses only objects, only from strings, and allocates a buffer each time.
+    # Not Spark's from_json, which parses only objects, only from strings, and allocates a buffer
+    # each time.
     read = "duolog_from_json_value" if alone else "duolog_from_json"
     schema = ", ".join(f"{quoted(name)} {spark_type(kind)}" for name, kind in fields)
     parsed = f"p{first}"

@@ -3,8 +3,9 @@
     ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
                                    └───▶ punctuate ┄▶ a processor
 
-A tick has the form of a record of a topic that does not exist: its key is its timestamp, by the wall clock; its value is the
-time when the query started, or 0. It is ordered after all records of its micro-batch.
+A tick has the form of a record of a topic that does not exist: its key is its timestamp, by the
+wall clock; its value is the time when the query started, or 0. It is ordered after all records of
+its micro-batch.
 """
 
 from collections.abc import Iterable

@@ -1,12 +1,12 @@
 """Records under a new key: select_key, group_by, and the routing to the task of a key.
 
-The old key's columns become value columns, so a projection first copies them, together with the columns
-from which the new key is computed:
+The old key's columns become value columns, so a projection first copies them, together with the
+columns from which the new key is computed:
 
     project (needed columns, including the old key's) ─▶ select_key or route (new key)
 
-A null value has no columns, so nothing can be copied into it: there the new key is computed from the old key, which is
-still the key at that point.
+A null value has no columns, so nothing can be copied into it: there the new key is computed from
+the old key, which is still the key at that point.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The kernel's operators: one class for each kind, with its fields other than the input.
 
-The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators`, of the same kinds and
-fields; `jvm/README.md` defines them.
+The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators`, of the same kinds
+and fields; `jvm/README.md` defines them.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,8 @@
 
     ARRAY<STRUCT<`sort_col`: DOUBLE, `col0`: INT>>
 
-Originally the fields had these names for all columns; now they are named after the columns. A store holds them by position.
+Originally the fields had these names for all columns; now they are named after the columns. A store
+holds them by position.
 """
 
 from collections.abc import Mapping, Sequence

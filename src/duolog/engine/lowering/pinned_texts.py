@@ -4,12 +4,13 @@
         spec = lower(levels, …)      to be compared, never to be run
     with unpinned_texts():           the texts of versions before pinned texts, to be compared too
 
-A layout (`store_layouts`) describes stored columns by their expressions, as Spark SQL. A new version of Duolog may lower
-an expression differently. The program is still the same, so its checkpoint must still fit: each expression keeps the
-text of its first lowering as its *pinned text*. Versions between b506ee0 and ADR 0099 wrote the texts that they ran with,
-and these texts are kept too. If you change a lowering, add the old one: in `sql_functions.pinned` if it is a whole
-function, else in a branch on `are_pinned`; if both kinds of texts had the old form, branch on `are_compared`.
-`tests/unit/engine/lowering/test_pinned_texts.py` lists all texts.
+A layout (`store_layouts`) describes stored columns by their expressions, as Spark SQL. A new
+version of Duolog may lower an expression differently. The program is still the same, so its
+checkpoint must still fit: each expression keeps the text of its first lowering as its *pinned
+text*. Versions between b506ee0 and ADR 0099 wrote the texts that they ran with, and these texts are
+kept too. If you change a lowering, add the old one: in `sql_functions.pinned` if it is a whole
+function, else in a branch on `are_pinned`; if both kinds of texts had the old form, branch on
+`are_compared`. `tests/unit/engine/lowering/test_pinned_texts.py` lists all texts.
 """
 
 import contextlib

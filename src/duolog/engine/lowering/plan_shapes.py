@@ -1,7 +1,8 @@
 """The shape of a plan: its layouts in pinned texts, and in the texts of versions before pinned texts.
 
-A checkpoint is written in pinned texts (`pinned_texts`), and compared with them. Between b506ee0 and ADR 0099 Duolog wrote the
-texts that it ran with: such a checkpoint fits, too, and its next start rewrites it in pinned texts.
+A checkpoint is written in pinned texts (`pinned_texts`), and compared with them. Between b506ee0
+and ADR 0099 Duolog wrote the texts that it ran with: such a checkpoint fits, too, and its next
+start rewrites it in pinned texts.
 """
 
 from duolog.engine.lowering.lower import lower

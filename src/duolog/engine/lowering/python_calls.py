@@ -2,8 +2,9 @@
 
     map_values(total=price(n))  ─▶  python: r0 = price of each   ─▶  project: the value of r0
 
-Possible if records may be delayed: those of a stream, with only stateless steps downstream, up to the next cut. Otherwise, and
-for calls in a branch that may not be evaluated, the expression calls the function, record by record.
+Possible if records may be delayed: those of a stream, with only stateless steps downstream, up to
+the next cut. Otherwise, and for calls in a branch that may not be evaluated, the expression calls
+the function, record by record.
 """
 
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ def calls_before(
 ) -> tuple[list[Json], Row, Names]:
     """Return the nodes that call the functions of `expressions`, their output row, and the names for the expressions there.
 
-    Functions are called with records without a value only with `nulls`, for a filter and a new key: the new value of
-    such a record is null whatever they return.
+    Functions are called with records without a value only with `nulls`, for a filter and a new key:
+    the new value of such a record is null whatever they return.
     """
     naming = row.naming(node.parents[0].schema)
     entries: list[Json] = []

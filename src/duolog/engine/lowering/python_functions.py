@@ -4,8 +4,8 @@
         …                                 registers its functions, and calls them by their names
     spec |= found.spec()
 
-Objects of modules that a worker can import are pickled by name, everything else by code. A front end needs none
-of this: `plan.expressions.PythonCall` is an expression like any other.
+Objects of modules that a worker can import are pickled by name, everything else by code. A front
+end needs none of this: `plan.expressions.PythonCall` is an expression like any other.
 """
 
 import base64
@@ -130,7 +130,8 @@ def python_of(timeout_ms: int, memory_bytes_max: int) -> Json:
         "DUOLOG_MEMORY_BYTES": str(memory_bytes_max),
     }
     command = {
-        # -P: files in the working directory must not shadow modules, unless they do so in this process.
+        # -P: files in the working directory must not shadow modules, unless they do so in this
+        # process.
         "line": [sys.executable, "-P", "-m", _WORKER],
         "directory": os.getcwd(),  # noqa: PTH109
         "environment": environment,

@@ -1,7 +1,7 @@
 """The positions of a record's columns between two kernel nodes.
 
-A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node has named columns. A `Row`
-maps one to the other. It may lack columns that are not needed downstream.
+A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node has named columns. A
+`Row` maps one to the other. It may lack columns that are not needed downstream.
 """
 
 from collections.abc import Iterable, Mapping
@@ -89,7 +89,8 @@ def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple
     if sources == [f"v{index}" for index in range(len(row.value))]:
         return [], row
     names = dict(row.names)
-    # A key column that is copied into the value is read there, so that it survives a change of the key.
+    # A key column that is copied into the value is read there, so that it survives a change of the
+    # key.
     names = {known: at for known, at in names.items() if at.startswith("k")}
     names |= {column.name: f"v{index}" for index, column in enumerate(columns)}
     reshaped = Row(row.key, columns, names, row.changes)

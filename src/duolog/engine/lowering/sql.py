@@ -65,7 +65,8 @@ def literal(value: object, of: Type) -> str:
         ('7L', 'CAST(NULL AS STRING)', "CAST('2013-01-01' AS DATE)")
     """
     plain = _plain_literal(value)
-    # Expressions are evaluated as bound: a cast in place of a literal would be executed for each record.
+    # Expressions are evaluated as bound: a cast in place of a literal would be executed for each
+    # record.
     if value is not None and of.name in _SUFFIXES and (of.name != "DOUBLE" or _is_finite(value)):
         return plain.strip("'") + _SUFFIXES[of.name]
     if value is not None and of.name in {"BOOLEAN", "STRING", "BYTES"}:
@@ -95,7 +96,8 @@ def _map(items: Mapping[object, object]) -> str:
     return f"map({', '.join(_plain_literal(part) for pair in items.items() for part in pair)})"
 
 
-# The order matters: a bool is an int, and a datetime is a date. Both of the latter are written as ISO 8601.
+# The order matters: a bool is an int, and a datetime is a date. Both of the latter are written as
+# ISO 8601.
 _LITERALS: Final[dict[type, Callable[[Any], str]]] = {
     type(None): lambda _: "NULL",
     bool: lambda value: str(value).lower(),

@@ -3,16 +3,18 @@
     spec ─▶ walk from each source ─▶ columns in terms of topics ─▶ a layout for each store
                                      v1 ─▶ flights.delay
 
-A store holds bytes by position. So its layout describes, in order, the content of each position and how
-it is computed from the columns of topics, wherever the spec has moved these on the way. It also describes
-where keys are stored: sub-topology, level, and the bytes that choose a task.
+A store holds bytes by position. So its layout describes, in order, the content of each position and
+how it is computed from the columns of topics, wherever the spec has moved these on the way. It also
+describes where keys are stored: sub-topology, level, and the bytes that choose a task.
 
 An aggregate may only take back what it once added: the layout of an aggregate over a table includes
-the filters downstream of the previous store, and so does that of a copy of a table. An aggregate over a stream takes nothing back, so filters
-upstream of it may change, unless its name is only its position and another store would fit that position.
+the filters downstream of the previous store, and so does that of a copy of a table. An aggregate
+over a stream takes nothing back, so filters upstream of it may change, unless its name is only its
+position and another store would fit that position.
 
-Layouts are derived from the kernel's spec, so that no stored column is left out; names are for people. Expressions are compared by their
-pinned texts (`pinned_texts`): the spec must have been lowered for that.
+Layouts are derived from the kernel's spec, so that no stored column is left out; names are for
+people. Expressions are compared by their pinned texts (`pinned_texts`): the spec must have been
+lowered for that.
 """
 
 import hashlib
@@ -33,7 +35,8 @@ Json = dict[str, Any]
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvrx])(\d+)\b")
 _TEXT_MAX: Final = 300
 _EVERYTHING: Final = "true"
-# The maximum number of paths to a node that are described one by one. Repeated splits and merges have exponentially many.
+# The maximum number of paths to a node that are described one by one. Repeated splits and merges
+# have exponentially many.
 _WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
 """Parts of a layout for people; they are not compared."""

@@ -1,8 +1,9 @@
 """The store of a table, and the joins that look up a table: of a stream, and of another table.
 
-A join looks up a table in the store that has its data: the rows of a source, the rows of a stream converted to a table,
-or an aggregate's accumulators. Derived rows (an aggregate's results, a filter, a projection, a join) are
-computed again for the key that is looked up. A copy of a table in another sub-topology stores its rows.
+A join looks up a table in the store that has its data: the rows of a source, the rows of a stream
+converted to a table, or an aggregate's accumulators. Derived rows (an aggregate's results, a
+filter, a projection, a join) are computed again for the key that is looked up. A copy of a table in
+another sub-topology stores its rows.
 
 Source: Kafka Streams `KTableValueGetter`.
 """

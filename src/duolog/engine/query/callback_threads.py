@@ -1,6 +1,7 @@
 """The Python threads of a query: one prints, one calls functions of `for_each`, one calls functions that choose partitions.
 
-Thread rule: the query's own thread starts and closes them; any thread may read `failure` and `is_calling`.
+Thread rule: the query's own thread starts and closes them; any thread may read `failure` and
+`is_calling`.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +33,8 @@ class CallbackThreads:
     ) -> None:
         """Start those that are needed.
 
-        `launcher` returns the current one: each JVM has its own. `stop` ends the Spark query for `CallbackRunner`.
+        `launcher` returns the current one: each JVM has its own. `stop` ends the Spark query for
+        `CallbackRunner`.
         """
         of = launcher()
         if of.prints or of.calls_python:

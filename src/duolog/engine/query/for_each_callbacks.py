@@ -1,11 +1,12 @@
 """Call the functions of `for_each` with the records that the kernel's tasks pass on.
 
-    task of Spark ─▶ Calls (JVM) ─▶ take ─▶ this thread: function(record) ─▶ done ─▶ the task may end
+    task of Spark ─▶ Calls (JVM) ─▶ take ─▶ this thread: function(record) ─▶ done ─▶ the task may
+    end
 
-The task's micro-batch, or epoch in real time, is committed after the calls for all of its records: each record is
-passed at least once, and again if the commit fails. One thread calls all functions of an application, so calls for one key
-keep their order. A failing function ends the query before the next call; or its
-record is skipped, depending on `processing.exception.handler`.
+The task's micro-batch, or epoch in real time, is committed after the calls for all of its records:
+each record is passed at least once, and again if the commit fails. One thread calls all functions
+of an application, so calls for one key keep their order. A failing function ends the query before
+the next call; or its record is skipped, depending on `processing.exception.handler`.
 
 Source: Kafka Streams `KStreamPeek`.
 """

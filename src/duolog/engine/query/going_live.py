@@ -5,9 +5,10 @@
     less than half of what the previous pass left               another pass
     else                                                        live: further passes do not get closer
 
-A pass merges partitions by timestamp. In real time each partition is read at its own pace: the rest is then read unevenly, and a
-window closes before the records of a slower partition arrive. New records arrive during a pass, so what is
-left is as much event time as the last pass took, and at a low rate few records.
+A pass merges partitions by timestamp. In real time each partition is read at its own pace: the rest
+is then read unevenly, and a window closes before the records of a slower partition arrive. New
+records arrive during a pass, so what is left is as much event time as the last pass took, and at a
+low rate few records.
 """
 
 from collections.abc import Callable, Mapping

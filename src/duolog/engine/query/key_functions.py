@@ -1,9 +1,11 @@
 """Call users' functions of keys, for whose results the kernel's tasks wait.
 
-    task of Spark ─▶ KeyFunctions (JVM) ─▶ take ─▶ this thread: function(key) ─▶ answer ─▶ the task continues
+    task of Spark ─▶ KeyFunctions (JVM) ─▶ take ─▶ this thread: function(key) ─▶ answer ─▶ the task
+    continues
 
-The kernel requests each key once, and caches the results for the last 100,000 keys. One thread calls all functions of an
-application. A function that fails, or returns no valid partition, is an error of the record with that key.
+The kernel requests each key once, and caches the results for the last 100,000 keys. One thread
+calls all functions of an application. A function that fails, or returns no valid partition, is an
+error of the record with that key.
 """
 
 import json

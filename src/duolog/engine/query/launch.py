@@ -1,7 +1,8 @@
 """Launch a spec as a Spark query: sources, kernel, trigger, client settings.
 
-The only module that calls the kernel's Java classes to run a query. Each call of `Launcher.start` is one Spark
-query; a `RunningQuery` starts several in turn when it changes its mode on one checkpoint.
+The only module that calls the kernel's Java classes to run a query. Each call of `Launcher.start`
+is one Spark query; a `RunningQuery` starts several in turn when it changes its mode on one
+checkpoint.
 """
 
 import contextlib
@@ -154,7 +155,8 @@ class Launcher:
         """
         real_time = trigger == "real-time"
         spec = self.spec | self._begin_generation()
-        # Records of micro-batches reach their tasks without a shuffle, until one is in another task's partition.
+        # Records of micro-batches reach their tasks without a shuffle, until one is in another
+        # task's partition.
         direct = not real_time and not self.checkpoint.shuffles
         modes = {
             "real_time": real_time,
@@ -389,8 +391,8 @@ class Launcher:
     def _source(self, topics: list[str]) -> dict[str, str]:
         counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
         starts = spark_starting_offsets(self.checkpoint.starts(), counts)
-        # One Kafka source for each topic or pattern: maxOffsetsPerTrigger is divided within a source, and
-        # a small table must not be slowed down by a large stream.
+        # One Kafka source for each topic or pattern: maxOffsetsPerTrigger is divided within a
+        # source, and a small table must not be slowed down by a large stream.
         return self._kafka(CONSUMER) | {
             "subscribe": ",".join(topics),
             "startingOffsets": starts,
@@ -419,7 +421,8 @@ class Launcher:
         return ticks.option("application.id", self.application_id).load()._jdf  # noqa: SLF001 - as _java below
 
     def _load(self, source: str, options: dict[str, str]) -> DataFrame:
-        # The settings of the session are copied when the query starts, and pinned in Spark's checkpoint.
+        # The settings of the session are copied when the query starts, and pinned in Spark's
+        # checkpoint.
         spark = self.session.spark_with(self.spec["shuffle_partitions"])
         return spark.readStream.format(kernel_class_name(source)).options(**options).load()
 

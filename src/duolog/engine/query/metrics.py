@@ -8,8 +8,9 @@
              ├─ epochs    durations by phase; the most recent ones individually
              └─ state     by level, as of the last epoch
 
-Counts are those of the JVM that runs the application now; a new JVM starts at 0, as Prometheus allows for counters. Source:
-Kafka Streams' metrics (KIP-444, KIP-613, KIP-846), under whose names `duolog.runtime.metrics` exports them.
+Counts are those of the JVM that runs the application now; a new JVM starts at 0, as Prometheus
+allows for counters. Source: Kafka Streams' metrics (KIP-444, KIP-613, KIP-846), under whose names
+`duolog.runtime.metrics` exports them.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Merge the kernel's snapshots of several JVMs into one.
 
-A driver reports its own counts, and those of executors in other JVMs (`MetricsPlugin`). Counts are summed; for
-positions and times the maximum is taken, since two executors may have read a partition one after the other. If
-two executors had a store one after the other, the later count is taken.
+A driver reports its own counts, and those of executors in other JVMs (`MetricsPlugin`). Counts are
+summed; for positions and times the maximum is taken, since two executors may have read a partition
+one after the other. If two executors had a store one after the other, the later count is taken.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
     [orders] 2026-11-22T10:00:00.000Z "ann" {"amount": 3}
 
-The kernel buffers what waits to be written, and drops the rest. On a cluster executors write to their
-own standard output instead.
+The kernel buffers what waits to be written, and drops the rest. On a cluster executors write to
+their own standard output instead.
 """
 
 import contextlib

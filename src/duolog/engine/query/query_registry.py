@@ -1,8 +1,9 @@
 """Register the queries that this process runs or starts, by checkpoint.
 
-Of two queries on one checkpoint, Spark silently stops the first. So starts on one checkpoint run one after the other, and
-the second is refused. A second query with the same id on another checkpoint is refused, too: the JVM identifies counts,
-printed records and callbacks by the id. Queries of two SQL services may have equal ids. Threads: any.
+Of two queries on one checkpoint, Spark silently stops the first. So starts on one checkpoint run
+one after the other, and the second is refused. A second query with the same id on another
+checkpoint is refused, too: the JVM identifies counts, printed records and callbacks by the id.
+Queries of two SQL services may have equal ids. Threads: any.
 """
 
 import contextlib
@@ -14,7 +15,8 @@ from typing import Final
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.query.query import RunningQuery
 
-# Starts on different checkpoints run in parallel; two may share a lock by chance, and then one waits.
+# Starts on different checkpoints run in parallel; two may share a lock by chance, and then one
+# waits.
 _starting: Final = tuple(threading.Lock() for _ in range(64))
 _naming: Final = tuple(threading.Lock() for _ in range(64))
 _by_checkpoint: Final[dict[Path, RunningQuery]] = {}

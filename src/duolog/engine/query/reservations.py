@@ -36,7 +36,8 @@ class Reservations:
             if not had:
                 self._give_back(directory)
             raise
-        # Now part of the claim: when this engine closes, the next engine of the same process may claim it.
+        # Now part of the claim: when this engine closes, the next engine of the same process may
+        # claim it.
         self._directories.discard(directory)
 
     def give_back(self) -> None:

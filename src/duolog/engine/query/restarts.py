@@ -1,10 +1,11 @@
 """Decide whether a failed query is restarted, and after which pause.
 
-    failed ─(what is missing may return)─▶ pause of 1, 2, 4 … 30 s ─▶ started ─(ran 60 s)─▶ failure forgotten
-       └─(anything else, or failing for longer than task.timeout.ms)─▶ failed for good
+    failed ─(what is missing may return)─▶ pause of 1, 2, 4 … 30 s ─▶ started ─(ran 60 s)─▶ failure
+       forgotten └─(anything else, or failing for longer than task.timeout.ms)─▶ failed for good
 
-Brokers and JVMs may return; a record that cannot be processed fails again whenever it
-is read. A source topic may be unknown to a broker that has just started: the query waits `MISSING_S` for it. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
+Brokers and JVMs may return; a record that cannot be processed fails again whenever it is read. A
+source topic may be unknown to a broker that has just started: the query waits `MISSING_S` for it.
+Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
 """
 
 import time

@@ -45,8 +45,8 @@ class StallDetector:
     def look(self, committed: EndOffsets, waiting: Callable[[], int | None]) -> None:
         """Compare with the last call.
 
-        `waiting` counts the records after the positions, and is called only if these have not moved. It returns None if
-        no broker answers: then nothing is concluded.
+        `waiting` counts the records after the positions, and is called only if these have not
+        moved. It returns None if no broker answers: then nothing is concluded.
         """
         now = self.monotonic()
         if self._committed is not None and now - self._looked_at < LOOKS_EVERY_S:

@@ -50,15 +50,16 @@ class TriggerBounds:
     ) -> bool:
         """Return whether the last micro-batch was far larger than allowed, or a guess keeps micro-batches small.
 
-        The size of its records is that of the records since the last check, according to the kernel's counts of
-        bytes; Spark reports their number.
+        The size of its records is that of the records since the last check, according to the
+        kernel's counts of bytes; Spark reports their number.
         """
         before = self._seen
         if report is None or report.epoch_id == self.epoch_seen:
             return False
         self._seen, self.epoch_seen = seen, report.epoch_id
         if any(report.records_by_topic.get(topic) for topic in self._guessed):
-            # The number of records read proves nothing: Spark divides a bound and rounds each share down.
+            # The number of records read proves nothing: Spark divides a bound and rounds each share
+            # down.
             left = lag()
             if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
                 return True

@@ -1,7 +1,8 @@
 """The executors of a cluster. A start waits for them, because their slots decide how a query runs.
 
-Spark reports the number of concurrent tasks as soon as the session exists, but counts only executors that have registered:
-none, right after the start. A query that used that number would stay in micro-batches for good.
+Spark reports the number of concurrent tasks as soon as the session exists, but counts only
+executors that have registered: none, right after the start. A query that used that number would
+stay in micro-batches for good.
 """
 
 import socket
@@ -82,7 +83,8 @@ def await_executors(
 def executors_left_in(master: str, spark: SparkSession) -> Path | None:
     """Return where Spark leaves jars and output of the executors that it starts on this machine for tests.
 
-    This is in its installation directory, which it never cleans. None for any other master: workers have their own.
+    This is in its installation directory, which it never cleans. None for any other master: workers
+    have their own.
     """
     if promised_slots(master) is None or is_one_jvm(master):
         return None

@@ -75,7 +75,8 @@ _IN_WORDS: Final = frozenset(
         "TakenOverException",
     }
 )
-# Exceptions of the kernel that say what the application cannot do, with the file and the system's reason.
+# Exceptions of the kernel that say what the application cannot do, with the file and the system's
+# reason.
 _CANNOT: Final = frozenset({"NotSyncedException", "NotWrittenException"})
 # (a substring of the error class or of the message, the hint)
 _HINTS: Final = (
@@ -141,8 +142,8 @@ _JVM_AWAY: Final = frozenset(
 )
 # Our own errors for something that is unreachable and may return.
 _AWAY: Final = (BrokerUnreachable, ExecutorsMissing, FileSystemFailed, JvmNotStarted)
-# Spark's errors after the loss of an executor: its own, those of a task that was just connected to it, or
-# those of the next real-time epoch, which finds fewer slots than the one before.
+# Spark's errors after the loss of an executor: its own, those of a task that was just connected to
+# it, or those of the next real-time epoch, which finds fewer slots than the one before.
 _EXECUTOR_AWAY: Final = re.compile(
     rf"{_NO_ROOM}|ExecutorLostFailure|FetchFailed|Failed to connect to |Connection reset by peer|Connection from \S+ closed"
     r"|ClosedChannelException|Executor \S+ lost|SparkContext was shut down|stopped SparkContext"

@@ -1,7 +1,7 @@
 """The one Spark session of this process: started once, kept warm, stopped at the end.
 
-Starting takes seconds (JVM, jars, first plan), so all queries of a process share one session.
-It has owners: each call of `open_session` creates one, and the JVM ends when the last of them closes.
+Starting takes seconds (JVM, jars, first plan), so all queries of a process share one session. It
+has owners: each call of `open_session` creates one, and the JVM ends when the last of them closes.
 Settings of an owner that differ from those that the JVM was started with are refused.
 
 Thread rule: any thread.
@@ -97,7 +97,8 @@ class _Running:
         # The JVM may already have ended, killed by the signal that ends this process too.
         with contextlib.suppress(Py4JError, ConnectionError):
             self.spark.stop()
-        # PySpark stopped halfway, and keeps a thread with a socket; this second call does not use the JVM.
+        # PySpark stopped halfway, and keeps a thread with a socket; this second call does not use
+        # the JVM.
         self.spark.sparkContext.stop()
         self.scratch.close()
         if left is not None:
@@ -207,7 +208,8 @@ def open_session(
     `given_up` makes a start fail at once.
 
     Raises:
-        ConfigError: the session runs with another master, memory or connector than `config` asks for.
+        ConfigError: the session runs with another master, memory or connector than `config` asks
+            for.
         JavaMissing: there is no Java that Spark can run on.
         ConnectorMissing: the Kafka connector is unavailable.
         ExecutorsMissing: the master is a cluster without executors.
@@ -368,7 +370,8 @@ def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
 
 
 def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> JavaGateway:
-    # The JVM's working directory is its scratch directory: stray files (derby.log, …) are removed with it.
+    # The JVM's working directory is its scratch directory: stray files (derby.log, …) are removed
+    # with it.
     popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
     popen |= {"stdout": log, "stderr": log} if log else {}
     said_before = log.tell() if log else 0
@@ -386,8 +389,8 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
 def _kill_launched(error: BaseException) -> int | None:
     """Kill the JVM whose launch was interrupted, for example by Ctrl-C; return the exit status if it had ended before.
 
-    PySpark does not expose the process until it is ready, and removes the directory in which the JVM
-    must answer: the JVM would fail, but never exit.
+    PySpark does not expose the process until it is ready, and removes the directory in which the
+    JVM must answer: the JVM would fail, but never exit.
     """
     status = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -414,7 +417,8 @@ def _not_started(log: Path | None, said_before: int, status: int | None) -> JvmN
 def _is_to_write(config: EngineConfig, archive: ClassArchive) -> bool:
     """Return whether a JVM that starts now should write its archive at exit.
 
-    Recording the classes makes a start a third more expensive, in vain if the machine stays busy until the end.
+    Recording the classes makes a start a third more expensive, in vain if the machine stays busy
+    until the end.
     """
     return config.writes_class_archive and archive.is_wanted and not is_busy()
 

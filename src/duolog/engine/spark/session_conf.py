@@ -7,8 +7,8 @@ The settings in `FIXED` define the meaning of queries and are the same for all o
     RocksDB, changelog      state is on disk, a commit writes changes only, memory is bounded
     operator check off      Spark admits the chain of stateful operators; the planner does the checks
 
-Tasks in the same JVM load the jars of connector and kernel from its class path. Executors fetch them from the
-driver, as `spark.jars`, so that a worker needs nothing but Spark.
+Tasks in the same JVM load the jars of connector and kernel from its class path. Executors fetch
+them from the driver, as `spark.jars`, so that a worker needs nothing but Spark.
 """
 
 import os
@@ -35,7 +35,8 @@ def session_conf(
     conf |= {
         "spark.master": config.master,
         "spark.app.name": "duolog",
-        # Not `spark.jars`, which copies them at every start and loads them with a separate class loader.
+        # Not `spark.jars`, which copies them at every start and loads them with a separate class
+        # loader.
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
         "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
         "spark.driver.extraJavaOptions": (

@@ -4,12 +4,13 @@ Spark bounds a micro-batch in records and not in bytes, but a task holds its par
 while it merges its inputs: 200,000 records of 3.5 KB ended a JVM of 2 GiB. So the bound in records
 is computed from the bytes of sampled records:
 
-    bytes of a micro-batch ─▶ shared among topics by their backlogs ─▶ ÷ mean bytes of a topic's records
+    bytes of a micro-batch ─▶ shared among topics by their backlogs ─▶ ÷ mean bytes of a topic's
+    records
 
 A topic gets at least a quarter of an even share, however small its backlog. If no record of a topic
-can be sampled, its records are assumed to be large: many small micro-batches are slow, but one that is too large ends
-the JVM. A query that such a guess slows down, or whose records grow later, restarts
-with new bounds.
+can be sampled, its records are assumed to be large: many small micro-batches are slow, but one that
+is too large ends the JVM. A query that such a guess slows down, or whose records grow later,
+restarts with new bounds.
 """
 
 from collections.abc import Mapping

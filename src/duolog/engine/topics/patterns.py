@@ -3,8 +3,8 @@
     sources of a spec                                      what the kernel gets
     {topic: "orders-.*"}  ─▶  orders-eu, orders-us  ─▶     {topic: "orders-eu", input: "orders-.*"}, …
 
-All topics of a pattern are one Kafka source in Spark, and the checkpoint is bound to the number and order of sources. So a
-new topic joins at the next start, from its first record.
+All topics of a pattern are one Kafka source in Spark, and the checkpoint is bound to the number and
+order of sources. So a new topic joins at the next start, from its first record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

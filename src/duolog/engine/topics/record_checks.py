@@ -1,7 +1,8 @@
 """Check records that were read before: find the last one before a position, and whether it is unchanged.
 
-When a consumer starts with a leader epoch, the broker validates it (OffsetsForLeaderEpoch, KIP-320) and reports if the
-log was truncated below its offset. Thread rule: any thread; checks run one at a time.
+When a consumer starts with a leader epoch, the broker validates it (OffsetsForLeaderEpoch, KIP-320)
+and reports if the log was truncated below its offset. Thread rule: any thread; checks run one at a
+time.
 """
 
 import contextlib
@@ -19,8 +20,8 @@ from duolog.engine.topics.record_sampler import Position
 
 UNKNOWN: Final = -1
 _TIMEOUT_S: Final = 10.0
-# Transaction markers and aborted records can lie between the last record and a position: if nothing is found, the
-# next search starts ten times as far back.
+# Transaction markers and aborted records can lie between the last record and a position: if nothing
+# is found, the next search starts ten times as far back.
 _BACK: Final = 20
 _BACK_FACTOR: Final = 10
 _OPTIONS: Final = {

@@ -1,10 +1,11 @@
 """Resolve the offsets at which an application starts to read: computed at its first start, stored in its checkpoint.
 
     start=…  ─▶ offsets, requested from the broker once ─▶ application.json ─▶ Spark's startingOffsets
-                                                                          └─▶ the lag is counted from there
+                                                                          └─▶ the lag is counted
+                                                                          from there
 
-Stored before Spark plans its first micro-batch: if a start fails before that, "latest" or "2 hours" keep
-the meaning they had. Later positions are in Spark's own log, which then takes precedence.
+Stored before Spark plans its first micro-batch: if a start fails before that, "latest" or "2 hours"
+keep the meaning they had. Later positions are in Spark's own log, which then takes precedence.
 """
 
 import json

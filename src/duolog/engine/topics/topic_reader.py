@@ -65,8 +65,9 @@ _NOT_TOLD: Final = frozenset(
 
 _NO_ID: Final = str(Uuid(0, 0))
 
-# A client sees these if its leaders or their epochs predate the last start of the broker, and from a leader that was
-# just elected: until its followers have answered it does not know the end (KIP-207).
+# A client sees these if its leaders or their epochs predate the last start of the broker, and from
+# a leader that was just elected: until its followers have answered it does not know the end
+# (KIP-207).
 _LEADER_CHANGES: Final = frozenset(
     {
         KafkaError.FENCED_LEADER_EPOCH,

@@ -5,8 +5,9 @@
     new        there was no such store
     dropped    no longer needed
 
-A store that takes back rows depends on the stores that sent them: if it consumes changes of a table, it is kept only if
-the stores that these come from are. The stores of one join are kept together or not at all.
+A store that takes back rows depends on the stores that sent them: if it consumes changes of a
+table, it is kept only if the stores that these come from are. The stores of one join are kept
+together or not at all.
 """
 
 from collections.abc import Callable, Iterable
@@ -114,8 +115,8 @@ def compare(pinned: Json, spec: Json, names: Names) -> Comparison:
 def _same_stores(pinned: Json, spec: Json, names: Names) -> dict[str, str]:
     """Return the stores of a spec whose layout equals that of a store in the checkpoint, with the latter's name.
 
-    A layout names the stores that its columns come from, so each match helps to find others. Stores with
-    unchanged names come first, so that no other store is matched to them.
+    A layout names the stores that its columns come from, so each match helps to find others. Stores
+    with unchanged names come first, so that no other store is matched to them.
     """
     stores = list(shape_of(spec, names)["stores"])
     unknown = {store: _UNKNOWN + store for store in spec["stores"]}

@@ -4,8 +4,9 @@
     the shadow     reads from the first start on, never beyond what the old one has committed … ─▶ P
     the new one                                                        starts at P, with the stores of both
 
-The shadow has a checkpoint of its own, `rebuild/`, and continues there after a crash. It is never ahead of the old one,
-so no result is missing; it writes to no topic that the old one writes, so no result is duplicated.
+The shadow has a checkpoint of its own, `rebuild/`, and continues there after a crash. It is never
+ahead of the old one, so no result is missing; it writes to no topic that the old one writes, so no
+result is duplicated.
 """
 
 import contextlib
@@ -104,7 +105,8 @@ def go_on_with(
 ) -> Upgraded:
     """Return the checkpoint of the new topology, with stores that are kept and those that were rebuilt.
 
-    `begins` has the start positions of topics that were not read before, if not their first records.
+    `begins` has the start positions of topics that were not read before, if not their first
+    records.
     """
     spark_dir, positions = checkpoint.go_on_from()
     if rebuild is None:

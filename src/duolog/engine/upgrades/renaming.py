@@ -1,7 +1,8 @@
 """Rename the stores of a spec.
 
-A store without a user-given name is numbered by its position, for example `count-3-store`; one more operator
-upstream makes it `count-4-store`. To compare it with a store of a checkpoint, its spec is read with that store's name.
+A store without a user-given name is numbered by its position, for example `count-3-store`; one more
+operator upstream makes it `count-4-store`. To compare it with a store of a checkpoint, its spec is
+read with that store's name.
 """
 
 import re

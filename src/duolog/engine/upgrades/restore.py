@@ -1,12 +1,14 @@
 """Restore state from changelogs after a checkpoint is lost or damaged.
 
-    commit topic ─▶ what was committed ─┬─▶ entries that count ─▶ the levels' states ─▶ a checkpoint of Spark's
+    commit topic ─▶ what was committed ─┬─▶ entries that count ─▶ the levels' states ─▶ a checkpoint
+    of Spark's
     changelogs ─────────────────────────┘                         offsets/N as it was ─▶ put into it
 
-The state is that of the last recorded commit (`CommitTopic`), and the sources continue from its offsets: later records
-are computed again, as after any crash, and the state counts each once. Entries that were computed but not committed are
-left out. Compaction may already have removed the earlier entry of the same key: then that one is missing, and the record that
-produced it is computed again; for the exceptions see ADR 0069.
+The state is that of the last recorded commit (`CommitTopic`), and the sources continue from its
+offsets: later records are computed again, as after any crash, and the state counts each once.
+Entries that were computed but not committed are left out. Compaction may already have removed the
+earlier entry of the same key: then that one is missing, and the record that produced it is computed
+again; for the exceptions see ADR 0069.
 
 An interrupted restore leaves a mark, and the next start begins it again.
 """

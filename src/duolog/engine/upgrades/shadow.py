@@ -3,8 +3,9 @@
     sources ─▶ sub-topologies of rebuilt stores, and those upstream          the rest is left out
                     └─▶ sinks: only to topics that the old topology does not write
 
-Results that the old topology writes meanwhile are not duplicated: a sink to one of its topics starts after the upgrade.
-A topic that was not read before is read only here, so results that depend on such topics alone are written here.
+Results that the old topology writes meanwhile are not duplicated: a sink to one of its topics
+starts after the upgrade. A topic that was not read before is read only here, so results that depend
+on such topics alone are written here.
 """
 
 from collections.abc import Collection
@@ -128,7 +129,8 @@ class _Graph:
     def pruned(self, parts: set[int], told: set[int]) -> Json:
         """Return the spec without paths that lead only to other sub-topologies and sinks, and without prints.
 
-        The other sub-topologies stay, as nodes read each other's stores, but nothing is routed to them.
+        The other sub-topologies stay, as nodes read each other's stores, but nothing is routed to
+        them.
         """
         left_out = set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
         left_out |= {

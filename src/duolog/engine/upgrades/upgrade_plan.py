@@ -4,8 +4,8 @@
     from-now   the other stores start empty, with the records from now on
     rebuild    the other stores are rebuilt from the topics while the old topology runs, which then stops
 
-The new topology starts after the last commit of the old one, which has written the results up to there. The new one writes
-those of later records.
+The new topology starts after the last commit of the old one, which has written the results up to
+there. The new one writes those of later records.
 """
 
 from collections.abc import Iterator, Mapping

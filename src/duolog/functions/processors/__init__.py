@@ -4,7 +4,8 @@
     stores.py             its stores, on top of `entries.py`   schedules.py  calls without a record
     processor_runtime.py  runs one processor                   serving.py    runs them in a worker, over `wire.py`
 
-Start with `contexts.Processor`. Source: Kafka Streams `Processor`, `ProcessorContext` (KIP-478, KIP-820).
+Start with `contexts.Processor`. Source: Kafka Streams `Processor`, `ProcessorContext` (KIP-478,
+KIP-820).
 """
 
 from duolog.functions.processors.contexts import (

@@ -5,7 +5,8 @@
         def process(self, record):    called for each record
         def close(self):              called on an orderly end
 
-Source: Kafka Streams `Processor`, `FixedKeyProcessor`, `ProcessorContext`, `FixedKeyProcessorContext` (KIP-478, KIP-820).
+Source: Kafka Streams `Processor`, `FixedKeyProcessor`, `ProcessorContext`,
+`FixedKeyProcessorContext` (KIP-478, KIP-820).
 """
 
 from abc import ABC, abstractmethod
@@ -63,9 +64,10 @@ class ProcessingContext(Protocol[RecordT_contra]):
     ) -> Cancellable:
         """Call a function periodically, with the current time: the task's stream time, or the wall-clock time.
 
-        By "stream time", the first call follows the next record, and later ones follow whenever stream time has passed another
-        multiple of the interval. By "wall clock", the first call is made after one interval. If several intervals pass at
-        once, there is one call. Schedules of `init` continue when the processor is recreated; others are then lost.
+        By "stream time", the first call follows the next record, and later ones follow whenever
+        stream time has passed another multiple of the interval. By "wall clock", the first call is
+        made after one interval. If several intervals pass at once, there is one call. Schedules of
+        `init` continue when the processor is recreated; others are then lost.
 
         Args:
             interval: a timedelta, or a text such as "10 seconds".
@@ -73,8 +75,8 @@ class ProcessingContext(Protocol[RecordT_contra]):
             callback: a function of the time, in milliseconds.
 
         Raises:
-            StatementError: the interval cannot be parsed or is shorter than a millisecond, the kind is unknown, or the
-                callback is a coroutine.
+            StatementError: the interval cannot be parsed or is shorter than a millisecond, the kind
+                is unknown, or the callback is a coroutine.
         """
 
     def forward(self, record: RecordT_contra, to: str | None = None) -> None:
@@ -122,11 +124,13 @@ class _Processing(ABC, Generic[ContextT, RecordT]):
 class Processor(_Processing[ProcessorContext, Record]):
     """A user's class that processes records one by one, with stores, and forwards records: `stream.process(...)`.
 
-    There is one instance for each step and task. It is in a process next to the engine, and may be recreated at any time
-    between two records: after a start, a failure, or some minutes without a record. State that must survive belongs in a
-    store; attributes of the object are lost, and are not rolled back when a micro-batch is repeated. Processors are
-    flexible but slow: a process handles some 30,000 records per second of its own time, each with a get and a put, plus the
-    transfer in both directions (`bench/functions/processors.py`). A count in the kernel handles hundreds of thousands.
+    There is one instance for each step and task. It is in a process next to the engine, and may be
+    recreated at any time between two records: after a start, a failure, or some minutes without a
+    record. State that must survive belongs in a store; attributes of the object are lost, and are
+    not rolled back when a micro-batch is repeated. Processors are flexible but slow: a process
+    handles some 30,000 records per second of its own time, each with a get and a put, plus the
+    transfer in both directions (`bench/functions/processors.py`). A count in the kernel handles
+    hundreds of thousands.
     """
 
 

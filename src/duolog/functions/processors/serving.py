@@ -85,7 +85,8 @@ class Processors:
         for spec in defined.definition.stores:
             if spec.name not in task.stores:
                 task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
-            # Also before a processor is closed: its cached rows would date from when the task was here.
+            # Also before a processor is closed: its cached rows would date from when the task was
+            # here.
             task.stores[spec.name].forget()
         runtime = task.runtimes.get(number)
         if runtime is not None and task.turns[number] not in (given["last_turn"], given["turn"]):

@@ -27,7 +27,8 @@ class StoreEntry(NamedTuple):
 def rows_of(store: KeptStore, kept: Iterable[StoreEntry]) -> Iterator[Shown]:
     """Yield the rows of a store: for a window store one for each window, for a versioned store the latest version.
 
-    Expired windows and sessions are left out, by the time of their task, as they are for the processor.
+    Expired windows and sessions are left out, by the time of their task, as they are for the
+    processor.
     """
     entries = list(kept)
     gone_by = _gone_by(store, entries)

@@ -7,14 +7,15 @@
     session     16 + segment of the end, key                           its sessions
     all others  0, ""                                                  the greatest time put, and the segments
 
-A segment is a span of time whose rows expire together: half of the retention, at least a minute. Rows that are older
-than the greatest time put by more than the retention cannot be found, and their segments are emptied.
+A segment is a span of time whose rows expire together: half of the retention, at least a minute.
+Rows that are older than the greatest time put by more than the retention cannot be found, and their
+segments are emptied.
 
-A key of one column is its value, a key of several is a tuple; a value of one column is that value, a value of several is
-a dict. A query by range, or without a key, scans the whole store of one task.
+A key of one column is its value, a key of several is a tuple; a value of one column is that value,
+a value of several is a dict. A query by range, or without a key, scans the whole store of one task.
 
-Source: Kafka Streams `TimestampedKeyValueStore`, `WindowStore`, `SessionStore`, `VersionedKeyValueStore` (KIP-889),
-`AbstractSegments`.
+Source: Kafka Streams `TimestampedKeyValueStore`, `WindowStore`, `SessionStore`,
+`VersionedKeyValueStore` (KIP-889), `AbstractSegments`.
 """
 
 import contextlib
@@ -127,7 +128,8 @@ def _ordered(value: Any) -> Any:
 class KeyValueStore(Store):
     """Values by key. Source: Kafka Streams `KeyValueStore`; with timestamps `TimestampedKeyValueStore`.
 
-    With timestamps, reads return a `TimestampedValue`, and `put` accepts a timestamp; the default is the record's.
+    With timestamps, reads return a `TimestampedValue`, and `put` accepts a timestamp; the default
+    is the record's.
     """
 
     def get(self, key: Any) -> Any:

@@ -7,7 +7,8 @@
              a record     timestamp (8), partition (4), offset (8), topic, headers, nulls (1: 1 key, 2 value), JSON
              a time       (8), of the kind 1 (stream time) or 2 (wall clock)
     output   count (4), and for each item: count (4) of records: output (4), timestamp (8), headers, key, value as JSON;
-             count (4) of errors: texts; then writes, the schedules (JSON), the next stream time and wall clock (8 each)
+             count (4) of errors: texts; then writes, the schedules (JSON), the next stream time and
+             wall clock (8 each)
     writes   count (4): store, bucket (8), key, timestamp (8), value
     question 1, store, bucket (8), key   ->  timestamp (8), value
              2, store, bucket (8)        ->  count (4): key, timestamp (8), value

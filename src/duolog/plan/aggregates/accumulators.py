@@ -1,7 +1,7 @@
 """The accumulators of an aggregation, collected by name while its fold is built.
 
-The name of an accumulator describes its content, so that functions with the same accumulator share it:
-`count(x)` is used by `count`, `avg` and `stddev`.
+The name of an accumulator describes its content, so that functions with the same accumulator share
+it: `count(x)` is used by `count`, `avg` and `stddev`.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ from duolog.plan.types import BIGINT, NULL, Decimal, Type
 class Accumulator:
     """One column of the state that an aggregation stores for a key.
 
-    `initial` reads nothing. `add` and `subtract` read the record's columns, and the accumulators as they were
-    before the record. `subtract` is None if the fold never removes rows. `merge` combines the accumulators of two
-    sessions: it reads the earlier session's by AccumulatorRef and the later one's by TableColumnRef.
+    `initial` reads nothing. `add` and `subtract` read the record's columns, and the accumulators as
+    they were before the record. `subtract` is None if the fold never removes rows. `merge` combines
+    the accumulators of two sessions: it reads the earlier session's by AccumulatorRef and the later
+    one's by TableColumnRef.
     """
 
     name: str
@@ -57,7 +58,8 @@ class Accumulators:
         """Return the type of an aggregated value.
 
         Raises:
-            StatementError: a column is unknown, or `function` is given and the value is the literal null.
+            StatementError: a column is unknown, or `function` is given and the value is the literal
+                null.
         """
         found = type_of(arg, self.scope)
         if function and found == NULL:

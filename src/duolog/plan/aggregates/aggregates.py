@@ -1,7 +1,8 @@
 """Aggregate functions as folds: the accumulators of each function, their steps, and the result.
 
-A fold over a stream only adds records. A fold over a grouped table also subtracts old rows. Functions
-share accumulators: `sum(x)`, `avg(x)` and `count(x)` of one aggregation use one sum and one count.
+A fold over a stream only adds records. A fold over a grouped table also subtracts old rows.
+Functions share accumulators: `sum(x)`, `avg(x)` and `count(x)` of one aggregation use one sum and
+one count.
 
     function   state over a stream        state over a table
     count(*)   count(*)                   count(*)
@@ -94,8 +95,9 @@ def custom_fold(
 ) -> Fold:
     """Return the fold with the accumulators that a user declared, which are also its results.
 
-    The type of an accumulator is the common type of its initial value and its steps. If a sum, product or
-    quotient of DECIMALs in a step does not fit, the record fails, as in `sum`; the result is not null.
+    The type of an accumulator is the common type of its initial value and its steps. If a sum,
+    product or quotient of DECIMALs in a step does not fit, the record fails, as in `sum`; the
+    result is not null.
 
     Raises:
         StatementError: the steps have different names, or their types do not fit.
@@ -112,7 +114,8 @@ def custom_fold(
                 detail=f"The initializer has {_names(initial)}, the {step} {_names(given)}.",
             )
     types = {name: type_of(expression, Scope(())) for name, expression in initial.items()}
-    # The type of a step can depend on the accumulators' types: the second round uses the wider ones.
+    # The type of a step can depend on the accumulators' types: the second round uses the wider
+    # ones.
     for _ in range(2):
         seen = _seeing(scope, types)
         steps = [_exactly(add, seen)] + ([] if subtract is None else [_exactly(subtract, seen)])

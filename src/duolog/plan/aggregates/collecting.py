@@ -11,8 +11,9 @@
     percentile              counts of buckets         the same
     approx_count_distinct   a sketch                  refused: a sketch cannot subtract
 
-"All values" is a sorted list of the different values with their counts. If it outgrows the row, the rest
-is stored in pages (except in windows). The result is stored next to it, so that only the fold reads pages.
+"All values" is a sorted list of the different values with their counts. If it outgrows the row, the
+rest is stored in pages (except in windows). The result is stored next to it, so that only the fold
+reads pages.
 """
 
 from collections.abc import Callable
@@ -273,8 +274,8 @@ def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def _field_names(aggregate: Aggregate) -> list[str]:
     """Return the field names of the STRUCT of a top_k with several columns.
 
-    A field has the name that the user gave, else the column's own. Without either it is `sort_col` for the
-    first and `col0`, `col1` for the others, as in ksqlDB's TOPK.
+    A field has the name that the user gave, else the column's own. Without either it is `sort_col`
+    for the first and `col0`, `col1` for the others, as in ksqlDB's TOPK.
     """
     given = dict(aggregate.options).get("names") or (None,) * (1 + len(aggregate.others))
     assert isinstance(given, tuple), given

@@ -16,11 +16,11 @@
     SUM, COUNT, AVG           all values                                as without DISTINCT
       of DISTINCT values
 
-Functions with the same accumulator share it by its name. Sums of DOUBLEs lose digits if values are large and
-close together. `statistics` avoids that, but its last digits differ from ksqlDB's.
+Functions with the same accumulator share it by its name. Sums of DOUBLEs lose digits if values are
+large and close together. `statistics` avoids that, but its last digits differ from ksqlDB's.
 
-Source: ksqlDB's documentation; E. A. Youngs, E. M. Cramer, "Some Results Relevant to Choice of Sum and
-Sum-of-Product Algorithms" (1971).
+Source: ksqlDB's documentation; E. A. Youngs, E. M. Cramer, "Some Results Relevant to Choice of Sum
+and Sum-of-Product Algorithms" (1971).
 """
 
 import math

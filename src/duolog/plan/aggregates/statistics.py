@@ -1,10 +1,11 @@
 """Aggregate functions over means: variance, standard deviation, correlation.
 
-The state is the mean and the sum of squares around it. A plain sum of squares would lose all its digits if
-values are large and close together. Subtracting a value applies the same formula in reverse.
+The state is the mean and the sum of squares around it. A plain sum of squares would lose all its
+digits if values are large and close together. Subtracting a value applies the same formula in
+reverse.
 
-Source: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products" (1962);
-T. F. Chan, G. H. Golub, R. J. LeVeque for merging two parts (1979).
+Source: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
+(1962); T. F. Chan, G. H. Golub, R. J. LeVeque for merging two parts (1979).
 """
 
 from collections.abc import Callable

@@ -1,13 +1,13 @@
 """Cuts a plan into parts at its shuffles, and decides which nodes share a part.
 
-A node that depends on keys must see all records of a key in one task. Records are therefore shuffled
-before it, unless they have been shuffled since their key was last set. A shuffle is an *edge*. Nodes
-that no edge separates belong to one part.
+A node that depends on keys must see all records of a key in one task. Records are therefore
+shuffled before it, unless they have been shuffled since their key was last set. A shuffle is an
+*edge*. Nodes that no edge separates belong to one part.
 
-**One edge per key.** Consumers of the same key share an edge if that shuffles no additional records. The
-edge then starts at the last node that their paths have in common, and the nodes between it and the
-consumers run after the shuffle. A consumer that reads only some of the records has its own edge, unless
-another consumer takes all records anyway.
+**One edge per key.** Consumers of the same key share an edge if that shuffles no additional
+records. The edge then starts at the last node that their paths have in common, and the nodes
+between it and the consumers run after the shuffle. A consumer that reads only some of the records
+has its own edge, unless another consumer takes all records anyway.
 
     s ─┬─────────────────────► JOIN        s ══ edge ══►┬─────────────► JOIN
        └─ filter ─ edge ► AGGREGATE    ─▶               └─ filter ─► AGGREGATE
@@ -15,26 +15,26 @@ another consumer takes all records anyway.
 **A join and its table** share a store, so they belong to one part, unless that part would then read
 itself. In that case
 
-- the table is stored a second time in the join's part, as a `TableCopy` fed by the table's changes, if
-  the table does not depend on the join's part;
+- the table is stored a second time in the join's part, as a `TableCopy` fed by the table's changes,
+  if the table does not depend on the join's part;
 - otherwise the join leaves its part: its records cross an edge with the key that they have.
 
 One of the two is always possible, because the plan has no cycle.
 
 **A merge** of streams that were not shuffled is in the ingress of each. If one of the streams was
 shuffled, the merge is a part of its own, with an edge from each stream. The exception: if one part
-produces all of the streams, with the keys by which their records were shuffled, the merge is in that part.
+produces all of the streams, with the keys by which their records were shuffled, the merge is in
+that part.
 
-**A join of two tables** changes when either table does. Both of its sides are in one part: that of the
-tables, or of the table that depends on the other.
-**A foreign-key join** answers subscriptions in the part of its right table, or in another part next to a
-copy of that table.
+**A join of two tables** changes when either table does. Both of its sides are in one part: that of
+the tables, or of the table that depends on the other. **A foreign-key join** answers subscriptions
+in the part of its right table, or in another part next to a copy of that table.
 
-**A join of two streams** has a store for each side, and both sides read both. If their parts cannot be
-merged, both sides leave them over an edge.
+**A join of two streams** has a store for each side, and both sides read both. If their parts cannot
+be merged, both sides leave them over an edge.
 
-Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its sub-topologies may read themselves
-through a repartition topic; a level cannot.
+Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its sub-topologies may read
+themselves through a repartition topic; a level cannot.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -199,8 +199,8 @@ class _Cutter:
     def bring_tables_together(self, left: JoinSide, right: JoinSide) -> None:
         """Put both sides of a join into one part with their tables, or with a copy of one.
 
-        If one table depends on the other's part, the join is in the part of the former, which gets a copy
-        of the other table.
+        If one table depends on the other's part, the join is in the part of the former, which gets
+        a copy of the other table.
         """
         if self._unite(left.own, right.own):
             return

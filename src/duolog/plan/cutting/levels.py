@@ -8,19 +8,19 @@
                          └─────────────────────────────┘       level 1      by carrier ── sink
                                                                                  level 2
 
-Records are shuffled to the task of their key at an *edge* (see `cuts`). A node without state stays with
-its parent: before the first edge it is part of the *ingress* of its source, after it part of the parent's
-sub-topology. A merge of streams is in the ingress of each. The connected parts are the *sub-topologies*.
-The level of a sub-topology is the longest path of edges to it from another one. Every node is in one
-place only, so nothing is computed twice.
+Records are shuffled to the task of their key at an *edge* (see `cuts`). A node without state stays
+with its parent: before the first edge it is part of the *ingress* of its source, after it part of
+the parent's sub-topology. A merge of streams is in the ingress of each. The connected parts are the
+*sub-topologies*. The level of a sub-topology is the longest path of edges to it from another one.
+Every node is in one place only, so nothing is computed twice.
 
 Sub-topologies of one level do not read each other, so one operator can run a whole level.
 
-**Order.** Edges from one topic, or from one sub-topology, into one sub-topology form one *queue*: the
-results of one record arrive together, in the order of the plan, and before those of the next record. As
-in Kafka Streams, results with a new key arrive after results that kept their key: Kafka Streams writes
-the former to a repartition topic, which is read when the record has been processed. So of two edges,
-the one whose records would have passed fewer repartition topics comes first.
+**Order.** Edges from one topic, or from one sub-topology, into one sub-topology form one *queue*:
+the results of one record arrive together, in the order of the plan, and before those of the next
+record. As in Kafka Streams, results with a new key arrive after results that kept their key: Kafka
+Streams writes the former to a repartition topic, which is read when the record has been processed.
+So of two edges, the one whose records would have passed fewer repartition topics comes first.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are edges.
 """
@@ -48,9 +48,9 @@ _Way = tuple[Node, int, bool, Repartition | None]
 class Edge:
     """Records that are shuffled to the tasks of a sub-topology by the key of `parent`.
 
-    `parent` is the last node before the shuffle. For a table source it is the source itself: the edge carries
-    upserts that its store has not seen. `consumers` is then the same source, which turns each upsert into a
-    change, or a copy of it.
+    `parent` is the last node before the shuffle. For a table source it is the source itself: the
+    edge carries upserts that its store has not seen. `consumers` is then the same source, which
+    turns each upsert into a change, or a copy of it.
     """
 
     id: int
@@ -147,8 +147,9 @@ class Levels:
     def successors(self, node: Node) -> tuple[Node | Edge, ...]:
         """Return the next nodes and edges for records of `node`, in order.
 
-        Each edge occurs once, at the position of its first consumer. A join is not a successor of its table.
-        For a table source, these are the successors of its store; the source's own edges are not included.
+        Each edge occurs once, at the position of its first consumer. A join is not a successor of
+        its table. For a table source, these are the successors of its store; the source's own edges
+        are not included.
         """
         leaving = {
             consumer: edge
@@ -174,8 +175,9 @@ class Levels:
     def task_key(self, edge: Edge) -> tuple[Column, ...]:
         """Return an edge's key as it chooses a task, with the column names of the first edge to its target.
 
-        Records that meet in a task have keys of the same types, but possibly with different names. Some formats
-        write names into a key's bytes, so that equal keys would be sent to different tasks.
+        Records that meet in a task have keys of the same types, but possibly with different names.
+        Some formats write names into a key's bytes, so that equal keys would be sent to different
+        tasks.
         """
         types = [column.type for column in edge.key]
         return next(

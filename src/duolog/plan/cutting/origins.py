@@ -4,8 +4,8 @@
     by_airline.late      ◀─ sum(dep_delay)              flights.dep_delay
     joined.name          ◀─ airlines.name               airlines.name
 
-Expressions that only decide whether a record is forwarded (a condition, a window) are not origins. An
-aggregate's group key is an origin of the key columns only.
+Expressions that only decide whether a record is forwarded (a condition, a window) are not origins.
+An aggregate's group key is an origin of the key columns only.
 """
 
 from collections.abc import Iterable

@@ -100,7 +100,8 @@ class RowTime(Expression):
 class Metadata(Expression):
     """Metadata of the source record that caused the current record.
 
-    Topic, partition and offset are the source record's. Headers are those left by the nodes in between.
+    Topic, partition and offset are the source record's. Headers are those left by the nodes in
+    between.
     """
 
     part: OneOf["topic", "partition", "offset", "header", "headers"]
@@ -175,7 +176,8 @@ class Cast(Expression):
 class Item(Expression):
     """A part of a composite value; null if the value is null or has no such part.
 
-    The key is the name of a field (STRUCT), an index from 0, or from -1 backwards (ARRAY), or a key (MAP).
+    The key is the name of a field (STRUCT), an index from 0, or from -1 backwards (ARRAY), or a key
+    (MAP).
     """
 
     arg: Expression
@@ -222,8 +224,8 @@ class Lambda(Expression):
 class Aggregate(Expression):
     """A call of an aggregate function of `plan.aggregates`. `arg` None is `count(*)`.
 
-    Nulls are ignored: the sum and the mean of no values are null, the count is 0. `others` are further columns
-    that it reads, `options` its named parameters.
+    Nulls are ignored: the sum and the mean of no values are null, the count is 0. `others` are
+    further columns that it reads, `options` its named parameters.
     """
 
     function: str

@@ -1,8 +1,9 @@
 """The closed registry of scalar functions: name, arity and result type.
 
-Operators are functions named by their sign. Functions compute the same as in Spark SQL with ansi off:
-integers wrap at their width, a division by zero and a failed cast are null, and a null argument makes the
-result null unless a function's comment says otherwise. `/` on integers returns a DOUBLE.
+Operators are functions named by their sign. Functions compute the same as in Spark SQL with ansi
+off: integers wrap at their width, a division by zero and a failed cast are null, and a null
+argument makes the result null unless a function's comment says otherwise. `/` on integers returns a
+DOUBLE.
 
 The engine has the Spark SQL of each function, `duolog.testing.reference` its form in plain Python.
 

@@ -3,11 +3,12 @@
     PythonFunction(price, (BIGINT, STRING), DOUBLE)        the declaration in a topology
     expressions.PythonCall(function, (ColumnRef("n"), …))  the call
 
-Another front end needs only these two: it declares the types of arguments and result, and places the call in
-an expression. The engine calls the function and handles records for which it fails.
+Another front end needs only these two: it declares the types of arguments and result, and places
+the call in an expression. The engine calls the function and handles records for which it fails.
 
-A function runs in its own processes. It is called at least once per record, and again if a micro-batch is
-repeated. It must return the same result for the same arguments, or results differ after a failure.
+A function runs in its own processes. It is called at least once per record, and again if a
+micro-batch is repeated. It must return the same result for the same arguments, or results differ
+after a failure.
 """
 
 import functools

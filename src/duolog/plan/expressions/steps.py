@@ -5,8 +5,9 @@
     values      BYTES: sorted values with their counts; null is empty
     sketch      BYTES: an approximate count of different values; null is empty
 
-`like` is a null whose type is the type of the values. Steps receive nulls, because an accumulator may be null.
-The engine has the Spark SQL of each step, `duolog.testing.reference` its form in plain Python.
+`like` is a null whose type is the type of the values. Steps receive nulls, because an accumulator
+may be null. The engine has the Spark SQL of each step, `duolog.testing.reference` its form in plain
+Python.
 """
 
 from typing import Final

@@ -3,8 +3,8 @@
     StreamSource ──► Filter ──► SelectKey ──► StreamTableJoin ──► GroupBy ──► AggregateNode ──► Sink
     TableSource ─────────────────────────────────┘                                  └► ToStream ──► Sink
 
-A node validates itself when it is built, so a plan cannot be invalid. Nodes compare by identity: a node
-with two children is computed once, two equal nodes are computed twice.
+A node validates itself when it is built, so a plan cannot be invalid. Nodes compare by identity: a
+node with two children is computed once, two equal nodes are computed twice.
 
     node             records                  key, value
     StreamSource     stream                   as declared
@@ -36,9 +36,9 @@ with two children is computed once, two equal nodes are computed twice.
 
 A table's records are changes: the old row and the new row, either of which may be null.
 
-Start with `node`, which defines the traits of a node. A new kind of node is a class with these traits, a
-row in `engine/lowering/lower.py` and one in `testing/reference/operators.py`. Cutting, describing and the search
-for needed columns use only the traits.
+Start with `node`, which defines the traits of a node. A new kind of node is a class with these
+traits, a row in `engine/lowering/lower.py` and one in `testing/reference/operators.py`. Cutting,
+describing and the search for needed columns use only the traits.
 
 Source: Kafka Streams `kstream/internals/graph`.
 """

@@ -38,15 +38,15 @@ EMITS: Final[tuple[Emit, ...]] = get_args(Emit)
 class AggregateNode(Node):
     """Folds the records of each group into a row of a table.
 
-    A record updates every accumulator by its `add`. If a table is aggregated, the old row first updates them by
-    `subtract`. All steps read the accumulators as they were before. `results` read the new accumulators by
-    `AccumulatorRef` and the group's key by `ColumnRef`. The columns in scope are those of the group's schema.
-    The row's timestamp is the greatest one of its records.
+    A record updates every accumulator by its `add`. If a table is aggregated, the old row first
+    updates them by `subtract`. All steps read the accumulators as they were before. `results` read
+    the new accumulators by `AccumulatorRef` and the group's key by `ColumnRef`. The columns in
+    scope are those of the group's schema. The row's timestamp is the greatest one of its records.
 
-    With `windows`, each record of a stream updates the rows of all open windows that contain it. The key is the
-    group's key followed by the window's bounds. With `emit` on close, a row is emitted when its window has
-    closed, ordered by time and then by group key. Rows of closed windows can be looked up until the retention
-    of the windows, or `retention_ms`, has passed.
+    With `windows`, each record of a stream updates the rows of all open windows that contain it.
+    The key is the group's key followed by the window's bounds. With `emit` on close, a row is
+    emitted when its window has closed, ordered by time and then by group key. Rows of closed
+    windows can be looked up until the retention of the windows, or `retention_ms`, has passed.
     """
 
     name: str
@@ -62,7 +62,8 @@ class AggregateNode(Node):
     """How long a row is stored after the window's start, or the session's end; None: the windows decide."""
     loses: bool = False
     """True if results on close are lost when stream time jumps: if their window starts more than `kept_ms`
-    before the last one. Kafka Streams, and so ksqlDB, reads them from a store that has already evicted them.
+    before the last one. Kafka Streams, and so ksqlDB, reads them from a store that has already
+    evicted them.
     """
     idle_ms: int | None = None
     """If no record arrives for this long, stream time follows the wall clock until the last window closes; None: never."""

@@ -1,7 +1,7 @@
 """Tables with a time to live: rows expire, by stream time, if they are not updated.
 
-A row exists while its timestamp is less than `ttl_ms` below the greatest timestamp that its store's task has
-seen. It expires silently: no change is emitted, and results computed from it stay.
+A row exists while its timestamp is less than `ttl_ms` below the greatest timestamp that its store's
+task has seen. It expires silently: no change is emitted, and results computed from it stay.
 """
 
 from duolog.plan.errors import InvalidPlan

@@ -15,12 +15,13 @@ from duolog.plan.types import Array, Column, Map, Type, quote
 class Explode(Node):
     """Emits a record for each element of `of`, in order, with the key of the input record.
 
-    The element becomes a column called `into`; a MAP entry becomes two columns, key and value. A column that
-    exists is replaced, a new one is appended. A record without elements, or without a value, is dropped;
-    with `outer` it is emitted once, with nulls for the elements (and a null value as it is).
+    The element becomes a column called `into`; a MAP entry becomes two columns, key and value. A
+    column that exists is replaced, a new one is appended. A record without elements, or without a
+    value, is dropped; with `outer` it is emitted once, with nulls for the elements (and a null
+    value as it is).
 
-    ARRAYs in `beside` are exploded in parallel, each into a column of its own: the number of records is the
-    length of the longest, and the columns of shorter ones are filled with nulls.
+    ARRAYs in `beside` are exploded in parallel, each into a column of its own: the number of
+    records is the length of the longest, and the columns of shorter ones are filled with nulls.
     """
 
     name: str

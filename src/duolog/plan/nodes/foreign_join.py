@@ -6,12 +6,13 @@
                       └─► Announce ══ edge ════════════════════════════════════════════► Newest
 
 Each row of the left table subscribes to a row of the right one, in the task of the right row. The
-subscription is answered immediately, and again whenever the right row changes. An answer carries the
-subscribing row and its number. If a newer row of the same key is known in the task of the left key, the
-answer is stale and dropped. New rows are announced to that task directly, because a row may change on both
-sides at once (a table joined with itself).
+subscription is answered immediately, and again whenever the right row changes. An answer carries
+the subscribing row and its number. If a newer row of the same key is known in the task of the left
+key, the answer is stale and dropped. New rows are announced to that task directly, because a row
+may change on both sides at once (a table joined with itself).
 
-Source: Kafka Streams `foreignkeyjoin`, KIP-213, KIP-1104; it compares a hash of the row with a copy of it.
+Source: Kafka Streams `foreignkeyjoin`, KIP-213, KIP-1104; it compares a hash of the row with a copy
+of it.
 """
 
 from dataclasses import dataclass

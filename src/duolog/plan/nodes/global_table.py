@@ -4,8 +4,9 @@
                                                    ▼
     stream ─────────────────────────────── GlobalTableJoin
 
-Only streams look them up; a change of a global table triggers nothing. Projections and renames between
-the table and a join are computed when a row is looked up, because the source has no other children.
+Only streams look them up; a change of a global table triggers nothing. Projections and renames
+between the table and a join are computed when a row is looked up, because the source has no other
+children.
 
 Source: Kafka Streams `GlobalKTable`, `KStreamGlobalKTableJoin`.
 """
@@ -52,9 +53,10 @@ class GlobalTableSource(TableSource):
 class GlobalTableJoin(Node):
     """Looks up each record of a stream in a global table, by any key; the record keeps its own key.
 
-    `keys` are matched with the table's key columns in order, and read the stream's columns. `values` read these
-    too, and the table's value columns by `TableColumnRef`. A record with a null value is dropped. Without a
-    match, or if all of `keys` are null, "inner" drops the record and "left" sees nulls.
+    `keys` are matched with the table's key columns in order, and read the stream's columns.
+    `values` read these too, and the table's value columns by `TableColumnRef`. A record with a null
+    value is dropped. Without a match, or if all of `keys` are null, "inner" drops the record and
+    "left" sees nulls.
     """
 
     name: str

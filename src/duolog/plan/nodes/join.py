@@ -26,13 +26,14 @@ from duolog.plan.types import Column, render_columns
 class StreamTableJoin(Node):
     """Looks up each record of a stream in a table by its key; changes of the table emit nothing.
 
-    Keys are matched by position, regardless of their names. `values` read the stream's columns by `ColumnRef`
-    and the table's value columns by `TableColumnRef`. A record with a null value is dropped. Without a match,
-    "inner" drops the record and "left" sees nulls; "left" also emits records with a null key, with nulls. In a
-    versioned table, the row at the record's time is found.
+    Keys are matched by position, regardless of their names. `values` read the stream's columns by
+    `ColumnRef` and the table's value columns by `TableColumnRef`. A record with a null value is
+    dropped. Without a match, "inner" drops the record and "left" sees nulls; "left" also emits
+    records with a null key, with nulls. In a versioned table, the row at the record's time is
+    found.
 
-    With `grace_ms`, records are buffered in a store until stream time exceeds theirs by that much, and then
-    joined in timestamp order. A record that arrives later than that is joined immediately.
+    With `grace_ms`, records are buffered in a store until stream time exceeds theirs by that much,
+    and then joined in timestamp order. A record that arrives later than that is joined immediately.
     """
 
     name: str

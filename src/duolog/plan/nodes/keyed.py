@@ -67,9 +67,9 @@ class _Keyed(Node):
 class SelectKey(_Keyed):
     """Sets a new key for each record of a stream. The columns of the old key move into the value.
 
-    Without `keys`, records have no key from here on. With `window`, the last columns of the key are the bounds of
-    a window, as in the key of a windowed table. A key whose columns are all null counts as no key; with
-    `keeps_nulls` this holds only for keys of one column, as in ksqlDB.
+    Without `keys`, records have no key from here on. With `window`, the last columns of the key are
+    the bounds of a window, as in the key of a windowed table. A key whose columns are all null
+    counts as no key; with `keeps_nulls` this holds only for keys of one column, as in ksqlDB.
     """
 
     name: str
@@ -88,11 +88,11 @@ class SelectKey(_Keyed):
 class GroupBy(_Keyed):
     """Groups records by `keys`, for an aggregate. A record with a null in its group key is dropped.
 
-    If old and new row have the same group key, a table's change is emitted as one change, else as two: the
-    old row is removed from its group, then the new row is added to its group (KIP-904).
+    If old and new row have the same group key, a table's change is emitted as one change, else as
+    two: the old row is removed from its group, then the new row is added to its group (KIP-904).
 
-    A group on the existing key is not a step of the plan: its aggregate reads the group's parent, and only
-    takes the column names from the group.
+    A group on the existing key is not a step of the plan: its aggregate reads the group's parent,
+    and only takes the column names from the group.
     """
 
     name: str

@@ -12,7 +12,8 @@ from duolog.plan.schema import Schema
 class Merge(Node):
     """The records of several streams that have the same columns in the same order.
 
-    The records of each stream stay in order. A stream that occurs twice contributes each record once.
+    The records of each stream stay in order. A stream that occurs twice contributes each record
+    once.
     """
 
     name: str

@@ -31,8 +31,8 @@ class Node:
     """A step of a plan. The defaults are those of a node without state that keeps the key."""
 
     if TYPE_CHECKING:
-        # A subclass has each of these as a field, a constant or a property. At run time, a dataclass would
-        # take an inherited property for the default of its field.
+        # A subclass has each of these as a field, a constant or a property. At run time, a
+        # dataclass would take an inherited property for the default of its field.
         @property
         def name(self) -> str: ...
 
@@ -148,7 +148,8 @@ def ancestors(node: Node) -> Iterator[Node]:
 def driving(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
     """Yield `node` and the nodes that drive it, up to those for which `ends` is true; each node once.
 
-    Paths may split and merge many times, so walking each path separately could take exponential time.
+    Paths may split and merge many times, so walking each path separately could take exponential
+    time.
     """
     seen: set[Node] = set()
     waiting = [node]

@@ -20,8 +20,8 @@ from duolog.plan.nodes.topics import Sink, Source
 class Plan:
     """Sinks, prints and calls, and all nodes upstream of them.
 
-    `nodes` are in the order in which they were created: parents before children. If a node has several children,
-    a record is passed to them in this order, each time all the way down.
+    `nodes` are in the order in which they were created: parents before children. If a node has
+    several children, a record is passed to them in this order, each time all the way down.
     """
 
     sinks: tuple[Sink, ...]

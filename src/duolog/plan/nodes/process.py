@@ -13,7 +13,8 @@ from duolog.plan.schema import Schema
 class Process(Node):
     """Calls a processor with each record of a stream, and by time. Its only children are its outputs.
 
-    A record is in the task of its key. Processors that name the same store share it, and are in one part of the plan.
+    A record is in the task of its key. Processors that name the same store share it, and are in one
+    part of the plan.
     """
 
     name: str

@@ -14,7 +14,8 @@ from duolog.plan.types import Column
 class Rename(Node):
     """Gives the columns of a stream or a table other names: `keys` and `values`, one per column, in order.
 
-    The window's bounds at the end of a windowed key keep their names. Records are unchanged, so nothing runs for it.
+    The window's bounds at the end of a windowed key keep their names. Records are unchanged, so
+    nothing runs for it.
     """
 
     name: str

@@ -19,8 +19,8 @@ from duolog.plan.schema import Schema
 class Repartition(Node):
     """Sends each record to the task of its key, regardless of its current task; records are unchanged.
 
-    With `partitioner` or `partitions` the target is task p modulo `partitions` modulo the number of tasks. As with a
-    repartition topic, a record is processed after the record that caused it.
+    With `partitioner` or `partitions` the target is task p modulo `partitions` modulo the number of
+    tasks. As with a repartition topic, a record is processed after the record that caused it.
     """
 
     name: str
@@ -77,8 +77,9 @@ class Repartition(Node):
 def ensure_keys_meet(nodes: Iterable[Node], places: Mapping[str, str]) -> None:
     """Raise a StatementError if a node needs all records of a key, which were sent to other tasks.
 
-    `nodes` are ordered parents first. A join would find nothing, because the other side is in the task of its key. An
-    aggregate is correct if all records of a key are in one task, whichever it is.
+    `nodes` are ordered parents first. A join would find nothing, because the other side is in the
+    task of its key. An aggregate is correct if all records of a key are in one task, whichever it
+    is.
     """
     sent_by: dict[Node, Repartition] = {}
     for node in nodes:

@@ -24,7 +24,8 @@ from duolog.plan.types import BOOLEAN, NULL
 class Filter(Node):
     """Keeps the records for which `predicate` is true; null counts as false.
 
-    The old and the new row of a table's change are filtered separately; if neither is left, nothing is emitted.
+    The old and the new row of a table's change are filtered separately; if neither is left, nothing
+    is emitted.
     """
 
     name: str

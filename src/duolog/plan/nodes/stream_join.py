@@ -4,11 +4,12 @@
                               ├──► StreamJoin
     right ─► StreamJoinSide ──┘  stores its records, searches those of the left
 
-A record is joined when it arrives, with records of the other stream that arrived before it, so the later
-record of a pair emits it once. In a left or outer join, a record without a partner is emitted when its
-window has closed; if the join is eager, as soon as it arrives.
+A record is joined when it arrives, with records of the other stream that arrived before it, so the
+later record of a pair emits it once. In a left or outer join, a record without a partner is emitted
+when its window has closed; if the join is eager, as soon as it arrives.
 
-If a stream is joined with itself, only the left side stores records, before the right side searches them.
+If a stream is joined with itself, only the left side stores records, before the right side searches
+them.
 
 Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`.
 """

@@ -26,8 +26,9 @@ _BUCKETS: int = 4
 class Suppress(Node):
     """Buffers the changes of a table until their window closes, or for `time_limit_ms`.
 
-    Only the last change of each key is buffered, at the position of the first one. If a task exceeds
-    `max_records` or `max_bytes`, the oldest changes are emitted early; with `shut_down` the query fails.
+    Only the last change of each key is buffered, at the position of the first one. If a task
+    exceeds `max_records` or `max_bytes`, the oldest changes are emitted early; with `shut_down` the
+    query fails.
     """
 
     name: str

@@ -4,8 +4,8 @@
                         ├──► TableJoin
     right ─► JoinSide ──┘  looks up left
 
-A change of either table is a change of the join. The join stores no rows of its own: each row is computed
-from one row of each table.
+A change of either table is a change of the join. The join stores no rows of its own: each row is
+computed from one row of each table.
 
 Source: Kafka Streams `KTableKTableInnerJoin`, `KTableKTableLeftJoin`, `KTableKTableRightJoin`,
 `KTableKTableOuterJoin`.

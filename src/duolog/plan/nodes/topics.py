@@ -88,8 +88,8 @@ class StreamSource(Source):
 class TableSource(Source):
     """A table: each record of a topic is the new row of its key; a null value deletes it.
 
-    Records with a null key are ignored. `store` holds the rows. With `history_ms` the table is versioned: it
-    stores earlier versions of rows for that long, by the timestamps of records.
+    Records with a null key are ignored. `store` holds the rows. With `history_ms` the table is
+    versioned: it stores earlier versions of rows for that long, by the timestamps of records.
     """
 
     name: str
@@ -146,8 +146,9 @@ class TableSource(Source):
 class Sink(_Topic, End):
     """Writes records to a topic. For a table, these are the new rows, with a null value for a deleted row.
 
-    `partitions` and `retention_ms` are used to create the topic. None creates as many partitions as there are
-    tasks, and keeps all rows of a table. For a windowed table, `retention_ms` is added to the windows' own retention.
+    `partitions` and `retention_ms` are used to create the topic. None creates as many partitions as
+    there are tasks, and keeps all rows of a table. For a windowed table, `retention_ms` is added to
+    the windows' own retention.
     """
 
     name: str

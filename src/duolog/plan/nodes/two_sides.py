@@ -20,9 +20,9 @@ JoinKind = OneOf["inner", "left", "outer"]
 class SideOfJoin(Node):
     """Joins the records of one parent with the stored records of the other, by key.
 
-    `values` read the left parent's columns by `ColumnRef` and the right one's value columns by `TableColumnRef`,
-    on both sides. Missing columns are null. Keys are matched by position. The result's timestamp is the later
-    of the two.
+    `values` read the left parent's columns by `ColumnRef` and the right one's value columns by
+    `TableColumnRef`, on both sides. Missing columns are null. Keys are matched by position. The
+    result's timestamp is the later of the two.
     """
 
     left: Node

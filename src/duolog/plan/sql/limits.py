@@ -1,7 +1,8 @@
 """The largest value that one function call may create.
 
-Without a limit, one record with a large argument could exhaust the memory of a process and end all of its
-queries. A call that exceeds a limit fails, so it is null. The kernel's `Limits` has the same limits.
+Without a limit, one record with a large argument could exhaust the memory of a process and end all
+of its queries. A call that exceeds a limit fails, so it is null. The kernel's `Limits` has the same
+limits.
 """
 
 from typing import Final

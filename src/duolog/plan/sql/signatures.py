@@ -6,9 +6,10 @@
     "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; the result has the size of the first
     "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
 
-A call resolves to the signature that its arguments fit with the fewest casts: numbers widen from INT to BIGINT,
-DECIMAL and DOUBLE, a text is read as a DATE, TIME or TIMESTAMP, a null fits every type. If a call with casts fits
-several overloads with a variable number of arguments, it is ambiguous.
+A call resolves to the signature that its arguments fit with the fewest casts: numbers widen from
+INT to BIGINT, DECIMAL and DOUBLE, a text is read as a DATE, TIME or TIMESTAMP, a null fits every
+type. If a call with casts fits several overloads with a variable number of arguments, it is
+ambiguous.
 
 Source: ksqlDB's documented rules of overloads and implicit casts.
 """
@@ -204,7 +205,8 @@ class SqlFunction:
 
         Args:
             signature: the candidate signature of the call.
-            arguments: the types of the call's arguments, NULL for lambdas whose type is not known yet.
+            arguments: the types of the call's arguments, NULL for lambdas whose type is not known
+                yet.
             wanted: the signature's parameter for the lambda.
 
         Returns:

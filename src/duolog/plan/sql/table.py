@@ -22,7 +22,8 @@ TABLE_FUNCTIONS: Final = (
 """Functions in a SELECT that turn one record into several; plans contain no calls of them."""
 
 TABLE_STEPS: Final = (
-    # All rows in which some columns are kept and the others null: [null, null], [null, 2], [1, null], [1, 2].
+    # All rows in which some columns are kept and the others null: [null, null], [null, 2], [1,
+    # null], [1, 2].
     function("CUBE", "TABLE", "", "ARRAY<ARRAY<T>> (columns ARRAY<T>)", hidden=True),
     # The headers of a record, with field names in capitals as in SQL.
     function(

@@ -2,9 +2,9 @@
 
     yyyy-MM-dd'T'HH:mm[:ss]     numbers, names and zones, literals between them, optional parts in brackets
 
-When adjacent numbers are read, the first takes the digits that the others leave: yyyyMMdd. Weeks are those of
-Locale.US: the first contains 1 January, and each starts on Sunday. Day periods in words (`B`) and zone names longer
-than CET (`zzzz`, `v`) are only partly supported: `Unknown`.
+When adjacent numbers are read, the first takes the digits that the others leave: yyyyMMdd. Weeks
+are those of Locale.US: the first contains 1 January, and each starts on Sunday. Day periods in
+words (`B`) and zone names longer than CET (`zzzz`, `v`) are only partly supported: `Unknown`.
 
 Source: the documentation of java.time.format.DateTimeFormatterBuilder.
 """

@@ -5,12 +5,13 @@
     Code           its Python code, which may be missing or replaced
     Routine        one call in a plan: an overload with concrete types, and the step to call
 
-An aggregate has several steps, which work on its state: `initialize`, `aggregate`, `undo`, `merge`, `map`. A scalar
-function has one step, and so has a table function, which returns its rows as an ARRAY.
+An aggregate has several steps, which work on its state: `initialize`, `aggregate`, `undo`, `merge`,
+`map`. A scalar function has one step, and so has a table function, which returns its rows as an
+ARRAY.
 
-A parameter that does not accept None is never called with it: the result of a scalar function is then null, and an
-aggregate ignores the value. Source: ksqlDB's documentation of user-defined functions, which treats parameters of
-primitive types like this.
+A parameter that does not accept None is never called with it: the result of a scalar function is
+then null, and an aggregate ignores the value. Source: ksqlDB's documentation of user-defined
+functions, which treats parameters of primitive types like this.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -179,7 +180,8 @@ class Routine:
     def __call__(self, *values: Any) -> Any:
         """Return the result for values in row form, as `bound` does, but null if a step of a row fails.
 
-        The result is therefore the same whether it is called alone or for many records, and in any expression.
+        The result is therefore the same whether it is called alone or for many records, and in any
+        expression.
 
         Raises:
             FunctionFailed: a step with state raises or returns an invalid value. Its record fails.

@@ -6,7 +6,8 @@
     TIMESTAMP: a datetime in UTC        the same; one without a zone counts as UTC
     all others                          the same
 
-Results are checked: if a function returns a text for a BIGINT, the call fails, and not a later write of the row.
+Results are checked: if a function returns a text for a BIGINT, the call fails, and not a later
+write of the row.
 """
 
 import datetime as dt

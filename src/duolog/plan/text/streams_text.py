@@ -10,9 +10,9 @@
         Sink: sink-4 (topic: visits-by-user)
           <-- aggregate-3
 
-Nodes that feed each other, or share a store, are a sub-topology. If records must change their task, there is a sink
-to a repartition topic, and a source that reads it. Names are Duolog's. A call for which Kafka Streams creates several
-nodes, or none, is one node here; so is a print.
+Nodes that feed each other, or share a store, are a sub-topology. If records must change their task,
+there is a sink to a repartition topic, and a source that reads it. Names are Duolog's. A call for
+which Kafka Streams creates several nodes, or none, is one node here; so is a print.
 
 Source: Kafka Streams `InternalTopologyBuilder`, `TopologyDescription`.
 """

@@ -5,10 +5,11 @@
 
     day      … offset 6 h    [30 March 06:00, 31 March 06:00)
 
-A window starts with the first moment of its first date, plus its offset in local time: a day with an offset of 6 hours
-starts at 6 o'clock even if clocks changed during the night. A date that a time zone skipped has no window. If clocks
-are turned back across the start of a window, the repeated time belongs to the later window; if they are put forward
-across it, the window starts later by that much. The kernel's `CalendarWindows` implements the same in Java.
+A window starts with the first moment of its first date, plus its offset in local time: a day with
+an offset of 6 hours starts at 6 o'clock even if clocks changed during the night. A date that a time
+zone skipped has no window. If clocks are turned back across the start of a window, the repeated
+time belongs to the later window; if they are put forward across it, the window starts later by that
+much. The kernel's `CalendarWindows` implements the same in Java.
 """
 
 import datetime as dt
@@ -29,7 +30,8 @@ _DAYS_MAX: Final = {"day": 2, "week": 8, "month": 32, "quarter": 93, "year": 367
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-# The calendar, including weekdays, repeats every 400 years; Python's calendar ends in the year 9999.
+# The calendar, including weekdays, repeats every 400 years; Python's calendar ends in the year
+# 9999.
 _CYCLE_MS: Final = 146_097 * DAY_MS
 _LAST_MS: Final = 18 * _CYCLE_MS
 

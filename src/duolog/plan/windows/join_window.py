@@ -2,15 +2,17 @@
 
     left record at t        right records from t - before to t + after
 
-A record is stored for later records of the other stream until stream time, the greatest timestamp of its own
-stream in the task, is ahead of it by the length of the window and the grace period.
+A record is stored for later records of the other stream until stream time, the greatest timestamp
+of its own stream in the task, is ahead of it by the length of the window and the grace period.
 
-The window of a left record closes when the greatest timestamp of both streams exceeds t + after + grace. A left or
-outer join then emits the record unmatched if it has no partner, and does not join it later: no record is emitted
-first unmatched and then matched. The same holds for right records with `before`.
+The window of a left record closes when the greatest timestamp of both streams exceeds t + after +
+grace. A left or outer join then emits the record unmatched if it has no partner, and does not join
+it later: no record is emitted first unmatched and then matched. The same holds for right records
+with `before`.
 
-Source: Kafka Streams `JoinWindows`. It stores a record only for size and grace, which loses partners if the window's
-end is negative or zero, and it emits records first unmatched and then matched (KAFKA-19536).
+Source: Kafka Streams `JoinWindows`. It stores a record only for size and grace, which loses
+partners if the window's end is negative or zero, and it emits records first unmatched and then
+matched (KAFKA-19536).
 """
 
 from dataclasses import dataclass

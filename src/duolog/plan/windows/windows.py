@@ -8,9 +8,10 @@
     session  gap 5                [1 ── 4]        [11 ── 13]            from first to last record
     sliding  difference 5         [-1 ── 4] [2 ── 7] …                  one ends with each record
 
-A window closes when stream time, the greatest timestamp that the task has seen, reaches its end plus the grace period.
-A record is added to all open windows that contain it. If the end is inclusive (sessions, sliding windows), stream time
-must exceed it; for a session, by the gap as well.
+A window closes when stream time, the greatest timestamp that the task has seen, reaches its end
+plus the grace period. A record is added to all open windows that contain it. If the end is
+inclusive (sessions, sliding windows), stream time must exceed it; for a session, by the gap as
+well.
 
 Source: Kafka Streams `TimeWindows`, `KStreamWindowAggregate`, `SessionWindows`, `SlidingWindows`,
 `UnlimitedWindows`.

@@ -3,8 +3,9 @@
     a table    the last row of each key           a stream    all its records
     EMIT       the output of a separate query, up to LIMIT, over all records one by one
 
-Source: ksqlDB's own runner, as described next to the cases: names and types of the columns, then the rows, in any order
-unless the case specifies it, and the final message; a key that ends in `|starts_with` gives the start of a text.
+Source: ksqlDB's own runner, as described next to the cases: names and types of the columns, then
+the rows, in any order unless the case specifies it, and the final message; a key that ends in
+`|starts_with` gives the start of a text.
 """
 
 import base64

@@ -7,10 +7,11 @@
     | `fk-join.json - left, then right` | fail | OUTPUT record 3: value |
     <!-- end of cases -->
 
-The page's own text surrounds the two comments. A run of some of the cases only changes their rows, so the page is the
-same whether all cases ran in one process or in several.
+The page's own text surrounds the two comments. A run of some of the cases only changes their rows,
+so the page is the same whether all cases ran in one process or in several.
 
-A reason in the list is the first line of the full reason, without values: the page does not repeat the cases.
+A reason in the list is the first line of the full reason, without values: the page does not repeat
+the cases.
 """
 
 import re

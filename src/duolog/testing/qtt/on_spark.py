@@ -2,7 +2,8 @@
 
     record ─▶ topic q7-test_topic ─▶ micro-batch, committed ─▶ the next record …     topic q7-OUTPUT ─▶ the results
 
-Several cases may run concurrently, each in its own thread: their topics and checkpoints have different names.
+Several cases may run concurrently, each in its own thread: their topics and checkpoints have
+different names.
 """
 
 from collections.abc import Iterable, Iterator

@@ -67,7 +67,8 @@ def _run(case: Case, run_plan: PlanRun) -> None:
 def _settings(case: Case) -> dict[str, str]:
     """Return the settings of ksqlDB's own runner, then those of the case.
 
-    A case with an expected error has a schema registry: its statements fail before the registry is used.
+    A case with an expected error has a schema registry: its statements fail before the registry is
+    used.
     """
     given = {
         "auto.offset.reset": "earliest",

@@ -1,6 +1,7 @@
 """Writes records to a broker unchanged, also with timestamp 0, which client libraries treat as missing.
 
-Uses Produce version 3 directly; the batch is that of `duolog.record`. Source: Kafka `ProduceRequest.json`.
+Uses Produce version 3 directly; the batch is that of `duolog.record`. Source: Kafka
+`ProduceRequest.json`.
 """
 
 import socket

@@ -115,8 +115,8 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
 def _told_on_close(node: AggregateNode, update: Run) -> Run:
     """Return the function that updates rows, and emits those whose windows have closed.
 
-    Rows stay in the store after they are emitted. The window end up to which rows were emitted is stored next to them, as of
-    now and as of the previous record.
+    Rows stay in the store after they are emitted. The window end up to which rows were emitted is
+    stored next to them, as of now and as of the previous record.
     """
     results = results_of(node)
     inner = node.schema.inner_key

@@ -1,7 +1,7 @@
 """Evaluates expressions in plain Python with SQL's nulls.
 
-`compile_expression` returns a function from column values to a value. It types the expression first, so that integers
-wrap at their width and arguments are widened as in Spark.
+`compile_expression` returns a function from column values to a value. It types the expression
+first, so that integers wrap at their width and arguments are widened as in Spark.
 """
 
 from collections.abc import Callable, Mapping

@@ -3,14 +3,15 @@
     evaluator = ReferenceEvaluator(topology.build(), tasks=2)
     evaluator.run([SourceRecord("flights", 0, 0, 1000, b"UA", b'{"dest":"SFO"}')])
 
-Each `run` is one micro-batch: every ingress, then level by level every task. A task reads its records in Kafka Streams'
-order. It has one queue for each source partition (or upstream task) that sends to it. The next record is always the head
-with the smallest timestamp, then the smallest edge id, then the smallest source partition or task. Rows of global tables
-come before all others, in every task. If a node has several children, a record is passed all the way down to the first,
-then to the second. Records with a new key are sent when the record that caused them has been processed.
+Each `run` is one micro-batch: every ingress, then level by level every task. A task reads its
+records in Kafka Streams' order. It has one queue for each source partition (or upstream task) that
+sends to it. The next record is always the head with the smallest timestamp, then the smallest edge
+id, then the smallest source partition or task. Rows of global tables come before all others, in
+every task. If a node has several children, a record is passed all the way down to the first, then
+to the second. Records with a new key are sent when the record that caused them has been processed.
 
-With `cache`, an aggregate forwards only the last update of each key, at the end of the task's micro-batch, in the order
-in which the keys were last updated, like Kafka Streams' record cache.
+With `cache`, an aggregate forwards only the last update of each key, at the end of the task's
+micro-batch, in the order in which the keys were last updated, like Kafka Streams' record cache.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`, `CachingKeyValueStore`.
 """

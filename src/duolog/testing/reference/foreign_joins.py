@@ -1,10 +1,11 @@
 """The nodes of a foreign-key join, in plain Python.
 
-A subscription's value is (left key…, number, instruction, left row), an answer's (number, outcome, left row, right
-row), and an announcement's (number, whether the row can be joined).
+A subscription's value is (left key…, number, instruction, left row), an answer's (number, outcome,
+left row, right row), and an announcement's (number, whether the row can be joined).
 
 Source: Kafka Streams `SubscriptionSendProcessorSupplier`, `SubscriptionReceiveProcessorSupplier`,
-`SubscriptionJoinProcessorSupplier`, `ForeignTableJoinProcessorSupplier`, `ResponseJoinProcessorSupplier`.
+`SubscriptionJoinProcessorSupplier`, `ForeignTableJoinProcessorSupplier`,
+`ResponseJoinProcessorSupplier`.
 """
 
 from collections.abc import Sequence

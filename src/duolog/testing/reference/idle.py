@@ -1,7 +1,7 @@
 """Closing of windows without records, in plain Python: a tick carries the wall-clock time.
 
-A task is idle from the first tick before which no record has arrived since the previous tick. After the idle timeout,
-stream time follows the wall clock, up to the close of the last window.
+A task is idle from the first tick before which no record has arrived since the previous tick. After
+the idle timeout, stream time follows the wall clock, up to the close of the last window.
 """
 
 from collections.abc import Callable, Sequence

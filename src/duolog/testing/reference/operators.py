@@ -1,7 +1,7 @@
 """The function of each node of a plan, in plain Python: the reference for the engine.
 
-A stream's record has a value; a table's record has the old and the new row. `run` returns the records that a node
-forwards. Aggregates are in `aggregating`, joins of streams in `joining`.
+A stream's record has a value; a table's record has the old and the new row. `run` returns the
+records that a node forwards. Aggregates are in `aggregating`, joins of streams in `joining`.
 
 Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
 `KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`.

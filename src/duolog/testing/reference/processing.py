@@ -1,7 +1,7 @@
 """Processors in the reference evaluator: called in this process, with dicts as stores.
 
-Processors and their stores use the production code (`duolog.functions.processors`); the order of records and times is
-implemented independently here.
+Processors and their stores use the production code (`duolog.functions.processors`); the order of
+records and times is implemented independently here.
 """
 
 from collections import defaultdict

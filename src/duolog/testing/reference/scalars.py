@@ -1,9 +1,10 @@
 """The scalar functions of `plan.expressions.functions`, on plain Python values.
 
-Each receives the values of its arguments and the result type; arguments have been widened to one type before. Null is
-None, and conditions have three values.
+Each receives the values of its arguments and the result type; arguments have been widened to one
+type before. Null is None, and conditions have three values.
 
-Source: Spark SQL with ansi off, except that comparisons with NaN are as in Java; one function for each name in the registry.
+Source: Spark SQL with ansi off, except that comparisons with NaN are as in Java; one function for
+each name in the registry.
 """
 
 import math

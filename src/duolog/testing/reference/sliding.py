@@ -45,7 +45,8 @@ def in_sliding_windows(
         found = _Found(windows, store, entry, add, closed)
         changed = list(found.early() if entry.timestamp_ms < windows.difference_ms else found.all())
         emitted = []
-        # A window may change twice: it starts directly after the previous record, and ends with this one.
+        # A window may change twice: it starts directly after the previous record, and ends with
+        # this one.
         for key, now, row in [(key, now, results(key, now)) for key, now in changed]:
             kept = store.get(key)
             before = kept and TimestampedRow(results(key, kept), kept.timestamp_ms)

@@ -1,7 +1,7 @@
 """The steps of aggregates (`plan.expressions.steps`) on plain Python values.
 
-Values with their counts are a dict by sort key; a sketch is a frozenset, and therefore exact. Nothing is changed in
-place, because an accumulator may be read again.
+Values with their counts are a dict by sort key; a sketch is a frozenset, and therefore exact.
+Nothing is changed in place, because an accumulator may be read again.
 """
 
 import math

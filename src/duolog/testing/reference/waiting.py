@@ -1,6 +1,7 @@
 """Stream-table joins that buffer records until the rows of their time have arrived, in plain Python.
 
-Buffered records are in the store of the join, ordered by time, under one key, together with stream time.
+Buffered records are in the store of the join, ordered by time, under one key, together with stream
+time.
 
 Source: Kafka Streams `KStreamKTableJoinProcessor`, `RocksDBTimeOrderedKeyValueBuffer`.
 """

@@ -59,7 +59,8 @@ class Mesh:
     def begin(self, query: PersistentQuery, topics: Iterable[str] = ()) -> None:
         """Start a query, which reads the records of its topics, or continue it with a new plan.
 
-        `topics` are the existing topics, for a query that reads by a pattern: later topics do not match.
+        `topics` are the existing topics, for a query that reads by a pattern: later topics do not
+        match.
         """
         before = self._running.get(query.id)
         running = _Running(query, topics)

@@ -2,8 +2,9 @@
 
     PYTHONPATH=…/tests python make.py b506ee0.tar.xz
 
-A broker with topics, a group's offsets, a transaction that was committed, one that was aborted and a compacted topic; the
-checkpoint of an application; a service of SQL with its command topic and the checkpoints of its queries.
+A broker with topics, a group's offsets, a transaction that was committed, one that was aborted and
+a compacted topic; the checkpoint of an application; a service of SQL with its command topic and the
+checkpoints of its queries.
 """
 
 import sys

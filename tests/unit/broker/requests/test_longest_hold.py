@@ -1,9 +1,9 @@
 """Nothing holds the loop: every API with a large request, and the longest round that it takes.
 
 A request is made of its schema: each array has very many items, once in its outermost arrays and
-once in its innermost ones. The most that a frame can hold, a million in an array, would take minutes: what
-is done in slices takes more rounds then and not longer ones. What is measured is processor time of the loop's thread, so that a
-machine that does other things says the same.
+once in its innermost ones. The most that a frame can hold, a million in an array, would take
+minutes: what is done in slices takes more rounds then and not longer ones. What is measured is
+processor time of the loop's thread, so that a machine that does other things says the same.
 """
 
 import contextlib

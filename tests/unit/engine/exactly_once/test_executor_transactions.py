@@ -27,7 +27,8 @@ QUERY: Final = "6f1c"
     [
         ({"state": "Ongoing", "producer": 7, "epoch": 3}, "open"),
         ({"state": "PrepareCommit", "producer": 7, "epoch": 3}, "committed"),
-        # Version 2 of transactions has another epoch at every end, and another producer when they are used up.
+        # Version 2 of transactions has another epoch at every end, and another producer when they
+        # are used up.
         ({"state": "CompleteCommit", "producer": 7, "epoch": 4}, "committed"),
         ({"state": "CompleteCommit", "producer": 9, "epoch": 0}, "committed"),
         ({"state": "Ongoing", "producer": 7, "epoch": 4}, "ended"),

@@ -1,8 +1,9 @@
 """Checkpoints fit the program that wrote them, whatever a later version of Duolog lowers its expressions to.
 
-`pinned_texts.json` has a digest of the pinned texts of each function. It was made by b506ee0, where pinned texts begin. A digest that
-differs means that checkpoints of before are refused: give the function its old lowering (`engine.pinned_texts`). A new
-function gets a line of its own. `unpinned_texts.json` has the texts that ran in 1d63ab5, before there were pinned ones; a new
+`pinned_texts.json` has a digest of the pinned texts of each function. It was made by b506ee0, where
+pinned texts begin. A digest that differs means that checkpoints of before are refused: give the
+function its old lowering (`engine.pinned_texts`). A new function gets a line of its own.
+`unpinned_texts.json` has the texts that ran in 1d63ab5, before there were pinned ones; a new
 function has none.
 """
 

@@ -84,7 +84,8 @@ def test_real_time_reads_in_passes_while_they_get_closer_in_event_time(
 ) -> None:
     """Read in real time, flights of an epoch cut off overtook the table rows that they join.
 
-    What has come during the pass was then read unevenly, and windows closed before all of it was there.
+    What has come during the pass was then read unevenly, and windows closed before all of it was
+    there.
     """
     launcher = PlayedLauncher()
 

@@ -99,7 +99,8 @@ def test_windows_start_later_by_their_offset() -> None:
         return dt.datetime.fromtimestamp(start / 1000, dt.UTC)
 
     assert begin("2026-03-28T12:00+01:00") == dt.datetime(2026, 3, 28, 1, 30, tzinfo=dt.UTC)
-    # Half past two is left out: the day begins at half past three, and what is before it is in the day before.
+    # Half past two is left out: the day begins at half past three, and what is before it is in the
+    # day before.
     assert begin("2026-03-29T03:29+02:00") == dt.datetime(2026, 3, 28, 1, 30, tzinfo=dt.UTC)
     assert begin("2026-03-29T03:30+02:00") == dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC)
     # It is there twice: the day begins with the first one, and does not end with the second.

@@ -1,7 +1,7 @@
 """Foreign-key joins of joins, of counts, and of a table with tables derived from it.
 
-For each cut of a plan and each order of records in its tasks: after a micro-batch, the tables follow from the last
-rows of the topics. The plans are also lowered for the engine.
+For each cut of a plan and each order of records in its tasks: after a micro-batch, the tables
+follow from the last rows of the topics. The plans are also lowered for the engine.
 """
 
 import json
@@ -114,7 +114,8 @@ def test_tables_follow_from_the_last_rows_of_the_topics(seed: int) -> None:
     plan, tasks = grown.topology.build(), drawn.randint(1, 3)
     levels = find_levels(plan, tasks)
     assert shape_of(lower(levels, "grown", cache_bytes_max=0), Names.of(levels))["stores"]
-    # With a record cache, a join by key tells of rows that the cache never does, as in Kafka Streams.
+    # With a record cache, a join by key tells of rows that the cache never does, as in Kafka
+    # Streams.
     by_key = any(isinstance(node, TableJoin) for node in plan.nodes)
     evaluator = ReferenceEvaluator(plan, tasks=tasks, cache=drawn.random() < 0.5 and not by_key)
     topics: dict[str, Rows] = {topic: {} for topic in TOPICS}

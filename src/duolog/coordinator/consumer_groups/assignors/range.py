@@ -1,8 +1,8 @@
 """The range assignor: each topic is cut into ranges, one for each member that reads it.
 
 Members are in the same order for every topic, so that members of topics with equally many
-partitions get the same partitions of each. Static members come first, by instance id: who comes back
-gets what it had.
+partitions get the same partitions of each. Static members come first, by instance id: who comes
+back gets what it had.
 
 Source: Kafka `RangeAssignor`.
 """

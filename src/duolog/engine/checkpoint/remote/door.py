@@ -1,11 +1,12 @@
 """Access Hadoop's file systems through a small JVM without Spark, by lines of JSON.
 
-    this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteFileServer (kernel.jar) ──▶ Hadoop's FileContext
-                 ◀────────────{"found": …}──────────────
+    this process ──{"do": "read", "path": "hdfs://…"}──▶ RemoteFileServer (kernel.jar) ──▶ Hadoop's
+                 FileContext ◀────────────{"found": …}──────────────
 
-Spark's own JVM is not used: problems of a checkpoint are reported before it starts, and `duolog state` needs no Spark. The small
-JVM has Spark's jars, so it reads what Spark reads; its settings are Hadoop's (`HADOOP_CONF_DIR`), overridden by those that
-begin with `spark.hadoop.`. It starts with the first request and ends with this process, when its standard input closes.
+Spark's own JVM is not used: problems of a checkpoint are reported before it starts, and `duolog
+state` needs no Spark. The small JVM has Spark's jars, so it reads what Spark reads; its settings
+are Hadoop's (`HADOOP_CONF_DIR`), overridden by those that begin with `spark.hadoop.`. It starts
+with the first request and ends with this process, when its standard input closes.
 
 Threads: any, one request at a time.
 """
@@ -129,7 +130,8 @@ class Door:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Ctrl-C in a terminal reaches the whole process group; this JVM is needed until the end.
+            # Ctrl-C in a terminal reaches the whole process group; this JVM is needed until the
+            # end.
             start_new_session=True,
         )
         assert process.stdin is not None

@@ -2,8 +2,8 @@
 
     RemotePath("hdfs://host:8020/data") / "checkpoints"     hdfs://host:8020/data/checkpoints
 
-Unsupported operations are refused (`open`, links, permissions), since there is no local file. Source: `pathlib`, whose
-methods these are.
+Unsupported operations are refused (`open`, links, permissions), since there is no local file.
+Source: `pathlib`, whose methods these are.
 """
 
 import fnmatch
@@ -33,8 +33,8 @@ def use(path: "RemotePath", spark: Mapping[str, str]) -> None:
 class RemotePath(PosixPath):
     """A path at a URL.
 
-    To `pathlib` it is a relative path whose first part is the scheme and whose second part is the authority: it is joined,
-    compared and split like any other path, and displayed as a URL.
+    To `pathlib` it is a relative path whose first part is the scheme and whose second part is the
+    authority: it is joined, compared and split like any other path, and displayed as a URL.
     """
 
     __slots__ = ()

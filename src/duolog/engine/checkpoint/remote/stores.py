@@ -4,10 +4,12 @@
     hdfs://host:8020/data           rename and create are atomic: one owner, and each entry once
     viewfs://name/data              the same, if the mounted file system is HDFS
     abfss://… s3a://… gs://…        refused, unless the setting `checkpoint.stores` names the scheme: some of them rename by
-                                    copying files one by one, so two owners may write an entry, or a reader may see half of one
+                                    copying files one by one, so two owners may write an entry, or a
+                                    reader may see half of one
 
-The guarantees of an owner (`checkpoint.owner`) and of Spark's logs rest on two calls: a rename and a create that never
-overwrite. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on atomicity; Spark's `CheckpointFileManager`.
+The guarantees of an owner (`checkpoint.owner`) and of Spark's logs rest on two calls: a rename and
+a create that never overwrite. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on
+atomicity; Spark's `CheckpointFileManager`.
 """
 
 import re
@@ -54,7 +56,8 @@ def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
     """Return the directory that `url` names, for an application with these engine settings.
 
     Raises:
-        ConfigError: the URL names no directory, or its file system is not known to be safe for checkpoints.
+        ConfigError: the URL names no directory, or its file system is not known to be safe for
+            checkpoints.
     """
     directory = directory_at(url)
     if not isinstance(directory, RemotePath):

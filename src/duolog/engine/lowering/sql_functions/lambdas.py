@@ -33,7 +33,8 @@ def _filter(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     given, condition = args
     if isinstance(types[0], Array):
         return f"filter({given}, {condition})"
-    # It is used twice, so Spark computes it once, before the expressions that would catch its failure.
+    # It is used twice, so Spark computes it once, before the expressions that would catch its
+    # failure.
     kept = f"duolog_try(map_filter({given}, {condition}))"
     # As in ksqlDB, which collects the rest into a map that does not allow nulls.
     return _distinct(f"map_keys({kept})", f"map_values({kept})", result)

@@ -1,7 +1,8 @@
 """All functions of SQL as Spark SQL, by the names of `plan.sql`.
 
-A function that fails returns null, and the record continues: `COALESCE(PARSE_DATE(a, …), …)` sees the null,
-so errors are caught at each call, and not at the column. A null condition does not hold, so its record is dropped.
+A function that fails returns null, and the record continues: `COALESCE(PARSE_DATE(a, …), …)` sees
+the null, so errors are caught at each call, and not at the column. A null condition does not hold,
+so its record is dropped.
 """
 
 from collections.abc import Mapping, Sequence

@@ -39,8 +39,8 @@ TypeOf = Callable[[Sequence[Type]], Type]
 class Aggregate:
     """An aggregate function: DuckDB's call, a conversion of its result, and the result type.
 
-    `call` has placeholders for arguments (`{0}`, …, or `{all}`, with DISTINCT if it is given; `{once}`
-    is DISTINCT or nothing), `result` one for the call with its FILTER and OVER.
+    `call` has placeholders for arguments (`{0}`, …, or `{all}`, with DISTINCT if it is given;
+    `{once}` is DISTINCT or nothing), `result` one for the call with its FILTER and OVER.
     """
 
     call: str

@@ -63,7 +63,8 @@ def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
     """The last value of a duplicate key counts: entries are sorted by key and place, and the last of each key stays.
 
-    A lambda over a list of one element names a value that is used several times. A subquery cannot be part of a lambda.
+    A lambda over a list of one element names a value that is used several times. A subquery cannot
+    be part of a lambda.
     """
     keys, values = args
     if types[0] == Array(STRING):

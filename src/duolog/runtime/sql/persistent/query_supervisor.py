@@ -116,8 +116,8 @@ class QuerySupervisor:
     Args:
         starter: starts them.
         pauses: pauses before restarts.
-        each_round: called by the supervisor's thread about ten times a second, for example to follow
-            other engines.
+        each_round: called by the supervisor's thread about ten times a second, for example to
+            follow other engines.
     """
 
     def __init__(
