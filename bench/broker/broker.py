@@ -82,7 +82,8 @@ def measure(row: Row, contestants: dict[str, Contestant], rounds: int, warm: int
 def say(name: str, found: Any, took_s: float) -> None:
     goals = [goal["figure"] for goal in found["goals"]] or ["p99_ms", "requests_per_s"]
     parts = [
-        f"{figure} {found['duolog'][figure]['median']:,.4g} / {found['kafka'][figure]['median']:,.4g}"
+        f"{figure} {found['duolog'][figure]['median']:,.4g} / "
+        f"{found['kafka'][figure]['median']:,.4g}"
         f" = {found['ratios'][figure]['median']:.3g}"
         f" [{found['ratios'][figure]['min']:.3g}-{found['ratios'][figure]['max']:.3g}]"
         for figure in goals

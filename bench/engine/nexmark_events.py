@@ -32,7 +32,10 @@ SCHEMAS: Final = {
     "people": ("id", "name STRING, city STRING, state STRING, date_time BIGINT"),
     "auctions": (
         "id",
-        "item STRING, initial_bid BIGINT, reserve BIGINT, date_time BIGINT, expires BIGINT, seller BIGINT, category BIGINT",
+        (
+            "item STRING, initial_bid BIGINT, reserve BIGINT, date_time BIGINT, expires BIGINT, seller "
+            "BIGINT, category BIGINT"
+        ),
     ),
     "bids": ("auction", "bidder BIGINT, price BIGINT, channel STRING, date_time BIGINT"),
 }

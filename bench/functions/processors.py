@@ -52,10 +52,12 @@ def worker() -> float:
     begun |= {"wall_clock": None, "stream_time": -1, "schedules": None}
     items = b"".join(
         struct.pack(">bqqiq", 0, n, n, 0, n)
-        + put(b"numbers") + put(None) + b"\0"
+        + put(b"numbers")
+        + put(None)
+        + b"\0"
         + put(b'{"a0":"%d","a1":%d,"a2":"some text of a record"}' % (n, n))
         for n in range(ROWS)
-    )  # fmt: skip
+    )
     began = time.process_time()
     for _ in range(ROUNDS):
         processors.begin(0, json.dumps(begun).encode())

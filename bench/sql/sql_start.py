@@ -104,8 +104,11 @@ def first_row(engine: SqlEngine, bootstrap: str, rounds: int) -> dict[str, objec
         list(engine.execute(f"SET 'auto.offset.reset' = 'earliest'; {statement}"))
         wait_for_a_record(bootstrap, f"FIRST_{number}")
         took.append(time.perf_counter() - began)
-    return {"first_query_s": round(took[0], 2), "warm_median_s": round(statistics.median(took[1:]), 2),
-            "warm_max_s": round(max(took[1:]), 2)}  # fmt: skip
+    return {
+        "first_query_s": round(took[0], 2),
+        "warm_median_s": round(statistics.median(took[1:]), 2),
+        "warm_max_s": round(max(took[1:]), 2),
+    }
 
 
 def wait_for_a_record(bootstrap: str, topic: str) -> None:
@@ -145,8 +148,14 @@ def hundred(engine: SqlEngine, directory: Path, count: int) -> dict[str, object]
 def query(number: int) -> str:
     """Return a query without state, or with some."""
     if number % 2:
-        return f"CREATE TABLE t{number} AS SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer;\n"  # noqa: S608
-    return f"CREATE STREAM s{number} AS SELECT id, amount + {number} AS a FROM orders WHERE amount > {number};\n"  # noqa: S608
+        return (
+            f"CREATE TABLE t{number} AS SELECT customer, COUNT(*) AS n FROM orders "  # noqa: S608
+            "GROUP BY customer;\n"
+        )
+    return (
+        f"CREATE STREAM s{number} AS SELECT id, amount + {number} AS a FROM orders WHERE "  # noqa: S608
+        f"amount > {number};\n"
+    )
 
 
 def idle(engine: SqlEngine, count: int, measured_s: float) -> dict[str, object]:

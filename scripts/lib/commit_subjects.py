@@ -64,8 +64,11 @@ def _git(*arguments: str) -> str:
     try:
         done = subprocess.run(
             ["git", *arguments],  # noqa: S607 - as in every shell
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

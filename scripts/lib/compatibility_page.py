@@ -45,9 +45,13 @@ def _suites(results: Sequence[Mapping[str, Any]]) -> str:
         failed = f"{counts['failed']} ({len(result['expected_failures'])} expected)"
         rows.append(
             f"| {result['client']} | {counts['passed']} | {failed if counts['failed'] else 0} "
-            f"| {counts['skipped']} | `{result['command']}` | {result['commit']}, {result['date']} |"
+            f"| {counts['skipped']} | `{result['command']}` | {result['commit']}, "
+            f"{result['date']} |"
         )
-    head = "| client | passed | failed | skipped | command | commit and day |\n|---|---|---|---|---|---|"
+    head = (
+        "| client | passed | failed | skipped | command | commit and day "
+        "|\n|---|---|---|---|---|---|"
+    )
     return "\n".join((head, *rows))
 
 

@@ -73,7 +73,8 @@ class Parts:
         if count == str(self.count) and number.isdecimal() and 1 <= int(number) <= self.count:
             return int(number)
         raise PartsError(
-            f'there is no part "{name}" of the deep tests; use 1/{self.count} to {self.count}/{self.count}'
+            f'there is no part "{name}" of the deep tests; use 1/{self.count} to '
+            f"{self.count}/{self.count}"
         )
 
     def group_of(self, nodeid: str) -> str:

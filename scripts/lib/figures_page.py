@@ -66,11 +66,15 @@ _LIFE: Final = {
         {"idle_mb": 60.0, "after_one_record_batches_mb": 150.0, "after_large_batches_mb": 150.0},
     ),
     "memory_256": ("memory with 1,000 partitions, Kafka with 256 MB of heap", {}),
-    "recovery_1": ("kill -9 to first acknowledged produce, one partition of 10 GB",
-                   {"warm_seconds": 3.0}),
-    "recovery_1000": ("kill -9 to first acknowledged produce, 1,000 partitions of 10 MB",
-                      {"warm_seconds": 3.0}),
-}  # fmt: skip
+    "recovery_1": (
+        "kill -9 to first acknowledged produce, one partition of 10 GB",
+        {"warm_seconds": 3.0},
+    ),
+    "recovery_1000": (
+        "kill -9 to first acknowledged produce, 1,000 partitions of 10 MB",
+        {"warm_seconds": 3.0},
+    ),
+}
 _CURVES: Final = {
     "partitions": "Partitions: 4 connections x 64 in flight, one 100-byte record a batch, spread",
     "connections": "Connections: one request in flight on each, one 100-byte record a batch",

@@ -101,7 +101,8 @@ def ensure_shown(rows: Iterable[Shown], ours: Iterable[str]) -> None:
     wanted = set(ours)
     if missing := sorted(wanted - known):
         raise LookupError(
-            f"{', '.join(missing)}: add to SHOWN in scripts/lib/operator_evidence.py, with the test that verifies it"
+            f"{', '.join(missing)}: add to SHOWN in scripts/lib/operator_evidence.py, with the "
+            "test that verifies it"
         )
     if gone := sorted(known - wanted):
         raise LookupError(f"{', '.join(gone)}: there is no such operator (SHOWN)")
@@ -241,14 +242,17 @@ SHOWN: Final = (
         "`process_to`",
         "Stream.process_to",
         f"{_S}test_processors.py::test_punctuation_comes_when_that_of_kafka_streams_does",
-        f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
-        differs="records are first moved to the tasks of their keys; children get forwarded records when the call returns",
+        f"{_S}"
+        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        differs="records are first moved to the tasks of their keys; children get forwarded "
+        "records when the call returns",
     ),
     Shown(
         "`process`, `process_values`",
         "Stream.process Stream.process_values",
         "unit/functions/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
-        f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        f"{_S}"
+        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
         differs="see `process_to`",
     ),
     Shown(
@@ -262,7 +266,8 @@ SHOWN: Final = (
         "`distinct`",
         "Stream.distinct",
         f"{_S}test_distinct.py::test_the_first_record_of_each_key_goes_on_as_it_was",
-        f"{_S}test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_second_start",
+        f"{_S}"
+        "test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_second_start",
         differs="keys are stored for twice `within`",
     ),
     Shown(
@@ -385,7 +390,8 @@ SHOWN: Final = (
         _JUDGED,
         _TABLES,
         ("operators_table-table",),
-        "windows of different sizes do not join; in Kafka Streams rows join if their windows start together",
+        "windows of different sizes do not join; in Kafka Streams rows join if their "
+        "windows start together",
     ),
     Shown(
         "`join`, `left_join` of tables by a foreign key",

@@ -32,7 +32,8 @@ is killed and whenever ([0068](adr/0068-commit-exactly-once-inside-sparks-commit
 on clusters. `scripts/bench kills` wrote the counts below."""
 NONE_YET: Final = "No campaign has been stored yet."
 HEAD: Final = (
-    "| broker | place | guarantee | seed | kills | events | results | aborted | checks between kills | anomalies | commit | machine | seconds |\n"
+    "| broker | place | guarantee | seed | kills | events | results | aborted | checks between "
+    "kills | anomalies | commit | machine | seconds |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 

@@ -66,7 +66,8 @@ def mode_option(command: Command) -> Command:
         type=click.Choice(MODES),
         default="auto",
         show_default=True,
-        help="auto: catch up in micro-batches, then switch to real time. real-time: use micro-batches only "
+        help="auto: catch up in micro-batches, then switch to real time. real-time: use "
+        "micro-batches only "
         "for the records that exist at the start.",
     )(command)
 
@@ -80,7 +81,8 @@ def functions_option(command: Command) -> Command:
         envvar="DUOLOG_FUNCTIONS",
         show_envvar=True,
         metavar="MODULE",
-        help="A Python module or file with functions (@duolog.udf, udaf, udtf) for SQL. Repeatable.",
+        help="A Python module or file with functions (@duolog.udf, udaf, udtf) for "
+        "SQL. Repeatable.",
     )(command)
 
 
@@ -132,7 +134,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--master",
             metavar="URL",
             # No `envvar`: the engine reads the variable itself if the option is not given.
-            help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env var: DUOLOG_MASTER; "
+            help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env "
+            "var: DUOLOG_MASTER; "
             "default: this process]",
         ),
         set_option("An engine setting. Repeatable."),

@@ -167,7 +167,8 @@ def _only_in_tests(node: nodes.AssertValues | nodes.AssertSource) -> SqlError:
 def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:
     # Only the shell reads files. ksqlDB's grammar for scripts does not have this statement.
     raise SqlError(
-        f"line 1:1: Syntax Error\nUnknown statement 'RUN'\nStatement: RUN SCRIPT '{node.this.name}';",
+        "line 1:1: Syntax Error\nUnknown statement 'RUN'\nStatement: RUN SCRIPT "
+        f"'{node.this.name}';",
         kind="syntax",
     )
 

@@ -95,8 +95,26 @@ _OF_START: Final = frozenset(
 """Properties that are read once, when the SQL engine starts."""
 _OF_STRICT: Final = frozenset({TABLE_SCAN, RANGE_SCAN, LIMIT})
 """Properties that disable statements. Duolog applies them only in strict compatibility mode."""
-_CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
-                  "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
+_CLIENT: Final = (
+    "ksql.",
+    "auto.",
+    "commit.",
+    "processing.",
+    "consumer.",
+    "producer.",
+    "cache.",
+    "max.",
+    "min.",
+    "num.",
+    "replication.",
+    "request.",
+    "retry.",
+    "retries",
+    "topology.",
+    "use.",
+    "fetch.",
+    "bootstrap.",
+)
 
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     OFFSET_RESET: ("earliest", "latest"),

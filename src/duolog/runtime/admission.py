@@ -92,7 +92,8 @@ def _ensure_topics(topics: Iterable[tuple[str, str]]) -> None:
         if alike != topic:
             raise InvalidPlan(
                 f'topics "{alike}" and "{topic}" cannot exist in one cluster',
-                detail="Kafka's metric names replace dots by underscores, so both would have the same name.",
+                detail="Kafka's metric names replace dots by underscores, so both would "
+                "have the same name.",
                 hint="Use either dots or underscores in the names of topics.",
                 place=place,
             )

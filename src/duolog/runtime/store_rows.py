@@ -209,7 +209,8 @@ def ensure_text(table: Node) -> None:
     first = table.schema.key[0]
     if first.type != STRING:
         raise InvalidPlan(
-            f'the keys of "{table}" have no prefix: they start with {first.name} {first.type}, not a STRING',
+            f'the keys of "{table}" have no prefix: they start with {first.name} '
+            f"{first.type}, not a STRING",
             hint="Use get(key), range(low, high) or all().",
         )
 

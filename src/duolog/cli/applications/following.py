@@ -32,7 +32,8 @@ _LOOK_EVERY_S: Final = 0.3
 _LOOK_AT_BROKER_EVERY_S: Final = 1.0
 _MEANWHILE: Final = "the application waits for the broker"
 _KEY_OF_ANOTHER_FORM: Final = re.compile(
-    r"its key is (?:no|not|not a) KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
+    r"its key is (?:no|not|not a) KAFKA of \((?P<column>(?:`[^`]*`|\w+) "
+    r"(?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
 )
 """Matches the reason that `engine.lowering.topics` gives for an undecodable key."""
 # Errors that a change of the file can fix. Others, such as a wrong setting, end the command.
@@ -159,7 +160,8 @@ class ProgressReporter:
         lag = now.lag_records_total if broker_answers else None
         text = (
             f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-            f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
+            f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}"
+            f"{_skipped(now.skipped)}{_late(now.late)}"
             + (f"; waiting to restart: {now.trouble}" if now.trouble else "")
         )
         if emits_json():

@@ -103,7 +103,8 @@ class TopologyFile:
             raise StatementError(
                 f'file "{self.path}" defines no topology',
                 detail=detail,
-                hint='Define `topology = Topology("name")`, or a function `topology()` that returns one.',
+                hint='Define `topology = Topology("name")`, or a function `topology()` '
+                "that returns one.",
             )
         return found
 

@@ -27,14 +27,16 @@ STOP_GRACE_S: Final = 15.0
     "--advertise",
     multiple=True,
     metavar="[NAME://]HOST:PORT",
-    help="Address that clients use to connect; default: that of --listen. Give one for each listener.",
+    help="Address that clients use to connect; default: that of --listen. Give one "
+    "for each listener.",
 )
 @set_option("A broker setting. Repeatable.", "-c", "--override")
 @click.option(
     "--config",
     "config_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with broker settings, as TOML or as Kafka's NAME.properties. --set takes precedence.",
+    help="File with broker settings, as TOML or as Kafka's NAME.properties. --set "
+    "takes precedence.",
 )
 @click.option(
     "--log-format",

@@ -42,6 +42,7 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
     with Application(topology, bootstrap_servers="127.0.0.1:1", data_dir=directory) as application:
         done = application.repartition(tasks)
     click.echo(
-        f'application "{topology.name}" will have {done.tasks} tasks from its next start, instead of {done.tasks_before}; '
+        f'application "{topology.name}" will have {done.tasks} tasks from its next start, instead '
+        f"of {done.tasks_before}; "
         f"stores to move: {', '.join(done.stores) or 'none'}"
     )

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 @click.option(
     "--upgrade",
     type=click.Choice(["keep", "rebuild", "from-now"]),
-    help="Resume a changed topology with its state. keep: only if every store can be kept. rebuild: recompute the other "
+    help="Resume a changed topology with its state. keep: only if every store can be kept. "
+    "rebuild: recompute the other "
     "stores while the old version keeps running. from-now: start the other stores empty.",
 )
 @mode_option
@@ -82,7 +83,8 @@ if TYPE_CHECKING:
 @click.option(
     "--fresh",
     is_flag=True,
-    help="If the state does not match the topology, delete state and results and start from scratch. Not with -b.",
+    help="If the state does not match the topology, delete state and results and start from "
+    "scratch. Not with -b.",
 )
 @data_option("Directory for state.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
 @click.option("-q", "--quiet", is_flag=True, help="Do not report progress.")
@@ -194,7 +196,8 @@ def _applications(
 def _ensure_broker_has_a_disk(directory: Path) -> None:
     if is_url(directory):
         raise click.UsageError(
-            f"--data {directory} can hold checkpoints, but not the log of a broker. Name a cluster with "
+            f"--data {directory} can hold checkpoints, but not the log of a broker. "
+            "Name a cluster with "
             "--bootstrap-servers, or a local directory."
         )
 
@@ -234,7 +237,8 @@ def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None)
         )
     if servers is not None:
         raise click.UsageError(
-            "--fresh cannot be combined with -b: it deletes result topics, which others may read. Leave out -b to start a "
+            "--fresh cannot be combined with -b: it deletes result topics, which others may read. "
+            "Leave out -b to start a "
             "broker for this topology."
         )
 

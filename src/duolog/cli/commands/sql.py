@@ -146,8 +146,13 @@ def sql(
 
         service = service_id or DEFAULT_SERVICE
         form = engine_settings()
-        engine = SqlEngine(bootstrap_servers, data=directory, service_id=service,
-                           properties=properties, engine_settings=form)  # fmt: skip
+        engine = SqlEngine(
+            bootstrap_servers,
+            data=directory,
+            service_id=service,
+            properties=properties,
+            engine_settings=form,
+        )
         _define_functions(engine, modules)
         return engine
 

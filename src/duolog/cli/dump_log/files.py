@@ -26,8 +26,14 @@ _NAME: Final = "name="
 _SHOWN_MAX: Final = 5
 
 KINDS: Final = (
-    ".log", ".index", ".timeindex", ".txnindex", ".journal", POINT_FILE_NAME, EPOCHS_FILE_NAME,
-)  # fmt: skip
+    ".log",
+    ".index",
+    ".timeindex",
+    ".txnindex",
+    ".journal",
+    POINT_FILE_NAME,
+    EPOCHS_FILE_NAME,
+)
 
 
 def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Iterator[Row]:
@@ -42,7 +48,8 @@ def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Ite
     if reader is None or (path.suffix in _INDEXES and not path.stem.isdigit()):
         raise ConfigError(
             f'file "{path}" is not a log file',
-            hint=f"Name a file that is, or ends with, one of {', '.join(KINDS)}. An index is named after the "
+            hint=f"Name a file that is, or ends with, one of {', '.join(KINDS)}. An index is "
+            "named after the "
             "base offset of its segment.",
         )
     return reader(path)

@@ -26,7 +26,8 @@ _INVALID_ARG: Final = -186
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 _HINTS: Final = {
-    -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 letters, digits, dots, "
+    -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 "
+    "letters, digits, dots, "
     "underscores and hyphens.",
     -190: "List the partitions with `duolog topics describe TOPIC`.",
 }
@@ -95,7 +96,8 @@ def _client_errors() -> Iterator[None]:
         raise ConfigError(
             "the Kafka client rejected a property",
             detail=told.str() if isinstance(error, KafkaException) else str(told),
-            hint="Use librdkafka's names and values, which differ from the Java client's in places: "
+            hint="Use librdkafka's names and values, which differ from the Java "
+            "client's in places: "
             "https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md",
         ) from error
 
@@ -121,7 +123,8 @@ def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError
     code = int(error.code())
     if code == _MSG_TIMED_OUT:
         hint = (
-            f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why it cannot write "
+            f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why "
+            "it cannot write "
             "(a full disk, a damaged partition)."
         )
     elif code in _NO_BROKER:

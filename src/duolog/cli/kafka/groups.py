@@ -59,7 +59,8 @@ def ensure_idle(client: AdminClient, cluster: Cluster, group: str) -> None:
             f'group "{group}" has {len(members)} member(s)',
             code=_NON_EMPTY_GROUP,
             detail=", ".join(names),
-            hint="Stop them first. A member that was killed stays in the group until its session timeout.",
+            hint="Stop them first. A member that was killed stays in the group until its "
+            "session timeout.",
         )
 
 

@@ -285,7 +285,8 @@ def form_of_pack(pack: str) -> FieldForm:
     unknown = [token for token in pack if token not in _PACK_TOKENS]
     if unknown or not set(pack) - set("<>$"):
         raise ValueError(
-            f'"{pack}" is not a pack string; use letters from bBhHiIqQcs after an optional < or >, such as q or >is'
+            f'"{pack}" is not a pack string; use letters from bBhHiIqQcs after an optional < or >, '
+            "such as q or >is"
         )
     if "s" in pack.rstrip("$")[:-1] or "$" in pack[:-1]:
         raise ValueError(f'"{pack}" is not a pack string: s must come last, $ at the end')
@@ -381,9 +382,16 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
         return ""
     told = f"the key is not text but {len(data)} bytes"
     if (type_name := _TYPE_OF_SIZE.get(len(data))) is not None:
-        return f"{told}; if it is {'an' if type_name == 'INT' else 'a'} {type_name}, add --key 'id {type_name}'"
+        return (
+            f"{told}; if it is {'an' if type_name == 'INT' else 'a'} {type_name}, add --key "
+            f"'id {type_name}'"
+        )
     if len(data) > BOUND_BYTES:
-        return f"{told}; if it ends with a window of 1 h, add --key 'name STRING' --key-window 1h, or read it as a topology does with --like FILE"
+        return (
+            f"{told}; if it ends with a window of 1 h, add --key 'name STRING' "
+            "--key-window 1h, "
+            "or read it as a topology does with --like FILE"
+        )
     return f"{told}; specify its form with --key or --like"
 
 

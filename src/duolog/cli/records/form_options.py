@@ -110,14 +110,16 @@ _TYPE_OPTIONS: Final = (
         "--like",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Use the key and value types of the topology in this Python file, which must read or write the topic.",
+        help="Use the key and value types of the topology in this Python file, which must read or "
+        "write the topic.",
     ),
     click.option(
         "-s",
         "packs",
         multiple=True,
         metavar="[key=|value=]PACK",
-        help="kcat pack string: q is a BIGINT, i an INT, s the rest as text; < and > set the byte order.",
+        help="kcat pack string: q is a BIGINT, i an INT, s the rest as text; < and > "
+        "set the byte order.",
     ),
     click.option(
         "--value-type",
@@ -134,7 +136,8 @@ _SCHEMA_OPTIONS: Final = (
     click.option(
         "--key-window",
         metavar=f"SIZE|{SESSION}",
-        help="Keys end with a window of this size (such as 1h) or of a session, shown as (key, start, end).",
+        help="Keys end with a window of this size (such as 1h) or of a session, shown as "
+        "(key, start, end).",
     ),
     click.option(
         "--key",
@@ -156,7 +159,9 @@ def form_of_schema(text: str) -> FieldForm:
             (Column("key", parse_type(text)),) if len(text.split()) == 1 else parse_columns(text)
         )
     except StatementError as error:
-        raise click.BadParameter(f'--key "{text}": {error.message}. {error.detail}'.strip()) from None  # fmt: skip
+        raise click.BadParameter(
+            f'--key "{text}": {error.message}. {error.detail}'.strip()
+        ) from None
     if not columns:
         raise click.BadParameter("--key is empty; write for example --key 'id BIGINT'")
     return form_of_columns(columns)

@@ -89,7 +89,8 @@ def read_record_object(line: str, forms: Forms = TEXT) -> TextRecord:
         raise SerdeError(
             "a line is not a record",
             detail=f"{line.strip()[:200]}: {error}",
-            hint='Write lines like {"key": "bob", "value": "42"}, or use -i text to read each line as a value.',
+            hint='Write lines like {"key": "bob", "value": "42"}, or use -i text to read each '
+            "line as a value.",
         ) from error
 
 

@@ -22,12 +22,35 @@ WIDTH: Final = 88
 _INDENT: Final = "  "
 
 _CLAUSES: Final = (
-    ("SELECT",), ("FROM",), ("JOIN",), ("INNER", "JOIN"), ("LEFT", "JOIN"), ("RIGHT", "JOIN"), ("FULL", "JOIN"),
-    ("LEFT", "OUTER", "JOIN"), ("RIGHT", "OUTER", "JOIN"), ("FULL", "OUTER", "JOIN"), ("WINDOW",), ("WHERE",),
-    ("GROUP", "BY"), ("PARTITION", "BY"), ("HAVING",), ("QUALIFY",), ("ORDER", "BY"), ("EMIT",), ("LIMIT",), ("OFFSET",),
-    ("UNION",), ("UNION", "ALL"), ("INTERSECT",), ("EXCEPT",), ("CROSS", "JOIN"), ("CHANGES", "OF"), ("WITH",),
+    ("SELECT",),
+    ("FROM",),
+    ("JOIN",),
+    ("INNER", "JOIN"),
+    ("LEFT", "JOIN"),
+    ("RIGHT", "JOIN"),
+    ("FULL", "JOIN"),
+    ("LEFT", "OUTER", "JOIN"),
+    ("RIGHT", "OUTER", "JOIN"),
+    ("FULL", "OUTER", "JOIN"),
+    ("WINDOW",),
+    ("WHERE",),
+    ("GROUP", "BY"),
+    ("PARTITION", "BY"),
+    ("HAVING",),
+    ("QUALIFY",),
+    ("ORDER", "BY"),
+    ("EMIT",),
+    ("LIMIT",),
+    ("OFFSET",),
+    ("UNION",),
+    ("UNION", "ALL"),
+    ("INTERSECT",),
+    ("EXCEPT",),
+    ("CROSS", "JOIN"),
+    ("CHANGES", "OF"),
+    ("WITH",),
     ("VALUES",),
-)  # fmt: skip
+)
 _LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2, "ORDER": 2, "WITH": 1}
 """Clauses that are lists, with the number of keywords they start with."""
 _QUERIES: Final = ("SELECT", "WITH")

@@ -165,7 +165,10 @@ def _without_grace(window: nodes.StreamWindow) -> str:
     except SqlError:  # The error is reported for the statement.
         whole_statements = True
     if whole_statements:
-        return "without GRACE PERIOD, late records are accepted for 24 hours and windows are stored as long"
+        return (
+            "without GRACE PERIOD, late records are accepted for 24 hours and windows "
+            "are stored as long"
+        )
     return "without GRACE PERIOD, records that arrive after the end of a window are dropped"
 
 
@@ -175,7 +178,8 @@ def _joins_without_grace(node: exp.Expression) -> Iterator[Match]:
         outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
         if within is not None and outer and within.args.get("grace") is None:
             told = (
-                "without GRACE PERIOD, a row without a match is emitted at once, and again if a match "
+                "without GRACE PERIOD, a row without a match is emitted at once, and "
+                "again if a match "
                 "arrives later"
             )
             yield within, told

@@ -91,7 +91,8 @@ def _box(one: Relation, x: int, y: int, width: int) -> str:
     height = _height(one)
     rows = [
         f'<text class="{"key" if column.key else "value"}" x="{x + _PADDING}" '
-        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_shortened(column.name, column.type))}{_tooltip(column)}</text>'
+        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_shortened(column.name, column.type))}'
+        f"{_tooltip(column)}</text>"
         for at, column in enumerate(one.columns)
     ]
     return "\n".join(

@@ -114,7 +114,8 @@ class Shell:
                 click.echo(f"wrap is {wanted.lower()}", err=True)
             case _:
                 raise click.UsageError(
-                    "Use SET CLI WRAP ON or SET CLI WRAP OFF. To set a property, use SET 'name' = 'value';"
+                    "Use SET CLI WRAP ON or SET CLI WRAP OFF. To set a property, use SET "
+                    "'name' = 'value';"
                 )
 
     def _own(self, word: str, rest: list[str]) -> None:

@@ -24,7 +24,9 @@ def ensure_utf8(words: Sequence[str], variables: Mapping[str, str]) -> None:
         click.UsageError: one of them is not; the error names it.
     """
     named = [(f"argument {number}", word) for number, word in enumerate(words, 1)]
-    named += [(f"variable {name}", value) for name, value in variables.items() if name.startswith(_OURS)]  # fmt: skip
+    named += [
+        (f"variable {name}", value) for name, value in variables.items() if name.startswith(_OURS)
+    ]
     for name, text in named:
         if not _is_utf8(text):
             raise click.UsageError(f'{name} is not UTF-8: "{_shown(text)}"')

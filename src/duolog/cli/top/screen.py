@@ -10,21 +10,72 @@ from rich.text import Text
 Row = Mapping[str, object]
 
 _HEADS: Final = {
-    "application": "APPLICATION", "where": "WHERE", "state": "STATE", "mode": "MODE", "in_per_s": "IN/S",
-    "out_per_s": "OUT/S", "lag_records": "LAG", "lag_s": "LAG S", "late": "LATE",
-    "dropped": "DROPPED", "state_rows": "ROWS", "state_bytes": "STORES", "epoch_ms": "EPOCH", "phases_ms": "SPENT ON",
-    "node": "NODE", "tasks": "TASKS", "process_total": "IN", "forward_total": "OUT",
-    "topic": "TOPIC", "partition": "PARTITION", "position": "POSITION", "end": "END",
-    "store": "STORE", "task": "TASK", "rows": "ROWS", "bytes": "BYTES", "counted_s_ago": "COUNT AGE S",
-}  # fmt: skip
-_OF_ALL: Final = ("application", "where", "state", "mode", "in_per_s", "out_per_s", "lag_records", "lag_s", "late",
-                  "dropped", "state_rows", "state_bytes", "epoch_ms", "phases_ms")  # fmt: skip
+    "application": "APPLICATION",
+    "where": "WHERE",
+    "state": "STATE",
+    "mode": "MODE",
+    "in_per_s": "IN/S",
+    "out_per_s": "OUT/S",
+    "lag_records": "LAG",
+    "lag_s": "LAG S",
+    "late": "LATE",
+    "dropped": "DROPPED",
+    "state_rows": "ROWS",
+    "state_bytes": "STORES",
+    "epoch_ms": "EPOCH",
+    "phases_ms": "SPENT ON",
+    "node": "NODE",
+    "tasks": "TASKS",
+    "process_total": "IN",
+    "forward_total": "OUT",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "position": "POSITION",
+    "end": "END",
+    "store": "STORE",
+    "task": "TASK",
+    "rows": "ROWS",
+    "bytes": "BYTES",
+    "counted_s_ago": "COUNT AGE S",
+}
+_OF_ALL: Final = (
+    "application",
+    "where",
+    "state",
+    "mode",
+    "in_per_s",
+    "out_per_s",
+    "lag_records",
+    "lag_s",
+    "late",
+    "dropped",
+    "state_rows",
+    "state_bytes",
+    "epoch_ms",
+    "phases_ms",
+)
 _OF_NODES: Final = ("node", "tasks", "in_per_s", "process_total", "forward_total", "dropped")
 _OF_STORES: Final = ("store", "task", "rows", "bytes", "counted_s_ago")
 _OF_PARTITIONS: Final = ("topic", "partition", "position", "end", "lag_records", "lag_s")
-_FIRST_LEFT_OUT: Final = ("phases_ms", "epoch_ms", "state_rows", "state_bytes", "dropped", "late", "tasks", "mode", "lag_s",
-                          "position", "end", "out_per_s", "forward_total", "in_per_s", "where", "counted_s_ago",
-                          "bytes")  # fmt: skip
+_FIRST_LEFT_OUT: Final = (
+    "phases_ms",
+    "epoch_ms",
+    "state_rows",
+    "state_bytes",
+    "dropped",
+    "late",
+    "tasks",
+    "mode",
+    "lag_s",
+    "position",
+    "end",
+    "out_per_s",
+    "forward_total",
+    "in_per_s",
+    "where",
+    "counted_s_ago",
+    "bytes",
+)
 _NAMES: Final = frozenset({"application", "where", "node", "topic", "store"})
 """Columns whose text may wrap. Numbers never wrap."""
 _TEXTS: Final = _NAMES | {"state", "mode", "phases_ms", "task"}

@@ -80,8 +80,10 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, Source) and node.times.of is not None:
         if not isinstance(node.times.of, ColumnRef):
             raise StatementError(
-                f'topic "{topic}" cannot be declared as a {"table" if node.is_table else "stream"} in SQL',
-                detail=f"Its timestamp is the expression {node.times.of}; SQL takes timestamps from a column only.",
+                f'topic "{topic}" cannot be declared as a '
+                f"{'table' if node.is_table else 'stream'} in SQL",
+                detail=f"Its timestamp is the expression {node.times.of}; SQL takes timestamps "
+                "from a column only.",
                 hint="Pass the topics that SQL should see: names={'orders': 'orders'}.",
             )
         yield "TIMESTAMP", _literal(f"`{node.times.of.name}`")

@@ -112,7 +112,8 @@ def ensure_formats(sources: Sequence[SourceInfo], clause: str) -> None:
         raise SqlError(
             f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
             f"This format does not yet support {clause}.",
-            hint="Copy them to another format first: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT ….",
+            hint="Copy them to another format first: CREATE STREAM … WITH (VALUE_FORMAT = "
+            "'JSON') AS SELECT ….",
         )
 
 
@@ -121,7 +122,8 @@ def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:
     for column in columns:
         if any(isinstance(part, Map) for part in parts_of(column.type)):
             raise SqlError(
-                "Map keys, including types that contain maps, are not supported as they may lead to unexpected "
+                "Map keys, including types that contain maps, are not supported as they may "
+                "lead to unexpected "
                 f"behavior due to inconsistent serialization. Key column name: `{column.name}`. "
                 f"Column type: {sql_name(column.type)}. "
                 "See https://github.com/confluentinc/ksql/issues/6621 for more."

@@ -26,7 +26,8 @@ def closest(name: str, known: Iterable[str]) -> str:
             )
         else:
             lines.append(
-                f'\nDid you mean "{other}"? Hint: wrap the source name in double quotes to make it case-sensitive.'
+                f'\nDid you mean "{other}"? Hint: wrap the source name in double quotes to make '
+                "it case-sensitive."
             )
     return "".join(lines)
 

@@ -140,7 +140,8 @@ class Properties:
         both, own = self.text("FORMAT"), self.text(f"{part}_FORMAT")
         if both is not None and own is not None:
             raise SqlError(
-                f"Cannot supply both '{part}_FORMAT' and 'FORMAT' properties, as 'FORMAT' sets both key and value "
+                f"Cannot supply both '{part}_FORMAT' and 'FORMAT' properties, as 'FORMAT' sets "
+                "both key and value "
                 "formats. Either use just 'FORMAT', or use 'KEY_FORMAT' and 'VALUE_FORMAT'."
             )
         name = both if own is None else own
@@ -182,7 +183,8 @@ class Properties:
         if named is None:
             raise _invalid(
                 "WINDOW_TYPE",
-                f"{kind} for configuration WINDOW_TYPE: String must be one of: SESSION, HOPPING, TUMBLING, null",
+                f"{kind} for configuration WINDOW_TYPE: String must be one of: SESSION, "
+                "HOPPING, TUMBLING, null",
             )
         if named == "SESSION":
             if size is not None:
@@ -218,22 +220,26 @@ class Properties:
         name = given.strip("`") if given.startswith("`") else given.upper()
         if name not in columns:
             raise SqlError(
-                f"The TIMESTAMP column set in the WITH clause does not exist in the schema: '{name}'"
+                "The TIMESTAMP column set in the WITH clause does not exist in the "
+                f"schema: '{name}'"
             )
         of = columns[name]
         if of == STRING and pattern is None:
             raise SqlError(
-                "A String timestamp field has been specified without also specifying the timestamp_format"
+                "A String timestamp field has been specified without also specifying the "
+                "timestamp_format"
             )
         if of != STRING and pattern is not None:
             raise SqlError(
-                "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp column is of type "
+                "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp "
+                "column is of type "
                 "STRING.",
                 hint=f"`{name}` is {sql_name(of)}: leave TIMESTAMP_FORMAT out.",
             )
         if of != STRING and of.name not in {"BIGINT", "TIMESTAMP"}:
             raise SqlError(
-                f"Timestamp column, `{name}`, should be LONG(INT64), TIMESTAMP, or a String(VARCHAR) with a "
+                f"Timestamp column, `{name}`, should be LONG(INT64), TIMESTAMP, or a "
+                "String(VARCHAR) with a "
                 f"timestamp_format specified. It is {sql_name(of)}."
             )
         return TimestampColumn(name, pattern)
@@ -279,19 +285,22 @@ class Properties:
             if name in self and str(self._values[name]).upper() not in _DIALECTS:
                 raise _invalid(
                     name,
-                    f"{self._values[name]} for configuration {name}: String must be one of: {', '.join(_DIALECTS)}",
+                    f"{self._values[name]} for configuration {name}: String must be one of: "
+                    f"{', '.join(_DIALECTS)}",
                 )
             name = f"{part}_PROTOBUF_NULLABLE_REPRESENTATION"
             if name in self and str(self._values[name]).upper() not in _NULLABLE:
                 raise _invalid(
                     name,
-                    f"{self._values[name]} for configuration {name}: String must be one of: OPTIONAL, WRAPPER, null",
+                    f"{self._values[name]} for configuration {name}: String must be one of: "
+                    "OPTIONAL, WRAPPER, null",
                 )
         policy = self.text("CLEANUP_POLICY")
         if policy is not None and policy.lower() not in _CLEANUP:
             raise _invalid(
                 "CLEANUP_POLICY",
-                f"{policy} for configuration CLEANUP_POLICY: String must be one of: {', '.join(_CLEANUP)}",
+                f"{policy} for configuration CLEANUP_POLICY: String must be one of: "
+                f"{', '.join(_CLEANUP)}",
             )
         for name in ("TIMESTAMP_FORMAT",):
             if name in self and not str(self._values[name]).strip():
@@ -331,7 +340,8 @@ def ensure_timestamp_format(properties: Properties, settings: Settings) -> None:
     except ValueError as error:
         raise SqlError(
             f"TIMESTAMP_FORMAT is not a valid date pattern: '{pattern}'",
-            hint="Use the syntax of Java's DateTimeFormatter, for example 'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
+            hint="Use the syntax of Java's DateTimeFormatter, for example "
+            "'yyyy-MM-dd''T''HH:mm:ss.SSSX'.",
         ) from error
 
 
@@ -340,7 +350,8 @@ def _ensure_delimiter(name: str, given: str) -> None:
         return
     if not given.strip():
         why = (
-            "Delimiter cannot be empty, if you meant to have a tab or space for delimiter, please use the special "
+            "Delimiter cannot be empty, if you meant to have a tab or space for delimiter, please "
+            "use the special "
             "values 'TAB' or 'SPACE'"
         )
     else:
@@ -348,7 +359,8 @@ def _ensure_delimiter(name: str, given: str) -> None:
             f"Invalid delimiter value: '{given}'. Delimiter must be a single character or TAB,SPACE"
         )
     raise SqlError(
-        f"Failed to prepare statement: Configuration {name} is invalid: {why}\nExample valid value: ';'"
+        f"Failed to prepare statement: Configuration {name} is invalid: {why}\nExample "
+        "valid value: ';'"
     )
 
 

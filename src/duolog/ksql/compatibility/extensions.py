@@ -45,7 +45,8 @@ def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: st
         raise SqlError(
             "A global table must read a topic; it cannot be the result of a query.",
             at=at,
-            hint=f"Declare a global table over the topic that CREATE TABLE {node.this.name} AS SELECT writes.",
+            hint=f"Declare a global table over the topic that CREATE TABLE {node.this.name} "
+            "AS SELECT writes.",
         )
 
 
@@ -108,7 +109,8 @@ def ensure_known_to_ksqldb(properties: Properties, settings: Settings) -> None:
     if size is not None and number_and_unit("WINDOW_SIZE", size)[1] in CALENDAR_UNITS:
         unit = size.split()[-1].upper()
         raise SqlError(
-            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{size}'. Unknown time unit: '{unit}'"
+            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{size}'. Unknown "
+            f"time unit: '{unit}'"
         )
 
 

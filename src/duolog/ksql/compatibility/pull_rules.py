@@ -61,7 +61,8 @@ def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
         if named:
             listed_text = ", ".join(f"`{name}`" for name in named)
             raise SqlError(
-                f"Pull queries don't support the following columns in {clause} clauses: {listed_text}",
+                f"Pull queries don't support the following columns in {clause} "
+                f"clauses: {listed_text}",
                 at=place_of(next(iter(named.values()))),
             )
 
@@ -131,7 +132,8 @@ def _ensure_alternative(
             continue
         if key in seen:
             raise SqlError(
-                "A comparison condition on the key column cannot be combined with other comparisons "
+                "A comparison condition on the key column cannot be combined with "
+                "other comparisons "
                 "such as an IN predicate",
                 at=place_of(condition),
             )
@@ -151,7 +153,8 @@ def _ensure_alternative(
     if len(seen) < len(keys):
         raise SqlError(
             "Multi-column sources must specify every key in the WHERE clause. "
-            f"Specified: [{', '.join(f'`{name}`' for name in seen)}] Expected: [{', '.join(map(str, source.key))}]."
+            f"Specified: [{', '.join(f'`{name}`' for name in seen)}] Expected: "
+            f"[{', '.join(map(str, source.key))}]."
         )
     if needs_scan:
         raise SqlError(

@@ -165,7 +165,8 @@ def _distinct(node: exp.Anonymous) -> exp.Expression | None:
         raise SqlError(
             f"{name} does not support DISTINCT",
             at=place_of(found),
-            hint=f"Use {', '.join(_OF_DISTINCT)}; COLLECT_SET and TOPKDISTINCT are distinct already.",
+            hint=f"Use {', '.join(_OF_DISTINCT)}; COLLECT_SET and TOPKDISTINCT are "
+            "distinct already.",
         )
     if len(node.expressions) > 1:
         raise SqlError(
@@ -208,7 +209,8 @@ def _constant(node: exp.Anonymous, given: exp.Expression, bound: Bound, at: int)
 
 def _no_constant(node: exp.Anonymous, given: exp.Expression, at: int) -> SqlError:
     return SqlError(
-        f"Parameter {at + 1} passed to function {called(node).function.name} must be a literal constant, "
+        f"Parameter {at + 1} passed to function {called(node).function.name} must be a "
+        "literal constant, "
         f"but was expression: '{formatted(given)}'",
         at=place_of(given),
     )

@@ -22,7 +22,8 @@ def _truth(binding: Binding, node: exp.Expression) -> Expression:
         return Cast(bound.expression, BOOLEAN)
     if bound.type != BOOLEAN:
         raise SqlError(
-            f"Should evaluate to boolean but is {formatted(node)} ({sql_name(bound.type)}) instead.",
+            f"Should evaluate to boolean but is {formatted(node)} "
+            f"({sql_name(bound.type)}) instead.",
             at=place_of(node),
         )
     return bound.expression

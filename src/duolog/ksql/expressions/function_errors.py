@@ -56,7 +56,8 @@ def not_accepted(
 def ambiguous(called: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
     """Return the error of arguments that match several signatures equally well."""
     return SqlError(
-        f"Function '{called}' cannot be resolved due to ambiguous method parameters ({_listed(types)}).",
+        f"Function '{called}' cannot be resolved due to ambiguous method parameters "
+        f"({_listed(types)}).",
         at=place_of(node),
         hint="Cast the arguments to one type.",
     )

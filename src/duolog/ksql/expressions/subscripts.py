@@ -81,7 +81,8 @@ def _bracket(binding: Binding, node: exp.Expression) -> Bound:
             )
         case other:
             raise SqlError(
-                f"Subscript expression target must be of type ARRAY or MAP, but was {sql_name(other)}",
+                "Subscript expression target must be of type ARRAY or MAP, but was "
+                f"{sql_name(other)}",
                 at=place_of(node),
             )
 

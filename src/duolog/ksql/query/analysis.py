@@ -202,7 +202,8 @@ def _alias(node: exp.Alias) -> str:
         raise _reserved(node.alias, node)
     if node.alias in METADATA:
         raise SqlError(
-            f"`{node.alias}` is a reserved column name. You cannot use it as an alias for a column.",
+            f"`{node.alias}` is a reserved column name. You cannot use it as an "
+            "alias for a column.",
             at=place_of(node),
         )
     return str(node.alias)

@@ -216,7 +216,8 @@ class Grouping:
         if not self._is_bound(node):
             self._scope_after.within("HAVING").find(node)  # reports unknown columns
             raise SqlError(
-                f"Non-aggregate HAVING expression not part of GROUP BY: [{error_text(node, self._scope)}]",
+                "Non-aggregate HAVING expression not part of GROUP BY: "
+                f"[{error_text(node, self._scope)}]",
                 at=place_of(node),
                 hint="Group by it, or aggregate it: MAX(…), LATEST_BY_OFFSET(…).",
             )
@@ -247,7 +248,8 @@ class Grouping:
         if refused and self.relation.node.is_table:
             names = dict.fromkeys(called(call).function.name for call in refused)
             raise SqlError(
-                f"The aggregation function(s) ({', '.join(names)}) cannot be applied to a table source, "
+                f"The aggregation function(s) ({', '.join(names)}) cannot be applied to "
+                "a table source, "
                 "only to a stream source.",
                 at=place_of(refused[0]),
             )
@@ -257,7 +259,8 @@ class Grouping:
         parts = [call for call in calls if called(call).keeps_parts]
         if parts and strict and not SUPPORT[of.name].nested:
             raise SqlError(
-                "One of the functions used in the statement has an intermediate type that the value format can not "
+                "One of the functions used in the statement has an intermediate type that the "
+                "value format can not "
                 "handle. Please remove the function or change the format.",
                 at=place_of(parts[0]),
             )
@@ -274,7 +277,8 @@ class Grouping:
             )
         if self.relation.node.is_table:
             raise SqlError(
-                "TTL is not allowed for groups of a table: a changed row cannot be subtracted from a removed group.",
+                "TTL is not allowed for groups of a table: a changed row cannot be subtracted from "
+                "a removed group.",
                 hint="Group the table's changes: CREATE STREAM … AS CHANGES OF.",
             )
 
@@ -296,7 +300,8 @@ class Grouping:
             raise not_grouped(stray)
         if beside:
             raise SqlError(
-                "Column used in aggregate SELECT expression(s) outside of aggregate functions not part of GROUP BY: "
+                "Column used in aggregate SELECT expression(s) outside of aggregate functions not "
+                "part of GROUP BY: "
                 f"[{', '.join(beside)}]",
                 at=place_of(next(iter(beside.values()))),
             )
@@ -333,7 +338,8 @@ class Grouping:
             for column in node.find_all(exp.Column):
                 if column.name in WINDOW_BOUNDS and self._scope.get(column) is None:
                     raise SqlError(
-                        f"Window bounds column {column.name} can only be used in the SELECT clause of windowed "
+                        f"Window bounds column {column.name} can only be used in the SELECT "
+                        "clause of windowed "
                         "aggregations and can not be passed to aggregate functions.\n"
                         "See https://github.com/confluentinc/ksql/issues/4397",
                         at=place_of(column),

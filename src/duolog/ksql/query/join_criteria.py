@@ -152,8 +152,10 @@ class CriterionReader:
         mixed = len(sources) > 1 and (self.strict or self.comes in sources)
         if mixed or not sources:
             raise SqlError(
-                f"Invalid comparison expression '{meaning(side, self.scope)}' in join '{condition_text}'. "
-                "Each side of the join comparision must contain references from exactly one source.",
+                f"Invalid comparison expression '{meaning(side, self.scope)}' in join "
+                f"'{condition_text}'. "
+                "Each side of the join comparision must contain references from "
+                "exactly one source.",
                 at=place_of(side),
             )
         return sources
@@ -181,13 +183,15 @@ def ensure_tree(first: Relation, joins: Sequence[exp.Join], scope: SqlScope) -> 
         tree = " ⋈ ".join(joined)
         if left in joined and right in joined:
             raise SqlError(
-                f"Cannot perform circular join - both `{right}` and `{left}` are already included in the current "
+                f"Cannot perform circular join - both `{right}` and `{left}` are already "
+                "included in the current "
                 f"join tree: {tree}",
                 at=place_of(condition),
             )
         if left not in joined and right not in joined:
             raise SqlError(
-                "Cannot build JOIN tree; neither source in the join is the FROM source or included in a previous "
+                "Cannot build JOIN tree; neither source in the join is the FROM source or "
+                "included in a previous "
                 f"JOIN: {meaning(condition, scope)}. The current join tree is {tree}",
                 at=place_of(condition),
             )

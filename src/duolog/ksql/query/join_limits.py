@@ -31,9 +31,12 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
     if (one.kind == "SESSION") != (other.kind == "SESSION"):
         raise SqlError(
             f"Incompatible windowed sources.\nLeft source: {one.kind}\nRight source: {other.kind}\n"
-            "Session windowed sources can only be joined to other session windowed sources, and may still not "
-            "result in expected behaviour as session bounds must be an exact match for the join to work\n"
-            "Hopping and tumbling windowed sources can only be joined to other hopping and tumbling windowed "
+            "Session windowed sources can only be joined to other session windowed sources, "
+            "and may still not "
+            "result in expected behaviour as session bounds must be an exact match for "
+            "the join to work\n"
+            "Hopping and tumbling windowed sources can only be joined to other hopping and "
+            "tumbling windowed "
             "sources"
         )
 
@@ -43,7 +46,8 @@ def ensure_no_window(join: exp.Join, what: str) -> None:
     if join.args.get("within") is not None:
         raise SqlError(
             f"A window definition was provided for a {what} join. These joins are not windowed. "
-            "Please drop the window definition (ie. the WITHIN clause) and try to execute your join again.",
+            "Please drop the window definition (ie. the WITHIN clause) and try to execute "
+            "your join again.",
             at=place_of(join),
         )
 

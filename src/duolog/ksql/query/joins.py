@@ -44,10 +44,16 @@ from duolog.plan.nodes import GlobalTableJoin, JoinKind, Node, SelectKey, Stream
 from duolog.plan.nodes.global_table import global_source
 
 SYNTHETIC_NOTE: Final = (
-    "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
+    "\n{0} was added as a synthetic key column because the join criteria did not match "
+    "any source column. "
     "This expression must be included in the projection and may be aliased."
 )
-_SIDE_NAMES: Final = {"INNER": "[INNER]", "LEFT": "LEFT [OUTER]", "RIGHT": "RIGHT [OUTER]", "FULL": "[FULL] OUTER"}  # fmt: skip
+_SIDE_NAMES: Final = {
+    "INNER": "[INNER]",
+    "LEFT": "LEFT [OUTER]",
+    "RIGHT": "RIGHT [OUTER]",
+    "FULL": "[FULL] OUTER",
+}
 _KINDS: Final[dict[str, JoinKind]] = {
     "INNER": "inner",
     "LEFT": "left",
@@ -103,7 +109,8 @@ class Joiner:
         for at, table in enumerate(tables):
             if self.strict and names[at] in names[:at]:
                 raise SqlError(
-                    f"Can not join '{names[at]}' to '{names[at]}': self joins are not yet supported."
+                    f"Can not join '{names[at]}' to '{names[at]}': self joins are "
+                    "not yet supported."
                     if len(tables) == 2
                     else "N-way joins do not support multiple occurrences of the same source. "
                     f"Source: '{names[at]}'",
@@ -142,8 +149,10 @@ class Joiner:
         kinds = left.node.is_table, right.node.is_table
         if kinds == (True, False):
             raise SqlError(
-                "Invalid join order: table-stream joins are not supported; only stream-table joins. "
-                f"Got {left.sources[0].name} {_SIDE_NAMES[_side(join)]} JOIN {right.sources[0].name}.",
+                "Invalid join order: table-stream joins are not supported; only "
+                "stream-table joins. "
+                f"Got {left.sources[0].name} {_SIDE_NAMES[_side(join)]} JOIN "
+                f"{right.sources[0].name}.",
                 at=place_of(join),
             )
         criterion.ensure_types()
@@ -192,7 +201,8 @@ class Joiner:
         if side in {"RIGHT", "FULL"}:
             called = "Right" if side == "RIGHT" else "Full"
             raise SqlError(
-                f"{called} outer joins between streams and tables (stream: left, table: right) are not "
+                f"{called} outer joins between streams and tables (stream: left, "
+                "table: right) are not "
                 "supported.",
                 at=place_of(join),
                 hint="Use LEFT JOIN: a change of the table emits nothing.",
@@ -265,7 +275,8 @@ class Joiner:
         """Join tables by a foreign key of the left one, whose primary key the result keeps."""
         if self.strict and len(left.sources) > 1:
             raise SqlError(
-                "Invalid join condition: foreign-key table-table joins are not supported as part of n-way joins. "
+                "Invalid join condition: foreign-key table-table joins are not supported as part "
+                "of n-way joins. "
                 f"Got {criterion}.",
                 at=place_of(join),
             )
@@ -351,7 +362,8 @@ class Joiner:
         first, second = counts.get(one.topic), counts.get(other.topic)
         if first is not None and second is not None and first != second:
             raise SqlError(
-                f"Can't join `{one.name}` with `{other.name}` since the number of partitions don't match. "
+                f"Can't join `{one.name}` with `{other.name}` since the number of "
+                "partitions don't match. "
                 f"`{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
                 "Please repartition either one so that the number of partitions match."
             )

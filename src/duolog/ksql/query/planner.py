@@ -125,7 +125,8 @@ class _Planner:
         if "TTL" in target.properties:
             raise SqlError(
                 "TTL applies to groups, and this query has none.",
-                hint="Set it on the table that is read, CREATE TABLE … WITH (TTL = '7 days'): derived rows are removed "
+                hint="Set it on the table that is read, CREATE TABLE … WITH (TTL = '7 days'): "
+                "derived rows are removed "
                 "with their input.",
             )
         return relation, *self._selected(select, relation)
@@ -362,7 +363,8 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
     texts = dict.fromkeys(_with_row_time(call, relation) for call in calls)
     kind = "TABLE"
     return SqlError(
-        f"CREATE {kind} AS SELECT statement does not support aggregate function [{', '.join(texts)}] "
+        f"CREATE {kind} AS SELECT statement does not support aggregate function "
+        f"[{', '.join(texts)}] "
         "without a GROUP BY clause."
     )
 

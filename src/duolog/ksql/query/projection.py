@@ -132,7 +132,8 @@ def _ensure_selected(view: View, found: Sequence[Sequence[Item]], sink: str) -> 
     example = texts[0] if word == "or" else ", ".join(texts)
     raise SqlError(
         "Key missing from projection (ie, SELECT). See https://cnfl.io/2LV7ouS.\n"
-        f"The query used to build `{sink}` must include the {view.keyed_by}{plural} {listed(texts, word)} in its "
+        f"The query used to build `{sink}` must include the {view.keyed_by}{plural} "
+        f"{listed(texts, word)} in its "
         f"projection (eg, SELECT {example}...).{''.join(key.note for key in view.keys)}"
     )
 
@@ -143,7 +144,8 @@ def _primary_key_missing(view: View, found: Sequence[Sequence[Item]]) -> SqlErro
     plural = "s" if len(columns) > 1 else ""
     names = ", ".join(f"`{column.name}`" for column in columns)
     return SqlError(
-        f"Primary key column{plural} missing in projection. For foreign-key table-table joins, the projection must "
+        f"Primary key column{plural} missing in projection. For foreign-key table-table joins, the "
+        "projection must "
         "include all primary key columns from the left input table "
         f"(`{columns[0].args['table'].name}`). Missing column{plural}: {names}."
     )

@@ -54,7 +54,8 @@ def _join(join: exp.Join, scope: SqlScope) -> str:
     within = join.args.get("within")
     return (
         f"{f'{side} OUTER' if side else 'INNER'} JOIN {_source(join.this)}"
-        f"{f' WITHIN {_within(within)}' if within is not None else ''} ON ({_text(join.args['on'], scope)})"
+        f"{f' WITHIN {_within(within)}' if within is not None else ''} ON "
+        f"({_text(join.args['on'], scope)})"
     )
 
 

@@ -46,7 +46,8 @@ def ensure_no_result(source: SourceInfo, node: nodes.InsertValues | nodes.Delete
     """Refuse to change rows of a table that a query writes: the query would not see the change."""
     if source.query:
         raise SqlError(
-            f"Cannot delete rows of {source.name}: query {source.query} writes it, and would not see the change.",
+            f"Cannot delete rows of {source.name}: query {source.query} writes it, and would "
+            "not see the change.",
             at=place_of(node.this),
             hint="Delete the rows that the query reads.",
         )

@@ -156,7 +156,8 @@ def _ensure_kept(node: nodes.StreamWindow, least: int) -> None:
     said = node.args.get("retention")
     if said is not None and milliseconds(said) < least:
         raise SqlError(
-            f"The retention period '{milliseconds(said)} ms' must be at least the window's size and grace period, "
+            f"The retention period '{milliseconds(said)} ms' must be at least the window's size "
+            "and grace period, "
             f"{least} ms",
             at=place_of(node),
         )

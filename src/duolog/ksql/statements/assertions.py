@@ -48,7 +48,8 @@ def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
         raise SqlError("ASSERT SCHEMA statements must include a subject name or an id")
     if state.settings[settings.REGISTRY] is None:
         raise SqlError(
-            "KSQL is not configured to use a schema registry. To assert schemas, please set ksql.schema.registry.url"
+            "KSQL is not configured to use a schema registry. To assert schemas, please set "
+            "ksql.schema.registry.url"
         )
     described = " ".join(
         part
@@ -73,7 +74,8 @@ def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
     source = named(state.catalog.sources, node.this, "Source {} does not exist.")
     if source.kind != kind:
         raise SqlError(
-            f"Expected type does not match actual for source {source.name}. Expected: {kind}, Actual: {source.kind}"
+            f"Expected type does not match actual for source {source.name}. Expected: {kind}, "
+            f"Actual: {source.kind}"
         )
     if (elements := node.args.get("elements")) is not None:
         wanted = [

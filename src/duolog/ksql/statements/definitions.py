@@ -123,7 +123,8 @@ def create_type(state: SessionState, node: nodes.CreateType) -> Done:
                 node, message=f"{name} is already registered with type {_type(state, name)}"
             )
         raise SqlError(
-            f"Cannot register custom type '{name}' since it is already registered with type: {_type(state, name)}",
+            f"Cannot register custom type '{name}' since it is already registered with type: "
+            f"{_type(state, name)}",
             at=place_of(node.this),
         )
     found = type_from(node.args["kind"], state.catalog.types)
@@ -210,7 +211,8 @@ def alter(state: SessionState, node: nodes.AlterSource) -> Done:
         )
     if source.read_only:
         raise SqlError(
-            f"Cannot alter {kind.lower()} '{name}': ALTER operations are not supported on source {kind.lower()}s."
+            f"Cannot alter {kind.lower()} '{name}': ALTER operations are not supported on source "
+            f"{kind.lower()}s."
         )
     if source.query:
         raise SqlError("ALTER command is not supported for CREATE ... AS statements.")
@@ -218,7 +220,8 @@ def alter(state: SessionState, node: nodes.AlterSource) -> Done:
     for column in added:
         if column.name in {one.name for one in source.columns}:
             raise SqlError(
-                f"Cannot add column `{column.name}` to schema. A column with the same name already exists."
+                f"Cannot add column `{column.name}` to schema. A column with the same "
+                "name already exists."
             )
     altered = replace(source, columns=source.columns + added)
     _ensure_columns(kind, altered.columns)
@@ -273,7 +276,8 @@ def _default_value_format(state: SessionState, properties: Properties) -> SqlFor
     default = state.settings[settings.VALUE_FORMAT]
     if default is None:
         raise SqlError(
-            "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either provide one or set a "
+            "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either "
+            "provide one or set a "
             f"default via the '{settings.VALUE_FORMAT}' config."
         )
     return properties.with_options("VALUE", format_named(default))
@@ -289,20 +293,23 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
     of = type_from(node.args["kind"], state.catalog.types)
     if name in RESERVED_COLUMNS:
         raise SqlError(
-            f"{_line(node)}'{name}' is a reserved column name. You cannot use it as a name for a column.",
+            f"{_line(node)}'{name}' is a reserved column name. You cannot use it as a "
+            "name for a column.",
             at=place_of(node),
         )
     wanted = "PRIMARY KEY" if kind == "TABLE" else "KEY"
     if role.endswith("KEY") and role != wanted:
         raise SqlError(
-            f"{_line(node)}Column `{name}` is a '{role}' column: please use '{wanted}' for {kind.lower()}s.\n"
+            f"{_line(node)}Column `{name}` is a '{role}' column: please use '{wanted}' for "
+            f"{kind.lower()}s.\n"
             "Tables have PRIMARY KEYs, which are unique and NON NULL.\n"
             "Streams have KEYs, which have no uniqueness or NON NULL constraints.",
             at=place_of(node),
         )
     if role == "HEADERS" and of != HEADERS_TYPE:
         raise SqlError(
-            f"Invalid type for HEADERS column: expected {sql_name(HEADERS_TYPE)}, got {sql_name(of)}",
+            f"Invalid type for HEADERS column: expected {sql_name(HEADERS_TYPE)}, "
+            f"got {sql_name(of)}",
             at=place_of(node),
         )
     header = node.args["header"].name if role == "HEADER" else ""

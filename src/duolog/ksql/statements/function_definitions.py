@@ -56,7 +56,8 @@ def define(state: SessionState, function: UserFunction) -> None:
         gone = [one for one in there.overloads if one not in function.overloads]
         if callers and (gone or there.kind != function.kind):
             raise SqlError(
-                f"Cannot replace function {function.name}: queries call it, and its types would change",
+                f"Cannot replace function {function.name}: queries call it, and its "
+                "types would change",
                 detail=f"It is called by {', '.join(one.id for one in callers)}.",
                 hint="Terminate them, or keep the existing overloads and add new ones.",
             )

@@ -175,7 +175,8 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
         )
     given = ", ".join(map(formatted, node.expressions))
     raise SqlError(
-        f"Expected a value for each column. Expected Columns: [{', '.join(f'`{name}`' for name in names)}]. Got [{given}]",
+        "Expected a value for each column. Expected Columns: "
+        f"[{', '.join(f'`{name}`' for name in names)}]. Got [{given}]",
         at=place_of(node.this),
     )
 

@@ -64,7 +64,8 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
     if isinstance(explained, exp.Identifier):
         if explained.name not in state.queries:
             raise SqlError(
-                f"Query with id:{explained.name} does not exist, use SHOW QUERIES to view the full set of queries.",
+                f"Query with id:{explained.name} does not exist, use SHOW QUERIES to view the "
+                "full set of queries.",
                 at=place_of(explained),
             )
         return Done(node, rows=_explained(state.queries[explained.name]))

@@ -208,7 +208,8 @@ def _dead_letters(state: SessionState, properties: Properties, planned: Planned)
     read = any(source.topics_among((topic,)) for source in planned.sources)
     if topic and (read or topic == planned.topic):
         raise SqlError(
-            f"Dead letters cannot be written to '{topic}', which the query {'reads' if read else 'writes'}."
+            f"Dead letters cannot be written to '{topic}', which the query "
+            f"{'reads' if read else 'writes'}."
         )
     return topic
 

@@ -41,7 +41,8 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     if bool(old.query) != bool(new.query):
         made, other = ("", "not ") if old.query else ("not ", "")
         raise SqlError(
-            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by CREATE ... AS SELECT, "
+            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by "
+            "CREATE ... AS SELECT, "
             f"and its replacement is {other}made by it.",
             hint=f"DROP {old.kind} {old.name} first.",
         )
@@ -86,7 +87,10 @@ def _ensure_same_columns(old: SourceInfo, new: SourceInfo) -> None:
             if number >= len(now) or now[number] != column
         ]
         if changed or (part and len(before) != len(now)):
-            why = f"The following {part}columns are changed, missing or reordered: [{_listed(changed)}]"
+            why = (
+                f"The following {part}columns are changed, missing or reordered: "
+                f"[{_listed(changed)}]"
+            )
             why = f"Key columns must be identical. {why}" if part else why
             raise _refused(
                 old, "schema", _listed(old.columns), _listed(new.columns), why=f" ({why})"
@@ -110,8 +114,10 @@ def _topic_text(source: SourceInfo) -> str:
     window = f"Optional[{_window_text(source)}]" if source.window else "Optional.empty"
     return (
         f"KsqlTopic{{kafkaTopicName='{source.topic_names}', "
-        f"keyFormat=KeyFormat{{format={_format_text(source.key_format)}, features=[{key}], window={window}}}, "
-        f"valueFormat=ValueFormat{{format={_format_text(source.value_format)}, features=[{value}]}}}}"
+        f"keyFormat=KeyFormat{{format={_format_text(source.key_format)}, features=[{key}], "
+        f"window={window}}}, "
+        f"valueFormat=ValueFormat{{format={_format_text(source.value_format)}, "
+        f"features=[{value}]}}}}"
     )
 
 
@@ -161,7 +167,8 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
             _ensure_same_state(one, other)
     if _state_of(old.plan) != _state_of(new.plan):
         raise SqlError(
-            "Query is not upgradeable. The new query groups by other keys or computes other aggregates."
+            "Query is not upgradeable. The new query groups by other keys or computes "
+            "other aggregates."
         )
 
 
@@ -185,7 +192,8 @@ def _ensure_same_state(old: AggregateNode, new: AggregateNode) -> None:
             raise SqlError(
                 f"Query is not upgradeable. Plan step of type {step} must have matching {what}. "
                 f"Values differ: [{', '.join(before)}] vs. [{', '.join(now)}]",
-                hint="UNSET 'ksql.compatibility' first: Duolog then recomputes what the state lacks.",
+                hint="UNSET 'ksql.compatibility' first: Duolog then recomputes what "
+                "the state lacks.",
             )
 
 

@@ -26,7 +26,8 @@ def milliseconds(node: nodes.Duration) -> int:
         raise SqlError(
             f"{node.this.name} {unit} is not a fixed duration: the length of a {unit} varies",
             at=place_of(node),
-            hint="Use DAYS. For windows of the calendar, use WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin').",
+            hint="Use DAYS. For windows of the calendar, use WINDOW TUMBLING (SIZE 1 MONTH, "
+            "TIMEZONE 'Europe/Berlin').",
         )
     return int(node.this.name) * _FIXED[unit]
 
@@ -40,7 +41,8 @@ def property_ms(name: str, text: str) -> int:
     number, unit = number_and_unit(name, text)
     if unit not in _FIXED:
         raise SqlError(
-            f"Configuration {name} is invalid: Invalid duration: '{text}'. The length of a {unit} varies",
+            f"Configuration {name} is invalid: Invalid duration: '{text}'. The length "
+            f"of a {unit} varies",
             hint=f"Use {_KNOWN}.",
         )
     return number * _FIXED[unit]

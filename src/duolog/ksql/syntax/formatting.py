@@ -13,9 +13,21 @@ from duolog.plan.types import Type
 
 _PLAIN: Final = re.compile(r"[A-Z_@][A-Z0-9_@]*\Z")
 SIGNS: Final[Mapping[type[exp.Expression], str]] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
-    exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.NullSafeNEQ: "IS DISTINCT FROM",
-}  # fmt: skip
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+}
 
 
 class _AsWritten(dict[str, Type]):
@@ -67,7 +79,10 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Like():
             return f"({formatted(node.this)} LIKE {formatted(node.expression)})"
         case exp.Cast():
-            return f"CAST({formatted(node.this)} AS {sql_name(type_from(node.args['to'], _AsWritten()))})"
+            return (
+                f"CAST({formatted(node.this)} AS "
+                f"{sql_name(type_from(node.args['to'], _AsWritten()))})"
+            )
         case exp.Case():
             return _case(node)
         case exp.If():

@@ -278,7 +278,11 @@ def _ensure_steps_agree(
     for name, step in steps.items():
         parameters = [*inspect.signature(step).parameters.values()][1:]
         if name in counts and len(parameters) != counts[name]:
-            raise _refused(of, f"has a method {name} with {len(parameters)} parameters", f"Declare {counts[name]} after self.")  # fmt: skip
+            raise _refused(
+                of,
+                f"has a method {name} with {len(parameters)} parameters",
+                f"Declare {counts[name]} after self.",
+            )
         kept = parameters[:2] if name == "merge" else parameters[: 0 if name == "initialize" else 1]
         if name in {"aggregate", "undo"} and len(parameters) < 2:
             raise _refused(
@@ -306,9 +310,12 @@ def _ensure_steps_agree(
                 )
     if "undo" in steps:
         one, other = (
-            [(p.kind, hints[name].get(p.name)) for p in [*inspect.signature(steps[name]).parameters.values()][2:]]
+            [
+                (p.kind, hints[name].get(p.name))
+                for p in [*inspect.signature(steps[name]).parameters.values()][2:]
+            ]
             for name in ("aggregate", "undo")
-        )  # fmt: skip
+        )
         if one != other:
             raise _refused(
                 of,

@@ -110,7 +110,10 @@ def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = Fal
     gone = [one for one in overloads if one not in found.overloads]
     if found.kind != kind or gone:
         was = ", ".join(_text(one.signature) for one in gone or overloads)
-        missing = f"Its signature was {was} and has changed. Run CREATE OR REPLACE FUNCTION to use the new one."
+        missing = (
+            f"Its signature was {was} and has changed. Run CREATE OR REPLACE FUNCTION to "
+            "use the new one."
+        )
         return UserFunction(name, kind, origin, overloads, Code({}, missing))
     return UserFunction(name, kind, origin, overloads, found.code, found.description, found.family)
 

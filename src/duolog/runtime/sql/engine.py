@@ -75,9 +75,17 @@ _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
 _END_S: Final = 5.0
 _ASSERT_MS: Final = 1000
-_OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
-                          nodes.AlterSource, nodes.InsertSelect, nodes.QueryCommand, nodes.CreateFunction,
-                          nodes.DropFunction)  # fmt: skip
+_OF_THE_SERVICE: Final = (
+    nodes.CreateSource,
+    nodes.CreateType,
+    nodes.DropType,
+    nodes.DropSource,
+    nodes.AlterSource,
+    nodes.InsertSelect,
+    nodes.QueryCommand,
+    nodes.CreateFunction,
+    nodes.DropFunction,
+)
 
 
 class SqlEngine:
@@ -124,7 +132,12 @@ class SqlEngine:
             internal_prefix=f"_duolog-ksql-{service_id}_query_",
         )
         self._starter: Starter = starter or self._spark
-        self._pauses = Pauses(*(_seconds(given, name, otherwise) for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))))  # fmt: skip
+        self._pauses = Pauses(
+            *(
+                _seconds(given, name, otherwise)
+                for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))
+            )
+        )
         self._replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
         self._lock = threading.RLock()
         self._supervisor: QuerySupervisor | None = None
@@ -403,7 +416,10 @@ class SqlEngine:
 
     def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:
         timeout = node.args.get("timeout")
-        deadline = time.monotonic() + (_ASSERT_MS if timeout is None else showing.milliseconds(timeout)) / 1000  # fmt: skip
+        deadline = (
+            time.monotonic()
+            + (_ASSERT_MS if timeout is None else showing.milliseconds(timeout)) / 1000
+        )
         while True:
             self._know(node)
             try:
@@ -482,9 +498,16 @@ def _read(node: nodes.RunScript) -> str:
     try:
         return read_text_file(Path(path))
     except OSError as error:
-        raise SqlError(f"Failed to read file: {path}", detail=f"{error.strerror}.", at=place_of(node)) from error  # fmt: skip
+        raise SqlError(
+            f"Failed to read file: {path}", detail=f"{error.strerror}.", at=place_of(node)
+        ) from error
     except EncodingError as error:
-        raise SqlError(f"Failed to read file: {path}", detail=f"{error.message}.", hint=error.hint, at=place_of(node)) from error  # fmt: skip
+        raise SqlError(
+            f"Failed to read file: {path}",
+            detail=f"{error.message}.",
+            hint=error.hint,
+            at=place_of(node),
+        ) from error
 
 
 def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
@@ -492,7 +515,9 @@ def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
     try:
         return otherwise if value is None else int(value) / 1000
     except ValueError:
-        raise SqlError(f"Invalid value {value} for configuration {name}: Not a number of type LONG") from None  # fmt: skip
+        raise SqlError(
+            f"Invalid value {value} for configuration {name}: Not a number of type LONG"
+        ) from None
 
 
 __all__ = ["DEFAULT_SERVICE", "Answer", "Message", "Rows", "SqlEngine"]

@@ -11,7 +11,8 @@ class CommandDamaged(DuologError):
             f'command topic "{topic}" is damaged at offset {offset}',
             detail=why,
             hint=hint
-            or "Later statements were not applied. Use another service id to start with an empty catalog.",
+            or "Later statements were not applied. Use another service id to start with "
+            "an empty catalog.",
         )
         self.offset = offset
 
@@ -23,6 +24,7 @@ class ServiceInUse(DuologError):
         super().__init__(
             f'another engine runs the queries of service "{service_id}"',
             detail=f"{owner or 'Another engine'} runs them.",
-            hint="Statements still work here. To run the queries here, stop it first, or use another service id.",
+            hint="Statements still work here. To run the queries here, stop it first, or use "
+            "another service id.",
         )
         self.owner = owner

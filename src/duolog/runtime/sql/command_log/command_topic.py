@@ -34,7 +34,11 @@ _CONSUMER: Final = {
     "log_level": 0,
 }
 _PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "log_level": 0}
-_NO_TOPIC: Final = (ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC, ClientError._UNKNOWN_PARTITION)  # noqa: SLF001 # fmt: skip
+_NO_TOPIC: Final = (
+    ClientError.UNKNOWN_TOPIC_OR_PART,
+    ClientError._UNKNOWN_TOPIC,  # noqa: SLF001
+    ClientError._UNKNOWN_PARTITION,  # noqa: SLF001
+)
 
 
 def command_topic_of(service_id: str) -> str:

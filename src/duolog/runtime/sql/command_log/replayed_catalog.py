@@ -156,7 +156,9 @@ class ReplayedCatalog:
             done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
             reason = error.message if isinstance(error, SqlError) else "It is not one statement."
-            raise CommandDamaged(self.topic.name, offset, f"Its statement cannot be executed: {reason}") from error  # fmt: skip
+            raise CommandDamaged(
+                self.topic.name, offset, f"Its statement cannot be executed: {reason}"
+            ) from error
         for query_id in done.ended:
             before = self._endings.get(query_id, 0)
             self.ended.add(checkpoint_of(query_id, before))

@@ -81,7 +81,9 @@ class Topics:
                 found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
         except (KafkaException, TimeoutError) as error:
             refusal = client_error(error)
-            raise KafkaError("cannot read the end offsets of topics", code=refusal.code(), detail=refusal.str()) from error  # fmt: skip
+            raise KafkaError(
+                "cannot read the end offsets of topics", code=refusal.code(), detail=refusal.str()
+            ) from error
         return found
 
     @property

@@ -70,10 +70,18 @@ def _element(types: Sequence[Type]) -> Type:
     return types[0].element if isinstance(types[0], Array) else DOUBLE
 
 
-_THE_ONLY: Final = "CASE WHEN len(list_filter({call}, lambda e: e IS DISTINCT FROM ({call})[1])) = 0 THEN ({call})[1] END"
+_THE_ONLY: Final = (
+    "CASE WHEN len(list_filter({call}, lambda e: e IS DISTINCT FROM "
+    "({call})[1])) = "
+    "0 THEN ({call})[1] END"
+)
 
 
-_GREATEST_FIRST: Final = "list_slice(list_reverse_sort(list_filter(coalesce({call}, []), lambda e: e IS NOT NULL)), 1, {1})"
+_GREATEST_FIRST: Final = (
+    "list_slice(list_reverse_sort(list_filter(coalesce({call}, "
+    "[]), lambda e: "
+    "e IS NOT NULL)), 1, {1})"
+)
 
 
 def _plain(name: str, of: TypeOf, *, numbers: bool = False) -> Aggregate:

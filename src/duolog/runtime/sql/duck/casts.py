@@ -64,7 +64,10 @@ def cast(  # noqa: PLR0911 - a table of cases
         case _ if given == STRING:
             return _read(value, wanted)
         case _ if given == TIMESTAMP and wanted == TIME:
-            return f"CAST(epoch_ms({value}) - floor(epoch_ms({value}) / {_DAY_MS}) * {_DAY_MS} AS INTEGER)"
+            return (
+                f"CAST(epoch_ms({value}) - floor(epoch_ms({value}) / {_DAY_MS}) * "
+                f"{_DAY_MS} AS INTEGER)"
+            )
         case _ if given == DOUBLE and wanted in {INT, BIGINT}:
             return nearest(value, wanted)
         case _ if wanted == INT and given == BIGINT:

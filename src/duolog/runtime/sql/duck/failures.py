@@ -27,7 +27,8 @@ _WORDS: Final = (
     ),
     (
         re.compile(
-            r"(?:Overflow|overflow|out of range|Out of Range|can't be cast because|Could not cast value)"
+            r"(?:Overflow|overflow|out of range|Out of Range|can't be cast "
+            r"because|Could not cast value)"
         ),
         "a value is too large for its type",
         "CAST an argument to a larger type: CAST(x AS BIGINT), CAST(x AS DOUBLE).",
@@ -35,7 +36,10 @@ _WORDS: Final = (
     (
         re.compile(r"Out of Memory|could not allocate|failed to allocate"),
         "the rows do not fit into memory",
-        "Select fewer rows or columns, use a persistent query, or SET 'ksql.query.pull.memory.bytes.max'.",
+        (
+            "Select fewer rows or columns, use a persistent query, or SET "
+            "'ksql.query.pull.memory.bytes.max'."
+        ),
     ),
     (
         re.compile(r"[Ii]nterrupt"),

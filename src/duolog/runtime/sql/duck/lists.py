@@ -104,10 +104,12 @@ LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
         f"list_filter({args[0]}, lambda x: NOT {_has(args[1], 'x')}) END"
     ),
     "ARRAY_INTERSECT": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: {_has(args[1], 'x')}) END"
+        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: "
+        f"{_has(args[1], 'x')}) END"
     ),
     "ARRAY_UNION": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN list_concat({args[0]}, {args[1]}) END"
+        f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN "
+        f"list_concat({args[0]}, {args[1]}) END"
     ),
     "ARRAY_JOIN": _joined,
     "ARRAY_LENGTH": plain("CAST(len({0}) AS INTEGER)"),

@@ -69,7 +69,8 @@ def _options(call: exp.Anonymous, name: str) -> tuple[int | None, bool]:
         ignores_nulls, rest = bool(rest[0].this), rest[1:]
     if rest or not call.expressions or most == 0:
         raise SqlError(
-            f"{name} accepts a value, then optionally a number of values, at least 1, and true to ignore nulls.",
+            f"{name} accepts a value, then optionally a number of values, at least 1, and true "
+            "to ignore nulls.",
             at=place_of(call),
             hint=f"Use {name}(x), {name}(x, 3), {name}(x, false) or {name}(x, 3, false).",
         )

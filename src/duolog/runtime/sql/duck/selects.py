@@ -246,7 +246,8 @@ class Selecting:
         if given.type != found and not (numeric(given.type) and numeric(found)):
             raise SqlError(
                 f"Error in {clause} expression: Cannot compare {error_text(node.this, self.scope)} "
-                f"({sql_name(given.type)}) to the result of the subquery after IN ({sql_name(found)}).",
+                f"({sql_name(given.type)}) to the result of the subquery after IN "
+                f"({sql_name(found)}).",
                 at=place_of(node),
             )
         return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)

@@ -54,7 +54,8 @@ class DuckTable:
         )
         made = ", ".join(taken(f"p{at}", of) for at, of in enumerate(types))
         self._insert = (
-            f"INSERT INTO {name} SELECT id, {made} FROM (SELECT unnest(?::BIGINT[]) AS id, {given})"  # noqa: S608 - generated names
+            f"INSERT INTO {name} SELECT id, {made} FROM (SELECT "  # noqa: S608 - generated names
+            f"unnest(?::BIGINT[]) AS id, {given})"
         )
 
     def add(self, ids: Sequence[int], rows: Sequence[Row]) -> None:

@@ -48,10 +48,12 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "PARSE_TIME": python("text_time", 1, supported_parts_of),
     "PARSE_TIMESTAMP": python("text_timestamp", 1, supported_parts_of),
     "FROM_DAYS": plain(
-        f"CASE WHEN {{0}} BETWEEN {DAYS_MIN} AND {DAYS_MAX} THEN DATE '1970-01-01' + CAST({{0}} AS INTEGER) END"
+        f"CASE WHEN {{0}} BETWEEN {DAYS_MIN} AND {DAYS_MAX} THEN DATE '1970-01-01' + "
+        f"CAST({{0}} AS INTEGER) END"
     ),
     "FROM_UNIXTIME": plain(
-        f"CASE WHEN {{0}} BETWEEN {MILLISECONDS_MIN} AND {MILLISECONDS_MAX} THEN make_timestamp_ms({{0}}) END"
+        f"CASE WHEN {{0}} BETWEEN {MILLISECONDS_MIN} AND {MILLISECONDS_MAX} THEN "
+        f"make_timestamp_ms({{0}}) END"
     ),
     "UNIX_DATE": _or_now(
         "CAST({0} - DATE '1970-01-01' AS INTEGER)", f"CAST({_NOW_MS} // {_DAY_MS} AS INTEGER)"

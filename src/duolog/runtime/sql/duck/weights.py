@@ -30,7 +30,10 @@ def weight(value: str, of: Type, depth: int = 0) -> str | None:
         case Array(element=element):
             return _of_list(value, element, depth)
         case Map(key=key, value=item):
-            return f"({_of_list(f'map_keys({value})', key, depth)} + {_of_list(f'map_values({value})', item, depth)})"
+            return (
+                f"({_of_list(f'map_keys({value})', key, depth)} + "
+                f"{_of_list(f'map_values({value})', item, depth)})"
+            )
         case Struct(fields=fields):
             parts = [weight(f"({value}).f{at}", kind, depth) for at, (_, kind) in enumerate(fields)]
             sizes = " + ".join([str(_WORD * len(fields)), *(part for part in parts if part)])

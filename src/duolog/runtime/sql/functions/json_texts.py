@@ -27,9 +27,15 @@ _PLACE: Final = re.compile(r"\+?\d{1,9}")
 _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
     ord(sign): f"\\{pairs}"
     for sign, pairs in {
-        '"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t",
+        '"': '"',
+        "\\": "\\",
+        "\b": "b",
+        "\f": "f",
+        "\n": "n",
+        "\r": "r",
+        "\t": "t",
     }.items()
-}  # fmt: skip
+}
 
 
 def _refused(word: str) -> Any:

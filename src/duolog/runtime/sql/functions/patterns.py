@@ -16,14 +16,29 @@ from duolog.plan.sql.time_patterns import Unsupported
 from duolog.runtime.sql.functions.texts import characters, ensure_length
 
 _CLASSES: Final = {
-    "Lower": "a-z", "Upper": "A-Z", "ASCII": r"\x00-\x7f", "Alpha": "a-zA-Z", "Digit": "0-9", "Alnum": "a-zA-Z0-9",
-    "Punct": r"!-/:-@\[-`{-~", "Graph": "!-~", "Print": r"\x20-~", "Blank": r" \t", "Cntrl": r"\x00-\x1f\x7f",
-    "XDigit": "0-9a-fA-F", "Space": r" \t\n\x0b\f\r",
-}  # fmt: skip
+    "Lower": "a-z",
+    "Upper": "A-Z",
+    "ASCII": r"\x00-\x7f",
+    "Alpha": "a-zA-Z",
+    "Digit": "0-9",
+    "Alnum": "a-zA-Z0-9",
+    "Punct": r"!-/:-@\[-`{-~",
+    "Graph": "!-~",
+    "Print": r"\x20-~",
+    "Blank": r" \t",
+    "Cntrl": r"\x00-\x1f\x7f",
+    "XDigit": "0-9a-fA-F",
+    "Space": r" \t\n\x0b\f\r",
+}
 _PLAIN_ESCAPES: Final = {
-    "z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000]", "e": r"\x1b",
-    "R": r"(?:\r\n|[\n-\r\x85\u2028\u2029])", "s": r"[ \t\n\x0b\f\r]", "S": r"[^ \t\n\x0b\f\r]",
-}  # fmt: skip
+    "z": r"\Z",
+    "Z": r"(?=\n?\Z)",
+    "h": r"[ \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000]",
+    "e": r"\x1b",
+    "R": r"(?:\r\n|[\n-\r\x85\u2028\u2029])",
+    "s": r"[ \t\n\x0b\f\r]",
+    "S": r"[^ \t\n\x0b\f\r]",
+}
 _IN_CLASS: Final = {
     "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
     "e": r"\x1b",

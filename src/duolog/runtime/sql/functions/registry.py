@@ -53,9 +53,15 @@ def _with_nulls(gives: str, **calls: Callable[..., Any]) -> dict[str, Function]:
 
 
 _DOUBLES: Final = {
-    "acos": math.acos, "asin": math.asin, "cos": math.cos, "cosh": math.cosh, "exp": math.exp, "sin": math.sin,
-    "sqrt": math.sqrt, "tan": math.tan,
-}  # fmt: skip
+    "acos": math.acos,
+    "asin": math.asin,
+    "cos": math.cos,
+    "cosh": math.cosh,
+    "exp": math.exp,
+    "sin": math.sin,
+    "sqrt": math.sqrt,
+    "tan": math.tan,
+}
 
 FUNCTIONS: Final = {
     **_given(
@@ -166,7 +172,7 @@ FUNCTIONS: Final = {
         variance=numbers.variance,
         **{name: numbers.of_double(compute) for name, compute in _DOUBLES.items()},
     ),
-}  # fmt: skip
+}
 
 
 _of_users: Final[dict[str, Function]] = {}

@@ -14,11 +14,25 @@ Fields = dict[str, int]
 _CENTURY: Final = 2000
 _YEAR_MAX: Final = 999_999_999
 _BOUNDS: Final = {
-    "year": (-_YEAR_MAX, _YEAR_MAX), "year_of_era": (1, _YEAR_MAX), "week_based_year": (-_YEAR_MAX, _YEAR_MAX),
-    "month": (1, 12), "day": (1, 31), "day_of_year": (1, 366), "weekday": (1, 7), "local_weekday": (1, 7), "week": (1, 53), "week_of_month": (0, 6), "aligned_weekday": (1, 7), "hour": (0, 24),
-    "clock_hour": (1, 24), "hour_of_half": (0, 11), "clock_hour_of_half": (1, 12), "half": (0, 1), "minute": (0, 59),
+    "year": (-_YEAR_MAX, _YEAR_MAX),
+    "year_of_era": (1, _YEAR_MAX),
+    "week_based_year": (-_YEAR_MAX, _YEAR_MAX),
+    "month": (1, 12),
+    "day": (1, 31),
+    "day_of_year": (1, 366),
+    "weekday": (1, 7),
+    "local_weekday": (1, 7),
+    "week": (1, 53),
+    "week_of_month": (0, 6),
+    "aligned_weekday": (1, 7),
+    "hour": (0, 24),
+    "clock_hour": (1, 24),
+    "hour_of_half": (0, 11),
+    "clock_hour_of_half": (1, 12),
+    "half": (0, 1),
+    "minute": (0, 59),
     "second": (0, 59),
-}  # fmt: skip
+}
 _SECOND: Final = 1_000_000_000
 _ERA_YEARS: Final = 400
 _ERA_DAYS: Final = 146_097
@@ -157,8 +171,18 @@ def _one_of(fields: Fields, name: str, short: str) -> int | None:
 
 
 _OF_TIMES: Final = frozenset(
-    {"half", "hour", "clock_hour", "hour_of_half", "clock_hour_of_half", "minute", "second", "nano", "fraction"}
-)  # fmt: skip
+    {
+        "half",
+        "hour",
+        "clock_hour",
+        "hour_of_half",
+        "clock_hour_of_half",
+        "minute",
+        "second",
+        "nano",
+        "fraction",
+    }
+)
 
 
 def resolved_nanos(fields: Fields) -> int:

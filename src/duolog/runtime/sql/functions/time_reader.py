@@ -34,8 +34,11 @@ _GMT: Final = {
 }
 _ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9~/._-]*(?:[+-]\d{1,2}(?::?\d\d)*)?|[+-]\d\d(?::?\d\d)*")
 _AMERICAN: Final = {
-    "P": "America/Los_Angeles", "M": "America/Denver", "C": "America/Chicago", "E": "America/New_York",
-}  # fmt: skip
+    "P": "America/Los_Angeles",
+    "M": "America/Denver",
+    "C": "America/Chicago",
+    "E": "America/New_York",
+}
 _SHORT: Final = {
     f"{letter}{kind}": name for letter, name in _AMERICAN.items() for kind in ("ST", "DT", "T")
 }

@@ -54,8 +54,12 @@ _NANOS: Final = 1_000_000
 _UTC: Final = ("UTC", "Etc/UTC")
 _NARROW: Final = 5
 _DAY_PERIODS: Final = (
-    (21, "at night"), (18, "in the evening"), (12, "in the afternoon"), (6, "in the morning"), (0, "at night"),
-)  # fmt: skip
+    (21, "at night"),
+    (18, "in the evening"),
+    (12, "in the afternoon"),
+    (6, "in the morning"),
+    (0, "at night"),
+)
 
 
 def date_text(value: dt.date, pattern: str) -> str:

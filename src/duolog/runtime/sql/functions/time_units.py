@@ -6,9 +6,14 @@ from typing import Final
 
 _DAY_MS: Final = 86_400_000
 _MILLIS: Final = {
-    "MILLISECONDS": 1, "MILLIS": 1, "SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "HALF_DAYS": 43_200_000,
+    "MILLISECONDS": 1,
+    "MILLIS": 1,
+    "SECONDS": 1000,
+    "MINUTES": 60_000,
+    "HOURS": 3_600_000,
+    "HALF_DAYS": 43_200_000,
     "DAYS": _DAY_MS,
-}  # fmt: skip
+}
 _MONTHS: Final = {"MONTHS": 1, "YEARS": 12, "DECADES": 120, "CENTURIES": 1200, "MILLENNIA": 12_000}
 _EPOCH: Final = dt.date(1970, 1, 1)
 

@@ -211,10 +211,11 @@ class QuerySupervisor:
         with self._changed:
             wanted, entries = self._wanted, dict(self._entries)
             return wanted.keys() == entries.keys() and all(
-                entries[name].wanted is wanted[name] and _live(name, entries[name]).state != "STARTING"
+                entries[name].wanted is wanted[name]
+                and _live(name, entries[name]).state != "STARTING"
                 and not (entries[name].is_replaced and not entries[name].error)
                 for name in wanted
-            )  # fmt: skip
+            )
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -321,8 +322,10 @@ class QuerySupervisor:
             return
         logger.warning(
             "query %s failed; restarting in %.0f s: %s",
-            entry.wanted.query.id, pause_s, entry.error.splitlines()[0],
-        )  # fmt: skip
+            entry.wanted.query.id,
+            pause_s,
+            entry.error.splitlines()[0],
+        )
 
 
 def _is_starting(entry: _Entry) -> bool:

@@ -27,8 +27,13 @@ from duolog.serde.serde import key_serde, value_serde
 _CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
 """Types whose constants are the same in plans and in rows."""
 _TIMEOUT_S: Final = 15.0
-_PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "log_level": 0,
-                    "partitioner": "murmur2_random"}  # fmt: skip
+_PRODUCER: Final = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "linger.ms": 0,
+    "log_level": 0,
+    "partitioner": "murmur2_random",
+}
 
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -163,4 +168,6 @@ def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
     if len(written) < len(records):
         error = refused[0] if refused else ClientError(ClientError.REQUEST_TIMED_OUT)
         topic = records[0][0]
-        raise KafkaError(f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}.")  # fmt: skip
+        raise KafkaError(
+            f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}."
+        )

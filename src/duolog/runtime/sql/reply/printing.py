@@ -20,8 +20,14 @@ from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 
-COLUMNS: Final = (("rowtime", "STRING"), ("key", "STRING"), ("value", "STRING"), ("partition", "INTEGER"),
-                  ("key format", "STRING"), ("value format", "STRING"))  # fmt: skip
+COLUMNS: Final = (
+    ("rowtime", "STRING"),
+    ("key", "STRING"),
+    ("value", "STRING"),
+    ("partition", "INTEGER"),
+    ("key format", "STRING"),
+    ("value format", "STRING"),
+)
 _TIMEOUT_S: Final = 15.0
 _POLL_S: Final = 0.2
 _OPTIONS: Final = {
@@ -53,7 +59,8 @@ def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
     if not there:
         consumer.close()
         raise SqlError(
-            f"Could not find topic '{topic}', or the KSQL user does not have permissions to list the topic. "
+            f"Could not find topic '{topic}', or the KSQL user does not have permissions to "
+            "list the topic. "
             "Topic names are case-sensitive.",
             at=place_of(node),
         )
@@ -102,7 +109,14 @@ def _failed(topic: str, error: ClientError) -> KafkaError:
 def _row(message: Message) -> tuple[object, ...]:
     key, key_format = guessed(message.key())
     value, value_format = guessed(message.value())
-    return (_moment(message.timestamp()[1]), key, value, message.partition(), key_format, value_format)  # fmt: skip
+    return (
+        _moment(message.timestamp()[1]),
+        key,
+        value,
+        message.partition(),
+        key_format,
+        value_format,
+    )
 
 
 def guessed(data: bytes | None) -> tuple[str, str]:

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
 _NOT_RUNNING: Final = {
-    "STARTING": "no rows yet: query {query}, which writes table {table}, is starting; try again when SHOW QUERIES; reports RUNNING",
-    "PAUSED": "no rows: query {query}, which writes table {table}, is paused; RESUME {query}; continues it",
-    "ERROR": "no rows: query {query}, which writes table {table}, has failed; EXPLAIN {query}; shows why",
-    "UNRESPONSIVE": "no rows: query {query}, which writes table {table}, is not running; SHOW QUERIES; shows why",
+    "STARTING": "no rows yet: query {query}, which writes table {table}, is starting; try again "
+    "when SHOW QUERIES; reports RUNNING",
+    "PAUSED": "no rows: query {query}, which writes table {table}, is paused; RESUME "
+    "{query}; continues it",
+    "ERROR": "no rows: query {query}, which writes table {table}, has failed; EXPLAIN "
+    "{query}; shows why",
+    "UNRESPONSIVE": "no rows: query {query}, which writes table {table}, is not running; SHOW "
+    "QUERIES; shows why",
 }
 _INTERNAL = "_"
 """Prefix of internal topics, which ksqlDB lists only with ALL."""
@@ -94,7 +98,11 @@ def topics(
             writes = sum(query.planned.topic == name for query in known)
             row = (*row, reads, writes)
         rows.append(row)
-    columns = [("Kafka Topic", "STRING"), ("Partitions", "INTEGER"), ("Partition Replicas", "STRING")]  # fmt: skip
+    columns = [
+        ("Kafka Topic", "STRING"),
+        ("Partitions", "INTEGER"),
+        ("Partition Replicas", "STRING"),
+    ]
     if extended:
         columns += [("Read by queries", "INTEGER"), ("Written by queries", "INTEGER")]
     return Rows(tuple(columns), iter(rows), title="Topics")
