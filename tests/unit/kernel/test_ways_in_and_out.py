@@ -73,6 +73,18 @@ def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -
     assert run_java("HandedCalls", 10_000) == ["0", "waited", "dead-letter", "bounded"]
 
 
+def test_dead_letters_name_exceptions_by_the_first_names_of_their_classes() -> None:
+    """A reader of dead letters compares the header; the classes have been renamed and moved since."""
+    assert run_java("DeadLetterNames") == [
+        "org.duolog.kernel.CallFailed",
+        "org.duolog.kernel.Misplaced",
+        "org.duolog.kernel.RecordException",
+        "org.duolog.kernel.RecordFailed",
+        "org.duolog.kernel.StoreFull",
+        "java.lang.ArithmeticException",
+    ]
+
+
 def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not_tried_again() -> (
     None
 ):

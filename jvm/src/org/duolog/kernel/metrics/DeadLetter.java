@@ -8,6 +8,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.duolog.kernel.record.Envelope;
+import org.duolog.kernel.record.ExceptionNames;
 import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
@@ -40,7 +41,7 @@ public final class DeadLetter {
       String topic,
       Exception cause) {
     List<Header> all = Headers.decode(headers);
-    all.add(header("exception", cause.getClass().getName()));
+    all.add(header("exception", ExceptionNames.of(cause)));
     all.add(header("message", cut(cause.getMessage())));
     all.add(header("stacktrace", stackTrace(cause)));
     all.add(header("topic", sourceTopic));
