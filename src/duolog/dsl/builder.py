@@ -46,7 +46,7 @@ class Builder:
         return node
 
     def leave_out(self) -> None:
-        """Skip a number: a step had it that no longer exists, and the names of later stores contain their numbers."""
+        """Skip the number of a removed step: names of later stores contain their own numbers."""
         self._left_out += 1
 
     def rename(self, node: Node, name: str) -> Node:
@@ -127,7 +127,7 @@ class Builder:
             )
 
     def build(self) -> Plan:
-        """Return the plan of all sinks, prints, calls and processors, without nodes that none of them needs."""
+        """Return the plan of all sinks, prints, calls and processors, without unneeded nodes."""
         sinks = tuple(self.nodes(Sink))
         ends = (*self.nodes(End), *self.nodes(Process))
         needed = {node for end in ends for node in ancestors(end)}

@@ -1,7 +1,9 @@
 """Streams, tables and grouped records, which are created from each other.
 
-    Stream ── group_by ──► Grouped ── count, aggregate ──► Table      optionally windowed_by in between
+    Stream ── group_by ──► Grouped ── count, aggregate ──► Table
     Stream ◄───────────────────── to_stream ────────────── Table
+
+For windows, call `windowed_by` between `group_by` and the aggregate.
 
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
@@ -62,33 +64,36 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         grace: Duration | None = None,
         store: str | None = None,
     ) -> "Stream":
-        """Join each record with the row of a table, or the records of a stream, that have the same key.
+        """Join each record with the table row, or the records of a stream, that have the same key.
 
-        The value consists of this stream's columns, then the other's. With a table, a record is joined with the row that
-        exists when it arrives; a change of the table emits nothing. With a stream, each pair of records that are close enough
-        in time emits a result when the later one arrives, with the later of the two timestamps. A record without a partner is
-        dropped.
+        The value consists of this stream's columns, then the other's. With a table, a record is
+        joined with the row that exists when it arrives; a change of the table emits nothing. With a
+        stream, each pair of records that are close enough in time emits a result when the later one
+        arrives, with the later of the two timestamps. A record without a partner is dropped.
 
         Args:
             other: keyed by the same types as this stream, or as `on`. It may be this stream.
-            on: the columns, or expressions with a name, that match the other's key columns, in order. Unless they are
-                this stream's key, they become it, as by `select_key`; with a global table, records keep their key.
-                May be omitted if both keys have the same names. The last two columns of a windowed table's key are
-                a window's start and end.
+            on: the columns, or expressions with a name, that match the other's key columns, in
+                order. Unless they are this stream's key, they become it, as by `select_key`; with a
+                global table, records keep their key. May be omitted if both keys have the same
+                names. The last two columns of a windowed table's key are a window's start and end.
             prefix: a prefix for the names of the other's columns.
-            select: the columns of the new value: names or expressions over the columns of both, the other's with
-                their prefix.
+            select: the columns of the new value: names or expressions over the columns of both, the
+                other's with their prefix.
             within: for a stream: the maximum time difference between a record and the other's.
-            before: the same for earlier records of the other stream only; a negative one excludes the latest.
+            before: the same for earlier records of the other stream only; a negative one excludes
+                the latest.
             after: the same for later records of the other stream only.
-            grace: for how much longer records are stored, for late records of the other stream. Time is measured by the
-                timestamps, not by the clock. With a versioned table: how long a record is buffered, on disk, for rows
-                of its time, until a record of this stream in its task is later by that much.
+            grace: for how much longer records are stored, for late records of the other stream.
+                Time is measured by the timestamps, not by the clock. With a versioned table: how
+                long a record is buffered, on disk, for rows of its time, until a record of this
+                stream in its task is later by that much.
             store: a prefix for the names of the stores.
 
         Raises:
-            StatementError: the keys do not fit, or have different names and `on` is missing, names clash, a join of
-                streams has no time difference, or a table's history is shorter than `grace`.
+            StatementError: the keys do not fit, or have different names and `on` is missing, names
+                clash, a join of streams has no time difference, or a table's history is shorter
+                than `grace`.
 
         Example:
             >>> from duolog import Topology
@@ -120,9 +125,10 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
     ) -> "Stream":
         """Join as `join` does, with nulls for the other's columns if there is no match.
 
-        With a stream, a record without a partner is emitted when none can arrive any more: when stream time has passed its
-        window and the grace period. A later record triggers this, so the last records of idle streams are not emitted.
-        With `eager`, the record is emitted immediately, and again with each partner that arrives.
+        With a stream, a record without a partner is emitted when none can arrive any more: when
+        stream time has passed its window and the grace period. A later record triggers this, so the
+        last records of idle streams are not emitted. With `eager`, the record is emitted
+        immediately, and again with each partner that arrives.
         """
         time = Within(within, before, after, grace, store, eager)
         return self._join("left", other, time, on=on, prefix=prefix, select=select)
@@ -228,8 +234,8 @@ class Table(PresentRows):
     def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group rows by columns or expressions, for `count` or `aggregate`.
 
-        When a row changes, the old row is subtracted from its group and the new one is added to its group. A row with a null
-        among the keys is in no group.
+        When a row changes, the old row is subtracted from its group and the new one is added to its
+        group. A row with a null among the keys is in no group.
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
 
@@ -238,21 +244,23 @@ class Table(PresentRows):
     ) -> Self:
         """Join each row with a row of `other`: a table of both, with the key of this one.
 
-        The join changes whenever either table does. A row without a match is not in it. A join by key stores nothing: a row is
-        computed from both tables when it is looked up. A join by other columns (a foreign key, where many rows can have the
-        same match) stores its own rows, the columns of this table that it reads, by foreign key, and a number for each row. A
-        change of a row that a million rows match causes a million changes of the join.
+        The join changes whenever either table does. A row without a match is not in it. A join by
+        key stores nothing: a row is computed from both tables when it is looked up. A join by other
+        columns (a foreign key, where many rows can have the same match) stores its own rows, the
+        columns of this table that it reads, by foreign key, and a number for each row. A change of
+        a row that a million rows match causes a million changes of the join.
 
         Args:
             other: keyed by the same types as the matched columns; it may be this table.
-            on: the columns of this table, or expressions over its key and value, that match the other table's key
-                columns, in order. A row with a null among them matches nothing. May be omitted if both keys have the
-                same names.
+            on: the columns of this table, or expressions over its key and value, that match the
+                other table's key columns, in order. A row with a null among them matches nothing.
+                May be omitted if both keys have the same names.
             prefix: a prefix for the names of the other table's columns.
             select: the columns of the new value: names or expressions over the columns of both.
 
         Raises:
-            StatementError: the keys do not fit, have different names without `on`, or columns clash.
+            StatementError: the keys do not fit, have different names without `on`, or columns
+                clash.
 
         Example:
             >>> from duolog import Topology
@@ -277,7 +285,7 @@ class Table(PresentRows):
     def outer_join(
         self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
     ) -> Self:
-        """Join as `join` does, by key, with all rows of both tables: nulls if one of them has no match."""
+        """Join as `join` does, by key, with all rows of both tables: nulls if one has no match."""
         return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
 
     def suppress(
@@ -292,18 +300,20 @@ class Table(PresentRows):
     ) -> Self:
         """Buffer changes, and emit only the last one of each key.
 
-        With `until`, a row of a windowed table is buffered until its window closes; if it has been deleted by then, nothing is
-        emitted. With a time limit, the first change of a key starts the timer, later changes replace it, and the last one is
-        emitted. Time is measured by the records' timestamps: a row is emitted by the first change of any key in its task after
-        that time. The store holds the old and the new row of each buffered change.
+        With `until`, a row of a windowed table is buffered until its window closes; if it has been
+        deleted by then, nothing is emitted. With a time limit, the first change of a key starts the
+        timer, later changes replace it, and the last one is emitted. Time is measured by the
+        records' timestamps: a row is emitted by the first change of any key in its task after that
+        time. The store holds the old and the new row of each buffered change.
 
         Args:
             time_limit: how long changes of a key are buffered.
             until: "window close", instead of a time limit. The windows need a grace period.
             max_records: the maximum number of buffered records in one task.
             max_bytes: their maximum size in bytes, including keys and headers.
-            when_full: beyond these limits, "emit" emits the oldest changes early, "shut down" ends the query. The default
-                is "emit" for a time limit, and "shut down" until a window closes.
+            when_full: beyond these limits, "emit" emits the oldest changes early, "shut down" ends
+                the query. The default is "emit" for a time limit, and "shut down" until a window
+                closes.
             store: the name of the store; by default it is derived from its position.
 
         Raises:
@@ -312,7 +322,8 @@ class Table(PresentRows):
         Example:
             >>> from duolog import Topology, tumbling
             >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
-            >>> hourly = visits.group_by("place").windowed_by(tumbling("1 hour", grace="0 s")).count()
+            >>> hours = tumbling("1 hour", grace="0 s")
+            >>> hourly = visits.group_by("place").windowed_by(hours).count()
             >>> print(hourly.suppress(until="window close").node.action)
             held back until its window closes, 0 ms after its end, kept in suppress-4-store
         """
@@ -368,10 +379,11 @@ class Grouped(Groups):
 
         Args:
             store: its name; by default it is derived from the step's name or position.
-            ttl: the lifetime of a row that is not updated, `"7 days"`, by the records' timestamps. Rows expire silently;
-                a group that reappears starts from zero.
-            retention: for how long a window's row can be found in joins, by stream time, counted from the window's
-                start, or the session's end. At least the size and grace period, which is the default.
+            ttl: the lifetime of a row that is not updated, `"7 days"`, by the records' timestamps.
+                Rows expire silently; a group that reappears starts from zero.
+            retention: for how long a window's row can be found in joins, by stream time, counted
+                from the window's start, or the session's end. At least the size and grace period,
+                which is the default.
         """
         materialization = self._materialization.materialized(store, ttl, retention)
         return Grouped(self._builder, self._group, materialization)
@@ -381,16 +393,17 @@ class Grouped(Groups):
     ) -> "Grouped":
         """Aggregate the records of each group in windows of time.
 
-        The table's key is the group's key, then `window_start` and `window_end`, BIGINT milliseconds like `row_time()`; the end
-        is exclusive. A record that arrives after all of its windows have closed is dropped and counted. Records with a null
-        value are dropped.
+        The table's key is the group's key, then `window_start` and `window_end`, BIGINT
+        milliseconds like `row_time()`; the end is exclusive. A record that arrives after all of its
+        windows have closed is dropped and counted. Records with a null value are dropped.
 
         Args:
             windows: the windows. For results on close they need a grace period.
-            emit: when a result is emitted: with each update, or once, when the window has closed. In the latter case no
-                earlier result is emitted; a look-up of the row returns its current state.
-            idle: for results on close: if a task receives no record for this long, `"30 seconds"` by the wall clock,
-                windows that have ended by the wall clock are closed.
+            emit: when a result is emitted: with each update, or once, when the window has closed.
+                In the latter case no earlier result is emitted; a look-up of the row returns its
+                current state.
+            idle: for results on close: if a task receives no record for this long, `"30 seconds"`
+                by the wall clock, windows that have ended by the wall clock are closed.
 
         Raises:
             StatementError: results are emitted on close, and the windows have no grace period.
@@ -422,10 +435,10 @@ class Grouped(Groups):
 
             aggregate(flights=count(), mean=avg("dep_delay"), worst=max_("dep_delay"))
 
-        Or define the accumulators of a group, their initial values, and their update by a record. `acc(name)` is the
-        accumulator before the record; the default results are the accumulators. A grouped table requires the subtractor, for
-        rows that change or are deleted; sessions require the merger, in which `other(name)` is the accumulator of the
-        session to merge.
+        Or define the accumulators of a group, their initial values, and their update by a record.
+        `acc(name)` is the accumulator before the record; the default results are the accumulators.
+        A grouped table requires the subtractor, for rows that change or are deleted; sessions
+        require the merger, in which `other(name)` is the accumulator of the session to merge.
 
             aggregate(
                 initializer={"total": lit(0), "last": lit(None)},
@@ -436,7 +449,8 @@ class Grouped(Groups):
         `duolog.dsl.grouping.python_folds`.
 
         Raises:
-            StatementError: a column is unknown, types do not fit, or a table's rows cannot be subtracted.
+            StatementError: a column is unknown, types do not fit, or a table's rows cannot be
+                subtracted.
         """
         wanted = results_of(self._group, results, named_results, initializer)
         steps = {"subtractor": subtractor, "merger": merger}
@@ -445,12 +459,12 @@ class Grouped(Groups):
     def reduce(self, adder: Columns, subtractor: Columns | None = None) -> Table:
         """Reduce each group to columns of its records: the first record's, changed by later ones.
 
-        Only named columns are stored. For sessions the adder also merges: `col(name)` is then the accumulator of the later
-        session.
+        Only named columns are stored. For sessions the adder also merges: `col(name)` is then the
+        accumulator of the later session.
 
         Args:
-            adder: value columns and their new values: `acc(name)` is the accumulator before the record, `col(name)` is
-                the record's column. It may only read stored columns.
+            adder: value columns and their new values: `acc(name)` is the accumulator before the
+                record, `col(name)` is the record's column. It may only read stored columns.
             subtractor: the same for a row that is subtracted; a grouped table requires it.
 
         Raises:
@@ -458,8 +472,10 @@ class Grouped(Groups):
 
         Example:
             >>> from duolog import Topology, acc, col
-            >>> paid = Topology("p").stream("paid", key="who STRING", value="euro BIGINT, at STRING")
-            >>> total = paid.group_by_key().reduce({"euro": acc("euro") + col("euro"), "at": col("at")})
+            >>> bank = Topology("p")
+            >>> paid = bank.stream("paid", key="who STRING", value="euro BIGINT, at STRING")
+            >>> adder = {"euro": acc("euro") + col("euro"), "at": col("at")}
+            >>> total = paid.group_by_key().reduce(adder)
             >>> print(total.schema)
             key (who STRING) value (euro BIGINT, at STRING)
         """
@@ -469,8 +485,8 @@ class Grouped(Groups):
         """Start an aggregate of several streams, which are added by `CoGrouped.cogroup`.
 
         Args:
-            adder: new values of accumulators for a record of this stream: `acc(name)` is the accumulator before it.
-                Others stay unchanged.
+            adder: new values of accumulators for a record of this stream: `acc(name)` is the
+                accumulator before it. Others stay unchanged.
         """
         return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
 

@@ -196,7 +196,7 @@ class Topology(Handle):
         value_format: str | None = None,
         store: str | None = None,
     ) -> GlobalTable:
-        """Read a topic as a table of which every task has all rows, for streams to look up by any key.
+        """Read a topic as a table of which every task has all rows, for look-ups by any key.
 
         The rows that the topic contains at a start are loaded before any stream is read. Later rows
         reach every task as they arrive. Each task of a join with it stores all rows on disk, so the

@@ -38,7 +38,7 @@ Outcome = Any
 
 
 class Called:
-    """A function with the conversion of its arguments and the checks of its results. Threads: one at a time."""
+    """A function that converts its arguments and checks its results. Threads: one at a time."""
 
     def __init__(self, function: PythonFunction) -> None:
         self._function = function
@@ -77,7 +77,7 @@ class Called:
         return self.encoded(self.outcomes(self.given(rows), done))
 
     def _columns(self, rows: bytes) -> bytes | None:
-        """Return the lines of many rows, column by column; None if parameters gather several columns."""
+        """Return the lines of many rows, by column; None if parameters gather several columns."""
         if self._function.shape:
             return None
         decoded = self._decoder.decode(rows.decode())
@@ -197,7 +197,7 @@ class Called:
 
     @property
     def is_worn(self) -> bool:
-        """True if as many of its threads hang as may run concurrently: the process should then be replaced."""
+        """True if the maximum number of its threads hang: the process should then be replaced."""
         how = self._function.lookups
         return how is not None and self._threads is not None and self._threads.hung >= how.limit
 
@@ -205,7 +205,7 @@ class Called:
         return self.loop.run_until_complete(self.all(rows, done))
 
     async def all(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
-        """Return the outcome for each row; the limit of concurrent calls includes those of other requests."""
+        """Return the outcome for each row; other requests count towards the limit of calls."""
         how, at_once = self._function.lookups, self._at_once
         assert how is not None
         count = 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ConcurrentLookups:
-    """A function with concurrent look-ups, over several requests. Threads: `begin` one at a time."""
+    """A function with concurrent look-ups over several requests. Threads: `begin` one at a time."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ConcurrentLookups:
             threading.Thread(target=_to_the_end, args=(work,), daemon=True).start()
 
     def begin(self, rows: bytes) -> None:
-        """Start look-ups for `rows`, a JSON array of objects; their lines are sent after those of all earlier requests."""
+        """Start look-ups for `rows`, a JSON array of objects; their lines are sent in order."""
         found = self._called.all(self._called.given(rows), self._note)
         self._begun.put(asyncio.run_coroutine_threadsafe(found, self._loop))
 
@@ -53,7 +53,7 @@ class ConcurrentLookups:
 
 
 def _to_the_end(work: Callable[[], None]) -> None:
-    """Run as long as the process lives; if a function ends this thread, end the process, as in other functions."""
+    """Run as long as the process lives; if a function ends this thread, end the process."""
     try:
         work()
     finally:

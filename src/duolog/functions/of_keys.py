@@ -1,4 +1,4 @@
-"""A partitioner of keys, called in a process next to an executor, with the same result as in the application.
+"""A partitioner of keys, called next to an executor, with the same result as in the application.
 
     the key as JSON text  ->  the partition; None if the key decides
 

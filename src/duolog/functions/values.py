@@ -61,7 +61,7 @@ def shown(value: object) -> str:
 
 
 def from_json(of: Type) -> Change | None:  # noqa: PLR0911 - a table of cases
-    """Return the conversion of a parsed value to Python, except nulls; None if it is the identity."""
+    """Return the conversion of a parsed non-null value to Python; None if it is the identity."""
     match of:
         case Array(element=element):
             item = from_json(element)

@@ -1,4 +1,4 @@
-"""Calls of functions on Arrow arrays and pandas series, which contain the values of many records."""
+"""Calls of functions on Arrow arrays and pandas series: the values of many records at once."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +55,7 @@ def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
 
 
 def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
-    """Return a line for each of `count` results; None if their type requires checking each of them."""
+    """Return a line for each of `count` results; None if their type needs a check of each."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if function.result not in _PLAIN or not count:

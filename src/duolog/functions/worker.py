@@ -1,10 +1,13 @@
-"""A process that calls functions for the kernel until its standard input ends: `python -m duolog.functions.worker`.
+"""Process that calls functions for the kernel until its standard input ends.
 
-    input    kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each; then the
-             pickled function, or rows; for processors see `processors.wire`
-    output   length, 4 bytes, then a line for each row, see `Called.lines`; -1: another row is done; -2, length: a
-             question of a processor, which waits for the answer; -3: threads hang, replace the
-             process
+Start it with `python -m duolog.functions.worker`.
+
+    input    kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length:
+             4 bytes each; then the pickled function, or rows; for processors see `processors.wire`
+    output   length, 4 bytes, then a line for each row, see `Called.lines`
+             -1: another row is done
+             -2, length: a question of a processor, which waits for the answer
+             -3: threads hang, replace the process
 
 Look-ups run concurrently over several requests; replies are in the order of the requests. Output
 and logs of functions are written to standard error, which the kernel reads. `DUOLOG_MEMORY_BYTES`
@@ -52,7 +55,7 @@ _PARENT_DEATH_SIGNAL: Final = 1
 
 
 class _Progress:
-    """Reports from time to time that a row is done, which distinguishes a slow function from one that never returns."""
+    """Reports finished rows, to distinguish slow functions from those that never return."""
 
     def __init__(self, replies: BinaryIO) -> None:
         self._replies = replies
@@ -172,7 +175,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             raise StatementError(
                 "a store is accessed in a thread of the processor",
                 detail="The engine only answers while it waits for a call.",
-                hint="Read the store in init, process or a callback, and pass the value to the thread.",
+                hint="Read the store in init, process or a callback, and pass the value to the "
+                "thread.",
             )
         progress.ask(question)
         _kind, _number, length = _HEADER.unpack(requests.read(_HEADER.size))

@@ -25,8 +25,10 @@ def milliseconds(duration: Duration, what: str) -> int:
     """Return a duration in milliseconds; the error calls it `what`.
 
     Example:
-        >>> milliseconds("1 hour 30 minutes", "size"), milliseconds(dt.timedelta(seconds=1.5), "size")
-        (5400000, 1500)
+        >>> milliseconds("1 hour 30 minutes", "size")
+        5400000
+        >>> milliseconds(dt.timedelta(seconds=1.5), "size")
+        1500
     """
     if isinstance(duration, dt.timedelta):
         whole, rest = divmod(duration, dt.timedelta(milliseconds=1))

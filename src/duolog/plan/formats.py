@@ -43,8 +43,10 @@ DIALECT: Final = "dialect"
 SINGLE: Final = "single"
 DELIMITER: Final = "delimiter"
 KSQLDB: Final = "ksqldb"
-"""The JSON dialect of ksqlDB: case-insensitive field names, numbers in texts, times and dates as numbers,
-and a key whose columns are all null is a key.
+"""The JSON dialect of ksqlDB.
+
+Field names are case-insensitive. Numbers may be texts, times and dates are numbers. A key whose
+columns are all null is a key.
 """
 BARE: Final = "bare"
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -140,7 +142,8 @@ def _ensure_plain(columns: tuple[Column, ...], what: str) -> None:
         if isinstance(column.type, Array | Map | Struct):
             raise InvalidPlan(
                 f"format DELIMITED cannot carry the {what}",
-                detail=f'DELIMITED writes each column as one text, but column "{column.name}" has a {column.type}.',
+                detail=f'DELIMITED writes each column as one text, but column "{column.name}" has '
+                f"a {column.type}.",
                 hint='Use the format "JSON".',
             )
 

@@ -33,7 +33,7 @@ class KeptStore:
     key: tuple[Column, ...]
     value: tuple[Column, ...]
     retention_ms: int = 0
-    """For windows and sessions: for how long they can be found; for versions: for how long old ones can."""
+    """The time for which windows and sessions, or old versions, can be found."""
     window_ms: int = 0
     timestamped: bool = False
 
@@ -50,18 +50,22 @@ class KeptStore:
         if self.kind != "key-value" and self.retention_ms < max(1, self.window_ms):
             raise InvalidPlan(
                 f'store "{self.name}" would store nothing',
-                detail=f"Its retention is {self.retention_ms} ms, its windows have {self.window_ms} ms.",
+                detail=f"Its retention is {self.retention_ms} ms, its windows have "
+                f"{self.window_ms} ms.",
                 hint="Use a longer retention.",
             )
 
     @property
     def segment_ms(self) -> int:
-        """The span of a segment, whose rows expire together. Source: Kafka Streams `Stores.defaultSegmentInterval`."""
+        """The span of a segment, whose rows expire together.
+
+        Source: Kafka Streams `Stores.defaultSegmentInterval`.
+        """
         return max(self.retention_ms // _SEGMENTS, MINUTE_MS)
 
     @property
     def schema(self) -> Schema:
-        """The columns of its rows, as shown to users: window or session bounds are at the end of the key."""
+        """The columns of its rows, as users see them: the key ends with the window's bounds."""
         if self.kind == "window":
             return Schema((*self.key, *BOUNDS), self.value, WindowedKey(size_ms=self.window_ms))
         if self.kind == "session":
@@ -69,7 +73,7 @@ class KeptStore:
         return Schema(self.key, self.value)
 
     def __str__(self) -> str:
-        """The text that a checkpoint records: a later start must read the rows as they were written."""
+        """The text that a checkpoint records: a later start must read the rows in the same way."""
         return f"{self.kind} ({render_columns(self.key)}) -> ({render_columns(self.value)})"
 
 
@@ -83,7 +87,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A processor: the function that creates an instance for each task, its input, outputs and stores."""
+    """A processor: the function that creates its instances, its input, outputs and stores."""
 
     make: Callable[[], Any]
     input: Schema

@@ -17,7 +17,7 @@ INVALID: Final[tuple[str, ...]] = get_args(Invalid)
 
 @dataclass(frozen=True, slots=True)
 class SourceTimes:
-    """The timestamp of a record, and the handling of invalid ones: null, negative, or after the year 294246.
+    """The timestamp of a record; handling of invalid ones: null, negative, after the year 294246.
 
     If the value is null too, as in a deletion, a null `of` means the record's own timestamp.
     """

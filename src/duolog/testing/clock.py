@@ -36,5 +36,5 @@ class FakeClock:
         self._monotonic_ms += passed_ms
 
     def set_wall_ms(self, now_ms: int) -> None:
-        """Set the wall clock, possibly backwards, as an operator or NTP might; `monotonic` does not change."""
+        """Set the wall clock, possibly backwards, as operators or NTP may; `monotonic` stays."""
         self._now_ms = now_ms

@@ -180,7 +180,7 @@ class CrashDisk:
         return clone
 
     def kill(self) -> "CrashDisk":
-        """Return the disk as the next process finds it if this one is killed without a power failure.
+        """Return the disk as the next process finds it if this one is killed, with power on.
 
         All writes are present, but no additional data are durable.
         """

@@ -240,7 +240,7 @@ class TopologyDriver:
         *,
         partition: int = 0,
     ) -> None:
-        """Process a record of bytes with all of its consequences; with a record cache, buffer it until the next commit.
+        """Process a record of bytes and its consequences; a record cache buffers it until commit.
 
         Raises:
             QueryError: it cannot be processed.
@@ -257,7 +257,9 @@ class TopologyDriver:
         return bool(by_pattern)
 
     def commit(self) -> None:
-        """Process buffered records with all of their consequences, as micro-batches; without a record cache there are none.
+        """Process buffered records and their consequences, as micro-batches.
+
+        There are none without a record cache.
 
         Raises:
             QueryError: a record cannot be processed.
@@ -325,7 +327,7 @@ class InputTopic:
         headers: Headers = (),
         partition: int = 0,
     ) -> None:
-        """Write one record, and process all of its consequences. None is a null key, or a null value.
+        """Write a record, and process all of its consequences. None is a null key or a null value.
 
         Raises:
             SerdeError: key or value do not fit the columns of the topic.
@@ -394,7 +396,7 @@ class OutputTopic:
         return [(record.key, record.value) for record in self.read_records()]
 
     def read_table(self) -> dict[Any, Any]:
-        """Return the last value of each key in the remaining records, without keys whose last value is null."""
+        """Return the last value of each key in the remaining records, without null values."""
         last = {hashable(record.key): record.value for record in self.read_records()}
         return {key: value for key, value in last.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Runs a plan on the kernel in memory: the engine's own operators, without Spark's queries around them.
+"""Runs a plan on the kernel in memory: the engine's operators without Spark's queries.
 
 first driver of the process ─▶ starts the JVM, which later drivers share
 each driver                 ─▶ compiles its expressions
@@ -86,7 +86,7 @@ class KernelEvaluator:
         return [_sink_record(out) for out in unpack(written)]
 
     def rows(self, table: Node) -> list[StoredRow]:
-        """Return the rows in the store of `table`, of all tasks; for a suppress, the buffered rows."""
+        """Return the rows in the store of `table`, of all tasks; for a suppress, its buffer."""
         packed = self._chain.rows(lower_store_query(table, self._levels))
         shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
         return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]

@@ -1,4 +1,4 @@
-"""Packs many records into one call of the kernel's driver, and unpacks its results; the layout of `PackedRecords.java`."""
+"""Packs many records for one call of the kernel's driver, as `PackedRecords.java` does."""
 
 import struct
 from collections.abc import Iterable, Iterator

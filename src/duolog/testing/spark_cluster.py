@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of real processes on 127.0.0.1: a master, workers, and the executors that they start.
+"""A standalone Spark cluster on 127.0.0.1: processes of a master, workers and executors.
 
     with SparkCluster(workers=2) as cluster: application = Application(topology, …,
         settings={"master": cluster.master, "spark.executor.memory": "600m"})
@@ -129,7 +129,7 @@ class SparkCluster:
         self._workers[number] = None
 
     def kill_executor(self, number: int) -> int:
-        """Kill the newest executor of a worker with SIGKILL; the worker replaces it. Return its process id."""
+        """Kill a worker's newest executor with SIGKILL; the worker replaces it. Return its pid."""
         pid = self.executors(number)[-1]
         os.kill(pid, signal.SIGKILL)
         return pid
@@ -193,7 +193,7 @@ class SparkCluster:
 
 
 def _with_its_parent() -> list[str]:
-    """Return a command prefix that ends a process when its parent ends, if the system supports it."""
+    """Return a command prefix that ends a process with its parent, if the system can."""
     found = shutil.which("setpriv")
     return [found, "--pdeathsig", "KILL"] if found else []
 

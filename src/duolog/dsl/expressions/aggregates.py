@@ -27,7 +27,7 @@ By = Literal["offset", "time"]
 def first(
     column: Expr | str, n: int | None = None, *, by: By = "offset", nulls: bool = False
 ) -> Expr:
-    """Return the first value of a group, or an ARRAY of the first `n`; over a grouped table only by time.
+    """Return the first value of a group, or an ARRAY of the first `n`; for a table only by time.
 
     State: the value; by time also its timestamp. Nulls are ignored, or count as values with
     `nulls`. When sessions are merged, the earlier session comes first. A grouped table supports
@@ -42,8 +42,10 @@ def first(
         nulls: count null as a value.
 
     Example:
-        >>> first("place"), last("place", 2)
-        (<first(place, n=None, by='offset', nulls=False)>, <last(place, n=2, by='offset', nulls=False)>)
+        >>> first("place")
+        <first(place, n=None, by='offset', nulls=False)>
+        >>> last("place", 2)
+        <last(place, n=2, by='offset', nulls=False)>
     """
     return _first_or_last("first", column, n, by, nulls=nulls)
 
@@ -51,7 +53,9 @@ def first(
 def last(
     column: Expr | str, n: int | None = None, *, by: By = "offset", nulls: bool = False
 ) -> Expr:
-    """Return the last value of a group, or an ARRAY of the last `n`, oldest first; over a grouped table only by time.
+    """Return the last value of a group, or an ARRAY of the last `n`, oldest first.
+
+    Over a grouped table only by time.
 
     As `first`, from the other end: when sessions are merged, the later session wins. Over a grouped
     table, by time, it is the value of the row that changed last, and among equal times the greatest
@@ -77,7 +81,7 @@ def collect_list(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False)
 
 
 def collect_set(column: Expr | str, *, limit: int = LIMIT, nulls: bool = False) -> Expr:
-    """Return the different values of a group as an ARRAY; over a stream in the order of their first arrival.
+    """Return the different values of a group as an ARRAY; over a stream in order of first arrival.
 
     State: the array. A new value beyond `limit` is dropped. Nulls are ignored, or count as a value
     with `nulls`. Over a grouped table: the `limit` least values in ascending order. All values are
@@ -142,7 +146,7 @@ def top_k(column: Expr | str, k: int, *others: Expr | str) -> Expr:
 
 
 def top_k_distinct(column: Expr | str, k: int) -> Expr:
-    """Return the `k` greatest different values of a group as an ARRAY, in descending order. See `top_k`."""
+    """Return the `k` greatest different values of a group as an ARRAY, descending. See `top_k`."""
     return _aggregate("top_k_distinct", column, k=_positive("k", k))
 
 
@@ -161,7 +165,9 @@ def count_distinct(column: Expr | str) -> Expr:
 
 
 def approx_count_distinct(column: Expr | str) -> Expr:
-    """Count the different values of a group approximately, with a standard error of 1.6 %; few values are counted exactly.
+    """Count the different values of a group approximately, with a standard error of 1.6 %.
+
+    Few values are counted exactly.
 
     State: a HyperLogLog sketch of at most 2.6 KB, for any number of values. Nulls are ignored.
     Merged sessions: the union of both. Refused over a grouped table, because a sketch cannot
@@ -217,7 +223,7 @@ def stddev(column: Expr | str, *, population: bool = False) -> Expr:
 
 
 def corr(x: Expr | str, y: Expr | str) -> Expr:
-    """Return the correlation of two columns in a group, from -1 to 1, over records in which neither is null.
+    """Return the correlation of two columns, from -1 to 1, over records in which neither is null.
 
     State: count, two means, three sums around them. Null if one of them is constant. Over a grouped
     table as `variance`.

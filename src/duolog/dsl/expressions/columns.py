@@ -58,8 +58,10 @@ class Expr(Handle):
 
     def __format__(self, _spec: str) -> str:
         raise InvalidPlan(
-            f"{self!r} has no value while the topology is built, so it cannot be used in an f-string",
-            hint='Write concat("order ", col("id").cast(str)). To print an expression, write {expression!r}.',
+            f"{self!r} has no value while the topology is built, so it cannot be used in an "
+            "f-string",
+            hint='Write concat("order ", col("id").cast(str)). To print an expression, write '
+            "{expression!r}.",
         )
 
     def __bool__(self) -> bool:
@@ -267,7 +269,7 @@ class Expr(Handle):
 
 
 def col(name: str) -> Expr:
-    """Return the column of this name, of a record's key or value; `"page.url"` is a field of a column.
+    """Return the column of this name, of a record's key or value; `"page.url"` is a field of one.
 
     Example:
         >>> (col("dep_delay") / 60 > 1.5) & ~col("dest").isin("SFO", "LAX")
@@ -386,7 +388,7 @@ def to_expression(value: object) -> Expression:
 
 
 def alone(value: object) -> Expression:
-    """Return what `to_expression` does, for a value without an operator: a text could be meant as a column."""
+    """Convert a value as `to_expression` does, if it has an operator: a text could be a column."""
     if callable(value) and not isinstance(value, Expr):
         raise not_a_column(value)
     return bare(value) if isinstance(value, str) else to_expression(value)
@@ -425,7 +427,7 @@ def named(
 
 
 def find_fields(expression: Expression, known: Collection[str]) -> Expression:
-    """Return the expression with `page.url` as a field access if only `page` is among the `known` columns.
+    """Return the expression with `page.url` as a field access if only `page` is a known column.
 
     Raises:
         StatementError: a bare text is the name of a column.

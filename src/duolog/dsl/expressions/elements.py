@@ -71,13 +71,14 @@ def of_element(expression: Expression, parts: Mapping[str, Expression]) -> Expre
 
 
 def ensure_still_there(keyed: Node, values: tuple[Named, ...]) -> None:
-    """Raise a StatementError if a value reads a column whose name is now a column of the new key."""
+    """Raise a StatementError if a value reads a column whose name is a column of the new key."""
     assert isinstance(keyed, SelectKey), keyed
     taken = {name for name, of in keyed.keys if of != ColumnRef(name)}
     for name, of in values:
         if both := sorted(taken & column_names(of)):
             raise InvalidPlan(
-                f'column "{name}" of the new value reads "{both[0]}", which is a column of the new key',
+                f'column "{name}" of the new value reads "{both[0]}", which is a column of the new '
+                "key",
                 hint="Rename that column of the key.",
             )
 

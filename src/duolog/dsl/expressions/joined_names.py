@@ -16,7 +16,7 @@ On = str | Expr | Sequence[str | Expr]
 
 
 def ensure_keys_named_alike(left: Node, table: Node) -> None:
-    """Raise a StatementError if key names differ: only the user knows whether they mean the same."""
+    """Raise a StatementError if key names differ: only the user knows if they mean the same."""
     names_left = [column.name for column in left.schema.key]
     names_right = [column.name for column in table.schema.key]
     if names_left != names_right:
@@ -29,7 +29,8 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
         raise InvalidPlan(
             f"the keys of {_called(left)} and {_called(table)} have different names",
             detail=f"They are {keys[0]} and {keys[1]}.",
-            hint=f"Choose the columns that match {', '.join(names_right)}: join(table, on={said}){other}.",
+            hint=f"Choose the columns that match {', '.join(names_right)}: "
+            f"join(table, on={said}){other}.",
         )
 
 

@@ -96,7 +96,7 @@ def call_with_columns(
     lookups: Lookups | None = None,
     first: Sequence[Expression] = (),
 ) -> PythonCall:
-    """Return the call of a function whose parameters are columns of this schema, after the expressions in `first`.
+    """Return the call of a function whose parameters are columns of this schema, after `first`.
 
     Raises:
         StatementError: as `call`; or a parameter is not a column.
@@ -191,7 +191,8 @@ def _part(name: str, schema: Schema, function: Function) -> Part:
         f"column for the parameter of {_called(function)}", name, [*known, *_BESIDE]
     )
     error.hint = error.hint or (
-        "Name the parameter after a column, or `value` for a dict of the value's columns: lambda value: ...."
+        "Name the parameter after a column, or `value` for a dict of the value's columns: "
+        "lambda value: ...."
     )
     raise error
 
@@ -199,7 +200,7 @@ def _part(name: str, schema: Schema, function: Function) -> Part:
 def _taken(
     function: Function, parts: Sequence[tuple[str, tuple[Column, ...] | None]]
 ) -> tuple[Takes, tuple[Type | None, ...], tuple[Gathered | None, ...]]:
-    """Return how to call a function, the types of its arguments, and the arguments that each parameter gathers."""
+    """Return how to call a function, its argument types, and the arguments of each parameter."""
     hints = _hints(function)
     takes: Takes = "values"
     types: list[Type | None] = []
@@ -246,7 +247,7 @@ def is_function(given: object) -> TypeGuard[Function]:
 
 
 def is_of_columns(function: Function, schema: Schema) -> bool:
-    """Return True if every parameter of a function is annotated and named after a column, and the result is annotated.
+    """Return True if a function's parameters are all annotated columns, and its result annotated.
 
     Otherwise, for example with a single parameter `key` or without annotations, it is a function of
     the key as a whole.
@@ -267,7 +268,7 @@ def bound(given: Any, schema: Schema) -> Any:
 
 
 def predicate(function: Function, schema: Schema) -> PythonCall:
-    """Return the call of a function that decides whether a record is kept; its default result type is BOOLEAN."""
+    """Return the call of a function that decides if a record is kept; its default is BOOLEAN."""
     annotated = "return" in _hints(function)
     found = call_with_columns(function, schema, None if annotated else bool)
     if found.function.result != BOOLEAN:
@@ -297,5 +298,6 @@ def pair_of(of: Type, function: Function) -> tuple[Type, Type]:
         case _:
             raise TypeMismatch(
                 f"{_called(function)} returns {of}, not a key with a value",
-                hint="Annotate it: def f(…) -> tuple[str, Priced], key first; for flat_map, a list of these.",
+                hint="Annotate it: def f(…) -> tuple[str, Priced], key first; for flat_map, a list "
+                "of these.",
             )

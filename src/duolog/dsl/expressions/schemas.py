@@ -1,8 +1,8 @@
 """Column declarations in Python: types, dicts and dataclasses, as alternatives to text.
 
-    str     STRING      bool    BOOLEAN     Decimal    DECIMAL(38,18)    list[T]      ARRAY<T>
-    int     BIGINT      bytes   BYTES       datetime   TIMESTAMP         dict[K, T]   MAP<K, T>
-    float   DOUBLE                          date       DATE              a dict or dataclass   STRUCT
+    str     STRING    bool    BOOLEAN   Decimal    DECIMAL(38,18)   list[T]             ARRAY<T>
+    int     BIGINT    bytes   BYTES     datetime   TIMESTAMP        dict[K, T]          MAP<K, T>
+    float   DOUBLE                      date       DATE             dict or dataclass   STRUCT
 
 Any value may be null, so `T | None` is the same as `T`. A type without a Python equivalent is
 written as text: `{"fare": "DECIMAL(10,2)"}`.

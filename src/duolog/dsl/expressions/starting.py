@@ -1,4 +1,4 @@
-"""A source's topics and start position, as users write them: `pattern="orders-.*"`, `start="2 hours"`.
+"""Topics and start of a source as users write them: `pattern="orders-.*"`, `start="2 hours"`.
 
 Source: Kafka Streams `StreamsBuilder.stream(Pattern)`, `Consumed.withOffsetResetPolicy`,
 `AutoOffsetReset`.
@@ -15,7 +15,7 @@ from duolog.plan.errors import InvalidPlan
 from duolog.plan.starts import EARLIEST, Start
 
 Begin = Duration | dt.datetime | int
-"""`"earliest"`, `"latest"`, a duration, or a time: a datetime, its ISO text, milliseconds since 1970."""
+"""`"earliest"`, `"latest"`, a duration, or a time: datetime, ISO text, milliseconds since 1970."""
 
 _A_DATE: Final = re.compile(r"\d{4}-\d\d")
 
@@ -81,6 +81,6 @@ def _no_place(given: object, why: str = "") -> InvalidPlan:
     return InvalidPlan(
         f"{given!r} is not a start position",
         detail=why,
-        hint='Write "earliest", "latest", a duration before now ("2 hours", a timedelta), or a time: a '
-        "datetime with its time zone, its text, or milliseconds since 1970.",
+        hint='Write "earliest", "latest", a duration before now ("2 hours", a timedelta), or a '
+        "time: a datetime with its time zone, its text, or milliseconds since 1970.",
     )

@@ -116,7 +116,7 @@ def cogrouping_fold(
 
 
 def _cases(sides: Sequence[Side], accumulator: str) -> list[Expression]:
-    """Return condition and step of each stream with an adder for this accumulator; others do not change it."""
+    """Return condition and step of each stream that has an adder for this accumulator."""
     cases: list[Expression] = []
     for number, side in enumerate(sides):
         step = side.adder.get(accumulator)

@@ -48,7 +48,7 @@ class InGroups(Protocol[TableT_co]):
 
 
 class CoGrouped(Groups, Generic[TableT]):
-    """Groups of several streams: `aggregate` creates one table from all. Created by `Grouped.cogroup`."""
+    """Groups of several streams, created by `Grouped.cogroup`: `aggregate` makes one table."""
 
     def __init__(self, builder: Builder, first: InGroups[TableT], sides: tuple[Side, ...]) -> None:
         ensure_same_groups(sides)
@@ -73,7 +73,7 @@ class CoGrouped(Groups, Generic[TableT]):
         ttl: Duration | None = None,
         retention: Duration | None = None,
     ) -> "CoGrouped[TableT]":
-        """Name the store of the resulting table, and set the lifetime of its rows: as `Grouped.materialized`."""
+        """Name the table's store and set its rows' lifetime, as `Grouped.materialized` does."""
         kept = self._first.materialized(store, ttl=ttl, retention=retention)
         return CoGrouped(self._builder, kept, self._sides)
 
@@ -107,7 +107,8 @@ class CoGrouped(Groups, Generic[TableT]):
         Example:
             >>> from duolog import Topology, acc, col, lit
             >>> shop = Topology("shop")
-            >>> orders = shop.stream("orders", key="id BIGINT", value="customer STRING, paid BIGINT")
+            >>> order = "customer STRING, paid BIGINT"
+            >>> orders = shop.stream("orders", key="id BIGINT", value=order)
             >>> visits = shop.stream("visits", key="customer STRING", value="page STRING")
             >>> both = orders.group_by("customer").cogroup({"paid": acc("paid") + col("paid")})
             >>> both = both.cogroup(visits.group_by_key(), {"pages": acc("pages") + 1})

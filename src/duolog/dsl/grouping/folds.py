@@ -61,7 +61,7 @@ def fold_of(
 
 
 def _ensure_found_again(found: Fold, group: GroupBy) -> None:
-    """Raise a StatementError if values are stored by a time that has changed when they are subtracted."""
+    """Raise a StatementError if values stored by a time would be subtracted at another time."""
     table = group.parent
     while isinstance(table, Filter | Project | Rename):
         table = table.parent
@@ -69,7 +69,8 @@ def _ensure_found_again(found: Fold, group: GroupBy) -> None:
     if by_time and isinstance(table, TableJoin):
         raise InvalidPlan(
             f'cannot aggregate values of "{table}" by time',
-            detail="A row of a join has the later timestamp of two rows, which changes when either row does.",
+            detail="A row of a join has the later timestamp of two rows, which changes when either "
+            "row does.",
             hint='Use a column of the row: top_k("changed_at", 1, "value").',
         )
 
@@ -89,8 +90,8 @@ def results_of(
         if text not in known:
             raise InvalidPlan(
                 f'result "{text}" is a constant text',
-                hint='Write an aggregate function, count() or sum_("amount"), with the column in parentheses; '
-                f'or lit("{text}") for the text.',
+                hint='Write an aggregate function, count() or sum_("amount"), with the column in '
+                f'parentheses; or lit("{text}") for the text.',
             )
         if text in known:
             raise ambiguous(text, f"{_some_aggregate(text)} or another aggregate", "the column")
@@ -98,7 +99,7 @@ def results_of(
 
 
 def _ensure_aggregated(wanted: tuple[Named, ...], group: GroupBy) -> None:
-    """Raise a StatementError if a result reads a column of single records, of which a group has many values."""
+    """Raise a StatementError if a result reads a column of single records: a group has many."""
     of_key = {column.name for column in group.schema.key}
     for name, result in wanted:
         alone = rewrite(result, lambda part: _NOTHING if isinstance(part, Aggregate) else None)
@@ -111,7 +112,8 @@ def _ensure_aggregated(wanted: tuple[Named, ...], group: GroupBy) -> None:
                 raise InvalidPlan(
                     f'result "{name}" reads column "{part.name}" without an aggregate function',
                     detail="A group has a value of that column for each of its records.",
-                    hint=f"Aggregate it: {name}={_some_aggregate(part.name)}, or name the column in group_by(...).",
+                    hint=f"Aggregate it: {name}={_some_aggregate(part.name)}, or name the column "
+                    "in group_by(...).",
                 )
 
 

@@ -46,7 +46,8 @@ class Materialization:
             said = f'"{windows}"' if isinstance(windows, str) else '"1 hour"'
             raise InvalidPlan(
                 f"{windows!r} is not a kind of windows",
-                hint=f"Write windowed_by(tumbling({said})); others are hopping, sliding, session and calendar.",
+                hint=f"Write windowed_by(tumbling({said})); others are hopping, sliding, session "
+                "and calendar.",
             )
         if emit not in EMITS:
             raise InvalidPlan(

@@ -2,8 +2,8 @@
 
     aggregate(initializer=Basket, adder=put, subtractor=take, merger=both)
 
-    put(basket: Basket, item: str, n: int) -> Basket       the accumulator, then columns of the record
-    both(basket: Basket, other: Basket) -> Basket          of two sessions, the earlier one first
+    put(basket: Basket, item: str, n: int) -> Basket    the accumulator, then the record's columns
+    both(basket: Basket, other: Basket) -> Basket       of two sessions, the earlier one first
 
 The accumulator is the result of the adder: a dataclass, whose fields are the columns of the table,
 or a single type for the column `value`.
@@ -31,7 +31,7 @@ KEPT: Final = "aggregate"
 
 
 def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any]) -> Fold:
-    """Return the fold of a group by functions: initializer, adder, and subtractor and merger or None.
+    """Return the fold of a group by functions: initializer, adder, subtractor and merger.
 
     Raises:
         StatementError: only some steps are functions, or one does not fit the adder.
@@ -39,7 +39,8 @@ def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any])
     if not all(step is None or is_function(step) for step in steps):
         raise InvalidPlan(
             "some steps of the aggregate are functions, others are not",
-            hint="Write all of them as functions. As an expression, a function is call(function, acc(...), col(...)).",
+            hint="Write all of them as functions. As an expression, a function is call(function, "
+            "acc(...), col(...)).",
         )
     initializer, adder, subtractor, merger = steps
     of = result_of(adder)

@@ -1,4 +1,4 @@
-"""Names that other libraries use for the DSL's methods: pandas, Polars, PySpark, Kafka Streams in Java.
+"""Names of the DSL's methods in other libraries: pandas, Polars, PySpark, Kafka Streams in Java.
 
     orders.groupby("item")       a stream has no "groupby"; hint: Write group_by("item").
     orders.amount                hint: It is a column: col("amount").
@@ -54,15 +54,16 @@ OF_RECORDS: Final = _rows(
         ),
         "where query loc iloc": 'Write filter(col("amount") > 10).',
         "drop_duplicates dropDuplicates unique dropDuplicatesWithinWatermark": (
-            'Write distinct(by="id", within="1 hour"), which keeps the first record of each id. A table has the last one'
-            " of each key: to_table()."
+            'Write distinct(by="id", within="1 hour"), which keeps the first record of each id. '
+            "A table has the last one of each key: to_table()."
         ),
         "sort sort_values orderBy order_by nlargest nsmallest": (
             f'{_NO_END}Aggregate top_k("amount", 3), or write {_ROWS_NOW}.sort_values("amount").'
         ),
         "pivot pivot_table melt unpivot transpose": f"{_NO_END}Write {_ROWS_NOW}.pivot(...).",
         "apply applymap pipe map_elements mapInPandas": (
-            "Give the function: map_values(function) or with_columns(price=function); its parameters are columns."
+            "Give the function: map_values(function) or with_columns(price=function); "
+            "its parameters are columns."
         ),
         "transform transformValues flatTransform flatTransformValues": (
             "Write process(MyProcessor) or process_values(MyProcessor)."
@@ -160,7 +161,8 @@ OF_ARGUMENTS: Final = _rows(
         "left_on right_on left_index right_index": (
             'Write on="customer": the columns that match the key of the other side.'
         ),
-        "suffixes suffix lsuffix rsuffix": 'Write prefix="customer_" for the columns of the other side.',
+        "suffixes suffix lsuffix rsuffix": 'Write prefix="customer_" for the columns of the other '
+        "side.",
         "inplace": "Use the result of the step: it does not change the stream.",
         "key": 'Write select_key("customer") before this step.',
         "axis": "Remove it: the steps work on records.",

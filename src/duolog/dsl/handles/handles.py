@@ -12,7 +12,7 @@ from duolog.plan.errors import InvalidPlan
 
 
 class Handle:
-    """A base class that explains missing attributes: names of other libraries, columns, misspelled names."""
+    """A base class that explains missing attributes: foreign names, columns, misspelled names."""
 
     __slots__ = ()
 

@@ -14,8 +14,12 @@ def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: 
     """Return an HTML table; a null is an empty cell.
 
     Example:
-        >>> table_html(["n"], [["<1>"], [None]], "two rows")
-        '<table><caption>two rows</caption><tr><th>n</th></tr><tr><td>&lt;1&gt;</td></tr><tr><td></td></tr></table>'
+        >>> for row in table_html(["n"], [["<1>"], [None]], "two rows").split("</tr>"):
+        ...     print(row)
+        <table><caption>two rows</caption><tr><th>n</th>
+        <tr><td>&lt;1&gt;</td>
+        <tr><td></td>
+        </table>
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)

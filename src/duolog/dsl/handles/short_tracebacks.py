@@ -67,7 +67,7 @@ def short_tracebacks(cls: ClassT) -> ClassT:
 
 
 def short_tracebacks_of(module: dict[str, Any]) -> None:
-    """Give the public functions of a module short tracebacks; the module calls this last, with its `globals()`."""
+    """Shorten the tracebacks of a module's public functions; called last, with `globals()`."""
     for name, member in list(module.items()):
         of_it = isinstance(member, FunctionType) and member.__module__ == module["__name__"]
         if of_it and not name.startswith("_"):

@@ -63,7 +63,8 @@ class Within:
         if self.within is None and self.before is None and self.after is None:
             raise InvalidPlan(
                 f'a join of stream "{left}" with stream "{right}" needs a time difference',
-                detail="Each record is stored for later records of the other stream, for a limited time.",
+                detail="Each record is stored for later records of the other stream, for a limited "
+                "time.",
                 hint='Set the maximum time difference of two records: within="5 minutes". '
                 "To look up the latest row of a key, read the other topic with table(...).",
             )

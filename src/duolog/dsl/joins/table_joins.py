@@ -30,7 +30,8 @@ def join_tables(
     if not right.is_table:
         raise InvalidPlan(
             f'table "{left}" cannot look up stream "{right}"',
-            hint="Join in the other direction, stream.join(table, on=...), or read the topic with table(...).",
+            hint="Join in the other direction, stream.join(table, on=...), or read the topic with "
+            "table(...).",
         )
     keys = _foreign_key(left, right, on)
     names = JoinedNames(left, right, prefix)
@@ -53,7 +54,8 @@ def _join_by_foreign_key(
     if kind == "outer":
         raise InvalidPlan(
             f'table "{left}" cannot be outer-joined on {", ".join(name for name, _ in keys)}',
-            detail=f"A row of {right} without a match would have no key: the join has the key of {left}.",
+            detail=f"A row of {right} without a match would have no key: the join has the key of "
+            f"{left}.",
             hint="Use left_join, or join tables by their keys.",
         )
     return join_by_foreign_key(builder, tables, kind, keys, values)

@@ -68,7 +68,9 @@ class Deduplicated(Records):
 
         Example:
             >>> from duolog import Topology
-            >>> payments = Topology("p").stream("payments", key="user STRING", value="id STRING, cents BIGINT")
+            >>> bank = Topology("p")
+            >>> payment = "id STRING, cents BIGINT"
+            >>> payments = bank.stream("payments", key="user STRING", value=payment)
             >>> print(payments.distinct(by="id", within="1 hour").schema)
             key (user STRING) value (id STRING, cents BIGINT)
         """

@@ -1,4 +1,4 @@
-"""Metadata of records (topic, partition, offset, headers, timestamps) in expressions, and methods to set it.
+"""Metadata of records (topic, offset, headers, timestamps) in expressions, and methods to set it.
 
     stream.with_columns(at=offset(), trace=header("trace").cast(str))
     stream.with_headers(trace=col("id")).without_headers("retry").with_time(col("ordered_at"))
@@ -38,7 +38,7 @@ def offset() -> Expr:
 
 
 def header(name: str) -> Expr:
-    """Return the last header of this name: BYTES, null if there is none. For a text use `.cast(str)`."""
+    """Return the last header of this name as BYTES, or null. For a text use `.cast(str)`."""
     return Expr(Metadata("header", name), name)
 
 
@@ -48,7 +48,7 @@ def headers() -> Expr:
 
 
 def wall_clock() -> Expr:
-    """Return the time at which a record is read: BIGINT milliseconds. Only for `timestamp=` of a source."""
+    """Return the time at which a record is read, BIGINT milliseconds, for `timestamp=` only."""
     return Expr(WallClock(), "wall_clock")
 
 

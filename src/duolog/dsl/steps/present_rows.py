@@ -10,11 +10,12 @@ class PresentRows(Records):
 
     @property
     def store_name(self) -> str | None:
-        """The store with its rows, for `application.store(name)`; None if they are computed from other tables' rows.
+        """The store of its rows, for `application.store(name)`; None if the rows are computed.
 
         Example:
             >>> from duolog import Topology, col
-            >>> prices = Topology("shop").table("prices", key="item STRING", value="price INT", store="kept")
+            >>> shop = Topology("shop")
+            >>> prices = shop.table("prices", key="item STRING", value="price INT", store="kept")
             >>> prices.store_name, prices.filter(col("price") > 3).store_name
             ('kept', None)
         """
@@ -42,5 +43,5 @@ class PresentRows(Records):
         return self._running().table_of(self.node).to_polars()
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the current rows as dicts by column name, without other libraries; as `to_pandas`."""
+        """Return the current rows as dicts by column name: `to_pandas` without other libraries."""
         return self._running().table_of(self.node).to_dicts()

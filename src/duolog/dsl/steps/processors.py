@@ -63,7 +63,10 @@ def window_store(
 
 @short_traceback
 def session_store(name: str, *, key: Declared, value: Declared, retention: Duration) -> KeptStore:
-    """Return a store of values by key and session, for processors (`SessionStore`); `retention` starts at a session's end."""
+    """Return a store of values by key and session (`SessionStore`) for processors.
+
+    `retention` starts at the end of a session.
+    """
     schema = declared_schema(key, value)
     return KeptStore(
         name, "session", schema.key, schema.value, milliseconds(retention, "retention")
@@ -72,7 +75,7 @@ def session_store(name: str, *, key: Declared, value: Declared, retention: Durat
 
 @short_traceback
 def versioned_store(name: str, *, key: Declared, value: Declared, history: Duration) -> KeptStore:
-    """Return a store that keeps earlier versions of values by key, for processors (`VersionedStore`).
+    """Return a store with earlier versions of values by key, for processors (`VersionedStore`).
 
     `history` is the time for which earlier versions can be read, counted from the greatest time
     that was put.
@@ -93,7 +96,9 @@ class Processing(Records):
         value: Declared | None = None,
         name: str | None = None,
     ) -> Self:
-        """Pass each record to a `Processor`, which has its own stores and schedules; return the records that it forwards.
+        """Pass each record to a `Processor`, and return the records that it forwards.
+
+        A processor has its own stores and schedules.
 
         Records are in the task of their key. If the key has changed, they are shuffled before the
         processor. As the processor may change it, they are also shuffled after it if a later step
@@ -136,7 +141,7 @@ class Processing(Records):
         value: Declared | None = None,
         name: str | None = None,
     ) -> Self:
-        """Do the same as `process` with a `FixedKeyProcessor`, which cannot change the key: no shuffle after it is needed."""
+        """Do the same as `process` with a `FixedKeyProcessor`, after which no shuffle is needed."""
         outputs = (Output("", self._made(None, value)),)
         return self._outputs(processor, FixedKeyProcessor, outputs, stores, name)[0]
 
@@ -163,7 +168,8 @@ class Processing(Records):
             >>> from duolog import Processor, Topology
             >>> class Parting(Processor):
             ...     def process(self, record):
-            ...         self.context.forward(record, "late" if record.value["delay"] > 15 else "on time")
+            ...         late = record.value["delay"] > 15
+            ...         self.context.forward(record, "late" if late else "on time")
             >>> flights = Topology("f").stream("flights", key="id BIGINT", value="delay BIGINT")
             >>> sorted(flights.process_to(Parting, children={"late": None, "on time": None}))
             ['late', 'on time']

@@ -185,7 +185,8 @@ class Records(Handle):
         Example:
             >>> from duolog import Topology, col
             >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
-            >>> counted = visits.filter(col("place") != "").named("somewhere").group_by_key().count()
+            >>> somewhere = visits.filter(col("place") != "").named("somewhere")
+            >>> counted = somewhere.group_by_key().count()
             >>> print(counted.named("by-user").node.stores[0])
             by-user-store
         """
@@ -210,7 +211,7 @@ class Records(Handle):
         *,
         limit: int | None = None,
     ) -> Self:
-        """Print records as `print` does, or call a function as `for_each` does, and continue: `stream.peek().filter(...)`.
+        """Print records as `print`, or call a function as `for_each`, and return the same records.
 
         Readers downstream may see a record before the function is called with it.
         """
@@ -246,7 +247,7 @@ class Records(Handle):
         self.builder.add("for-each", lambda name: ForEach(name, self.node, function))
 
     def live(self, every_s: float = 1.0) -> Any:
-        """Show the running application's output in a notebook, until you call `stop()` on the result.
+        """Show the running application's output in a notebook, until you call `stop()` on it.
 
         A table is shown with its current rows, a stream with its last records.
 
@@ -269,14 +270,18 @@ class Records(Handle):
         if self.builder.running is None:
             raise InvalidPlan(
                 f'no application runs "{self.node}" in this process',
-                hint="Start one: Application(topology, …).start(). Its rows are read from its topic.",
+                hint="Start one: Application(topology, …).start(). Its rows are read from its "
+                "topic.",
             )
         return self.builder.running
 
     def __getitem__(self, wanted: object) -> NoReturn:
         """Refuse pandas' syntax: a column, several columns, or a condition."""
         if isinstance(wanted, str):
-            hint = f'Write col("{wanted}") for the column, as in filter(col("{wanted}").is_not_null()).'
+            hint = (
+                f'Write col("{wanted}") for the column, as in '
+                f'filter(col("{wanted}").is_not_null()).'
+            )
         elif isinstance(wanted, Expr):
             hint = "Write filter(condition)."
         elif isinstance(wanted, list | tuple):

@@ -39,7 +39,7 @@ class Rerouted(Records):
     def repartition(
         self, *, partitions: int | None = None, partitioner: Partitioner | None = None
     ) -> Self:
-        """Shuffle the records to the tasks of their keys, or to other tasks; `named` names the shuffle.
+        """Shuffle the records to the tasks of their keys, or to others; `named` names the shuffle.
 
         Steps that need all records of a key in one task are preceded by a shuffle automatically.
         This method distributes other work, such as an expensive expression over a topic with few

@@ -106,7 +106,7 @@ class Reshaped(Processing):
         keep: bool = False,
         returns: object = None,
     ) -> Self:
-        """Replace the value by the result of a look-up, for example over HTTP or in a database, with many calls at a time.
+        """Replace the value by the result of a look-up, such as over HTTP, with concurrent calls.
 
         The function is a coroutine, or blocks in a thread of its own. Its parameters are columns,
         and its result becomes the value, as for `map_values`; with `keep` it is added to the value,
@@ -286,7 +286,7 @@ class Reshaped(Processing):
         return {name: self._branch(split, number) for number, name in enumerate(names)}
 
     def _with_result(self, call: PythonCall, function: Function) -> Self:
-        """Return records with the result of a function added to their value; the function is called once per record."""
+        """Return records whose value also has a function's result, called once per record."""
         kept: dict[str, Expression] = {
             column.name: ColumnRef(column.name) for column in self.schema.value
         }
@@ -359,7 +359,8 @@ def _alone(functions: Sequence[Any]) -> Function:
     if len(functions) != 1 or not is_function(functions[0]):
         raise InvalidPlan(
             "a map needs a key",
-            hint='Set it, map("dest", key="carrier"), or use one function that returns a key and a value.',
+            hint='Set it, map("dest", key="carrier"), or use one function that returns a key and a '
+            "value.",
         )
     function: Function = functions[0]
     return function

@@ -1,8 +1,11 @@
 """Users' processors: classes that are called with each record and store their state.
 
-    records.py            the records of a processor           contexts.py   its interface to the engine
-    stores.py             its stores, on top of `entries.py`   schedules.py  calls without a record
-    processor_runtime.py  runs one processor                   serving.py    runs them in a worker, over `wire.py`
+    records.py            the records of a processor
+    contexts.py           its interface to the engine
+    stores.py             its stores, on top of `entries.py`
+    schedules.py          calls without a record
+    processor_runtime.py  runs one processor
+    serving.py            runs them in a worker, over `wire.py`
 
 Start with `contexts.Processor`. Source: Kafka Streams `Processor`, `ProcessorContext` (KIP-478,
 KIP-820).

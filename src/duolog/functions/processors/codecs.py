@@ -99,7 +99,8 @@ class KeyCodec:
         if not isinstance(key, tuple) or len(key) != len(self._columns):
             raise StatementError(
                 f'{key!r} is not a key of store "{self._store.name}"',
-                detail=f"It must be a tuple of {', '.join(column.name for column in self._store.key)}.",
+                detail="It must be a tuple of "
+                f"{', '.join(column.name for column in self._store.key)}.",
             )
         if all(part is None for part in key):
             raise self._null()

@@ -29,7 +29,7 @@ RecordT_contra = TypeVar("RecordT_contra", bound=Record, contravariant=True)
 
 
 class ProcessingContext(Protocol[RecordT_contra]):
-    """The interface of a processor to the engine, for use in `init`, `process` and callbacks only."""
+    """The interface of a processor to the engine, only for `init`, `process` and callbacks."""
 
     @property
     def application_id(self) -> str:
@@ -41,7 +41,7 @@ class ProcessingContext(Protocol[RecordT_contra]):
 
     @property
     def record_metadata(self) -> RecordMetadata | None:
-        """Topic, partition and offset of the source record that caused the current one; None without a record."""
+        """Topic, partition and offset of the source record; None without a record."""
 
     def current_stream_time_ms(self) -> int:
         """Return the greatest timestamp of the task's records; -1 before the first one."""
@@ -62,7 +62,7 @@ class ProcessingContext(Protocol[RecordT_contra]):
         kind: PunctuationType | str,
         callback: Callable[[int], object],
     ) -> Cancellable:
-        """Call a function periodically, with the current time: the task's stream time, or the wall-clock time.
+        """Call a function periodically, with the task's stream time or the wall-clock time.
 
         By "stream time", the first call follows the next record, and later ones follow whenever
         stream time has passed another multiple of the interval. By "wall clock", the first call is
@@ -112,17 +112,21 @@ class _Processing(ABC, Generic[ContextT, RecordT]):
 
     @abstractmethod
     def process(self, record: RecordT) -> None:
-        """Process a record. If it raises, `processing.exception.handler` decides what happens to the record."""
+        """Process a record. If it raises, `processing.exception.handler` decides its fate."""
 
     def close(self) -> None:
-        """Clean up within a second, when the worker ends in order (not when it is killed), or the task has moved.
+        """Clean up within a second, when the worker stops or the task has moved.
+
+        Not called when the worker is killed.
 
         Stores can be read, but not written.
         """
 
 
 class Processor(_Processing[ProcessorContext, Record]):
-    """A user's class that processes records one by one, with stores, and forwards records: `stream.process(...)`.
+    """A user's class that processes and forwards records one by one, with stores.
+
+    Used by `stream.process(...)`.
 
     There is one instance for each step and task. It is in a process next to the engine, and may be
     recreated at any time between two records: after a start, a failure, or some minutes without a
@@ -135,4 +139,7 @@ class Processor(_Processing[ProcessorContext, Record]):
 
 
 class FixedKeyProcessor(_Processing[FixedKeyProcessorContext, FixedKeyRecord]):
-    """A `Processor` that keeps the key of each record, so that no shuffle after it is needed: `stream.process_values(...)`."""
+    """A `Processor` that keeps the key of each record, so that no shuffle after it is needed.
+
+    Used by `stream.process_values(...)`.
+    """

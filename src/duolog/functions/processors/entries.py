@@ -1,4 +1,4 @@
-"""The rows of a store as bytes, by bucket and key: cached after a read, and written when a call ends.
+"""The rows of a store as bytes, by bucket and key: read once, written when a call ends.
 
     bucket, key bytes  ->  timestamp, bytes        a bucket is the unit of a scan
 
@@ -37,7 +37,7 @@ class Backend(Protocol):
 
 
 class Entries:
-    """The rows of one store of a task. Reads and writes are cached until `forget`. Threads: one at a time."""
+    """The rows of one store of a task, cached until `forget`. Threads: one at a time."""
 
     def __init__(self, name: str, backend: Backend) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class Entries:
         self.timestamp_ms = 0
         """The timestamp of the next write."""
         self.refuses = False
-        """True if writes are refused: a processor being closed must not change a task that may run elsewhere."""
+        """True if writes are refused: while a processor closes, its task may run elsewhere."""
 
     def get(self, bucket: int, key: bytes) -> Held | None:
         place = bucket, key

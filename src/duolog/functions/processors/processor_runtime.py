@@ -1,8 +1,8 @@
 """Runs a processor: in one task, with its stores, its schedules and its output.
 
     runtime = ProcessorRuntime(definition, processor_id, stores, clock)
-    runtime.begin(stream_time, stored)                    init, unless done; schedules continue
-    runtime.process(Given(key, value, 1000, …), 1000)     ProcessorOutput: forwarded records, and errors
+    runtime.begin(stream_time, stored)                   init, unless done; schedules continue
+    runtime.process(Given(key, value, 1000, …), 1000)    ProcessorOutput: records and errors
     runtime.punctuate(PunctuationType.STREAM_TIME, 2000, 2000)
 
 Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
@@ -137,7 +137,8 @@ class ProcessorRuntime:
         made = self._definition.make()
         if not callable(getattr(made, "process", None)):
             raise StatementError(
-                f"{self._definition.called} returns {type(made).__name__}, which is not a processor",
+                f"{self._definition.called} returns {type(made).__name__}, which is not a "
+                "processor",
                 hint="Use a Processor class, or a function that returns a new one each time.",
             )
         return made
@@ -278,10 +279,13 @@ class ProcessorRuntime:
             key, value = self._shapes[number]
             output.forwarded.append(
                 Forwarded(
-                    number, key.checked(record.key), value.checked(record.value),
-                    record.timestamp_ms, headers,
+                    number,
+                    key.checked(record.key),
+                    value.checked(record.value),
+                    record.timestamp_ms,
+                    headers,
                 )
-            )  # fmt: skip
+            )
 
     def _children(self, to: str | None) -> Iterator[int]:
         if to is None:

@@ -22,9 +22,9 @@ class Record:
     """
 
     key: Any
-    """A key of one column is its value, a key of several is a tuple (a window's start and end last); None: a null key."""
+    """The value of a single key column, or a tuple (with window start and end last); None: null."""
     value: Any
-    """A dict by column; None: a null value. A dataclass or a tuple of the columns can be forwarded as well."""
+    """A dict by column; None: null. You can also forward a dataclass or a tuple of the columns."""
     timestamp_ms: int
     headers: Headers = ()
     """Names and bytes, in order."""
@@ -104,7 +104,8 @@ class FixedKeyRecord(Record):
         if self.made_by is not _MADE_HERE:
             raise StatementError(
                 "a record with a fixed key must be a copy of an input record",
-                hint="Forward record.with_value(...). Only a processor of process() can create new records: Record(...).",
+                hint="Forward record.with_value(...). Only a processor of process() can create new "
+                "records: Record(...).",
             )
         Record.__post_init__(self)
 

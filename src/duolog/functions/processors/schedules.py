@@ -1,7 +1,8 @@
 """Scheduled calls of a processor (punctuation), by stream time and by the wall clock.
 
-    schedule(interval)     by stream time first after the next record, then when time passes a multiple of it
-                           by wall clock first after one interval
+    schedule(interval)     by stream time: first after the next record, then when time passes a
+                           multiple of the interval
+                           by wall clock: first after one interval
     several intervals pass at once: one call, and the next one at the next multiple
 
 Source: Kafka Streams `PunctuationQueue`, `PunctuationSchedule`, `ProcessorContextImpl.schedule`.
@@ -75,7 +76,7 @@ class Schedules:
         return due[0].at if due else NEVER
 
     def pass_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
-        """Yield the schedules that are due, earliest first, for the caller to run; callbacks may add or cancel schedules."""
+        """Yield the due schedules, earliest first. Callbacks may add or cancel schedules."""
         while self.next(kind) <= now:
             schedule = heapq.heappop(self._due[kind])
             try:
@@ -95,7 +96,7 @@ class Schedules:
         ]
 
     def restore(self, kept: StoredSchedules) -> None:
-        """Restore the stored state: schedules are matched by position, if kind and interval are equal."""
+        """Restore the stored state of schedules by position, if kind and interval are equal."""
         for schedule, known in zip((one for one in self._all if one.kept), kept, strict=False):
             if known is None:
                 schedule.cancelled = True

@@ -47,7 +47,7 @@ class _Task:
     stores: dict[str, Store] = field(default_factory=dict)
     runtimes: dict[int, ProcessorRuntime] = field(default_factory=dict)
     turns: dict[int, str] = field(default_factory=dict)
-    """The micro-batch or epoch in which each processor was last called here, by the kernel's name for it."""
+    """The micro-batch or epoch in which each processor, by the kernel's name, was last called."""
 
 
 class _Clock:
@@ -77,7 +77,7 @@ class Processors:
         self._definitions[number] = _Defined(definition)
 
     def begin(self, number: int, payload: bytes) -> bytes:
-        """Start a processor for a task and return its output; `!` and the reason if it cannot start."""
+        """Start a processor for a task and return its output, or `!` and the reason of failure."""
         given = json.loads(payload)
         defined = self._definitions[number]
         self._clock.driven = given["wall_clock"]

@@ -1,4 +1,4 @@
-"""The rows of a processor's store for readers outside of the processor: interactive queries, tests."""
+"""Rows of a processor's store for readers outside of it: interactive queries and tests."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ class StoreEntry(NamedTuple):
 
 
 def rows_of(store: KeptStore, kept: Iterable[StoreEntry]) -> Iterator[Shown]:
-    """Yield the rows of a store: for a window store one for each window, for a versioned store the latest version.
+    """Yield the rows of a store: one per window, and the latest version of versioned values.
 
     Expired windows and sessions are left out, by the time of their task, as they are for the
     processor.
@@ -51,7 +51,7 @@ def _gone_by(store: KeptStore, entries: list[StoreEntry]) -> dict[int, int]:
 def _texts(
     store: KeptStore, one: StoreEntry, gone_by: int | None
 ) -> Iterator[tuple[tuple[int, ...], str, int]]:
-    """Yield the rows of an entry: the bounds of a window or a session, the value as text, the time."""
+    """Yield the rows of an entry: the bounds of window or session, the value as text, the time."""
     if store.kind == "key-value":
         yield (), one.data.decode(), one.timestamp_ms
         return

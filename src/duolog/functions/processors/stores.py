@@ -1,11 +1,11 @@
 """The stores of processors: by key, by key and window, by key and session, by key and time.
 
-    kind        bucket and key of a row                                content of a row
-    key-value   1, key                                                 the value, with the record's timestamp
-    versioned   1, key                                                 its versions, earliest first
-    window      16 + segment of the start, key                         the windows of the key in that segment
-    session     16 + segment of the end, key                           its sessions
-    all others  0, ""                                                  the greatest time put, and the segments
+    kind        bucket and key of a row          content of a row
+    key-value   1, key                           the value, with the record's timestamp
+    versioned   1, key                           its versions, earliest first
+    window      16 + segment of the start, key   the windows of the key in that segment
+    session     16 + segment of the end, key     its sessions
+    all others  0, ""                            the greatest time put, and the segments
 
 A segment is a span of time whose rows expire together: half of the retention, at least a minute.
 Rows that are older than the greatest time put by more than the retention cannot be found, and their
@@ -45,7 +45,7 @@ class TimestampedValue(NamedTuple):
 
 
 class Windowed(NamedTuple):
-    """A key with the bounds of its window or session, in milliseconds. Source: Kafka Streams `Windowed`."""
+    """A key with the bounds of its window or session in ms. Source: Kafka Streams `Windowed`."""
 
     key: Any
     start_ms: int
@@ -53,7 +53,10 @@ class Windowed(NamedTuple):
 
 
 class Versioned(NamedTuple):
-    """A version of a value, with the times from and until which it is valid; None: it is the latest. Source: `VersionedRecord`."""
+    """A version of a value with its time of validity. Source: Kafka Streams `VersionedRecord`.
+
+    It is valid from and until these times; None: it is the latest.
+    """
 
     value: Any
     timestamp_ms: int
@@ -114,7 +117,7 @@ class Store:
 
 
 def in_order(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the sort key of a key: NaN after all numbers, nulls last, values without an order by their text."""
+    """Return a key's sort key: NaN after numbers, nulls last, values without an order by text."""
     return tuple(
         (2, 0) if value is None else (1, 0) if value != value else (0, _ordered(value))  # noqa: PLR0124 - NaN alone is not what it is
         for value in key
@@ -126,7 +129,7 @@ def _ordered(value: Any) -> Any:
 
 
 class KeyValueStore(Store):
-    """Values by key. Source: Kafka Streams `KeyValueStore`; with timestamps `TimestampedKeyValueStore`.
+    """Values by key. Source: Kafka Streams `KeyValueStore` and `TimestampedKeyValueStore`.
 
     With timestamps, reads return a `TimestampedValue`, and `put` accepts a timestamp; the default
     is the record's.
@@ -220,7 +223,7 @@ class _OfTime(Store):
 
 
 _Row = list[Any]
-"""A row of a segment: its time, its second time, and its value as JSON text, so that no digit is lost."""
+"""A row of a segment: time, second time, value as JSON text so that no digit is lost."""
 
 
 class _Segmented(_OfTime):
@@ -315,7 +318,7 @@ def write_rows(rows: list[_Row]) -> bytes:
 
 
 class WindowStore(_Segmented):
-    """Values by key and window, which is identified by its start. Source: Kafka Streams `WindowStore`."""
+    """Values by key and window, identified by its start. Source: Kafka Streams `WindowStore`."""
 
     def put(self, key: Any, value: Any, window_start_ms: int) -> None:
         """Set the value of a key's window; None deletes it. An expired window is dropped."""
@@ -351,7 +354,7 @@ class WindowStore(_Segmented):
 
 
 class SessionStore(_Segmented):
-    """Values by key and session, which is identified by start and end. Source: Kafka Streams `SessionStore`."""
+    """Values by key and session, identified by its bounds. Source: Kafka Streams `SessionStore`."""
 
     def put(self, key: Any, start_ms: int, end_ms: int, value: Any) -> None:
         """Set the value of a key's session; None deletes it. An expired session is dropped."""
@@ -371,7 +374,7 @@ class SessionStore(_Segmented):
     def find_sessions(
         self, key: Any, earliest_end_ms: int, latest_start_ms: int
     ) -> Iterator[tuple[Windowed, Any]]:
-        """Yield the sessions of a key that end at or after a time, and start at or before another."""
+        """Yield a key's sessions that end at or after one time and start at or before another."""
         for end, start, value in self._of_key(key, earliest_end_ms, 2**63 - 1):
             if start <= latest_start_ms:
                 yield Windowed(key, start, end), value
@@ -387,13 +390,13 @@ class SessionStore(_Segmented):
 
 
 class VersionedStore(_OfTime):
-    """Values by key, with earlier versions. Source: Kafka Streams `VersionedKeyValueStore` (KIP-889).
+    """Values by key with earlier versions. Source: Kafka Streams `VersionedKeyValueStore`.
 
     Versions can be read for as long as the retention, counted from the greatest time put.
     """
 
     def put(self, key: Any, value: Any, timestamp_ms: int) -> None:
-        """Set the value from a time until the next version; None deletes it. An expired time is ignored."""
+        """Set the value from a time until the next version, or delete it. Ignore expired times."""
         self._ensure_time(timestamp_ms)
         data = self._keys.encode(key)
         text = None if value is None else self._values.encode(value)
@@ -410,7 +413,7 @@ class VersionedStore(_OfTime):
         self._entries.put(ROWS, data, write_rows(self._still_known(versions, time)), timestamp_ms)
 
     def delete(self, key: Any, timestamp_ms: int) -> Versioned | None:
-        """Delete a value from a time on; return the version valid then. An expired time is ignored."""
+        """Delete a value from a time on; return the version valid then. Ignore an expired time."""
         if timestamp_ms < self._gone_by(self._known()[0]):
             return None
         before = self.get(key, timestamp_ms)
@@ -418,7 +421,7 @@ class VersionedStore(_OfTime):
         return before
 
     def get(self, key: Any, as_of_ms: int | None = None) -> Versioned | None:
-        """Return the latest version of a value, or the one at a time; None if there was none, or it has expired."""
+        """Return the latest version, or the one at a time; None if missing or expired."""
         versions = self._versions(self._keys.encode(key))
         if as_of_ms is not None and as_of_ms < self._gone_by(self._known()[0]):
             # Only the latest version is reliable at an expired time.

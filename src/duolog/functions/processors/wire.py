@@ -1,12 +1,14 @@
-"""The protocol of processors over the pipe between kernel and worker: bytes, all numbers big-endian.
+"""The protocol of processors over the pipe between kernel and worker: bytes, big-endian numbers.
 
     text, bytes   length (4), -1 for none, and as many bytes
 
     begin    JSON, see `serving.Processors.begin`
     run      count (4), and items: kind (1), stream time (8)
-             a record     timestamp (8), partition (4), offset (8), topic, headers, nulls (1: 1 key, 2 value), JSON
+             a record     timestamp (8), partition (4), offset (8), topic, headers,
+                          nulls (1: 1 key, 2 value), JSON
              a time       (8), of the kind 1 (stream time) or 2 (wall clock)
-    output   count (4), and for each item: count (4) of records: output (4), timestamp (8), headers, key, value as JSON;
+    output   count (4), and for each item:
+             count (4) of records: output (4), timestamp (8), headers, key, value as JSON;
              count (4) of errors: texts; then writes, the schedules (JSON), the next stream time and
              wall clock (8 each)
     writes   count (4): store, bucket (8), key, timestamp (8), value
@@ -109,9 +111,17 @@ def read_items(payload: bytes) -> Iterator[Item]:
         topic, headers = reader.bytes(), reader.bytes()
         nulls, data = reader.byte(), reader.bytes()
         yield Item(
-            kind, stream_time, timestamp, partition, offset, (topic or b"").decode(), headers,
-            bool(nulls & _NULL_KEY), bool(nulls & _NULL_VALUE), data or b"",
-        )  # fmt: skip
+            kind,
+            stream_time,
+            timestamp,
+            partition,
+            offset,
+            (topic or b"").decode(),
+            headers,
+            bool(nulls & _NULL_KEY),
+            bool(nulls & _NULL_VALUE),
+            data or b"",
+        )
 
 
 def read_headers(data: bytes | None) -> Headers:

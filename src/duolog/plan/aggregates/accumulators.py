@@ -38,7 +38,7 @@ class Accumulator:
     subtract: Expression | None = None
     merge: Expression | None = None
     paged: bool = False
-    """True if the value may outgrow a row: the rest is then stored in pages next to the store's rows."""
+    """True if the value may outgrow a row: the rest is stored in pages next to the rows."""
 
 
 class Accumulators:

@@ -222,7 +222,7 @@ def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
 
 
 def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]:
-    """Return `step` with DECIMAL arithmetic that fails, instead of returning null, if a result does not fit.
+    """Return `step` with DECIMAL arithmetic that fails, instead of returning null, on overflow.
 
     `+` and `-` lose no digits either. Division by zero is null, as in all expressions.
     """

@@ -55,7 +55,7 @@ def _corr(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
 
 class _Around:
-    """The means of columns that are null in the same records, and sums of products around the means."""
+    """The means of columns that are null in the same records, and sums of centred products."""
 
     def __init__(self, kept: Accumulators, x: Expression) -> None:
         self._kept = kept

@@ -124,7 +124,7 @@ class Cut:
 
     @property
     def copied(self) -> frozenset[Node]:
-        """The nodes whose stores have a copy. A copy only knows the changes that were forwarded to it."""
+        """The nodes whose stores have a copy. A copy only knows changes forwarded to it."""
         tables = {copy.table for copy in self.copies.values()}
         return frozenset(kept for table in tables for kept in _kept_above(table))
 
@@ -210,14 +210,14 @@ class _Cutter:
         self._leader[away] = copy
 
     def bring_answers_together(self, subscriptions: Subscriptions, table: ForeignTable) -> None:
-        """Put both nodes that answer subscriptions into one part with their table, or with its copy."""
+        """Put both nodes that answer subscriptions into one part with their table or its copy."""
         if not self._unite(subscriptions, table):
             copy = self._copy_beside(subscriptions, table.right)
             self.copies[table, table.right] = copy
             self._leader[table] = copy
 
     def bring_sides_together(self, left: Node, right: Node) -> None:
-        """Put two nodes into one part: that of either, or a new one that both reach over an edge."""
+        """Put two nodes into one part: one of theirs, or a new one that both reach over an edge."""
         leaving = iter((left, right))
         while not self._unite(left, right):
             side = next(leaving)
@@ -260,7 +260,7 @@ class _Cutter:
                 self.crossing.add(merge)
 
     def links(self) -> set[tuple[Part, Part]]:
-        """Return the edges from part to part. The copy of a source's table is fed by the source itself."""
+        """Return the edges between parts. The source itself feeds the copy of its table."""
         return {
             (self.part(driver), self.part(node))
             for node in self.crossing
@@ -320,7 +320,7 @@ def _sharing(plan: Plan) -> Iterable[tuple[Process, Process]]:
 
 
 def _kept_above(table: Node) -> frozenset[Node]:
-    """Return the nodes whose stores hold the rows of `table`, or the rows that it is computed from."""
+    """Return the nodes whose stores hold the rows of `table`, or those they are computed from."""
     above = driving(table, lambda one: bool(one.stores) and not isinstance(one, Suppress))
     return frozenset(one for one in above if one.stores)
 
@@ -389,7 +389,7 @@ def _parts_streams(node: Node, merges: Iterable[Merge]) -> bool:
 
 
 def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...] | None:
-    """Return `above` and its drivers, nearest first, up to the node that set the key or merged streams.
+    """Return `above` and its drivers, nearest first, up to the one that set the key or merged.
 
     Return None if records have been shuffled since.
     """

@@ -89,7 +89,7 @@ def join_by_foreign_key(
     keys: tuple[Named, ...],
     values: tuple[Named, ...],
 ) -> ForeignJoin:
-    """Add a join of two tables: `keys`, over the left table's columns, match the right table's key."""
+    """Add a join of two tables: `keys`, over the left columns, match the right table's key."""
     left, right = tables
     called = "foreign-join" if kind == "inner" else "foreign-left-join"
     numbered = nodes.add(

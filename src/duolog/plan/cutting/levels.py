@@ -41,7 +41,7 @@ from duolog.plan.nodes import (
 from duolog.plan.types import Column
 
 _Way = tuple[Node, int, bool, Repartition | None]
-"""The records of one edge: their last node, target, whether the key is new, and a Repartition if one chose the tasks."""
+"""The records of one edge: last node, target, whether the key is new, chosen Repartition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Edge:
     queue: int
     """The first edge of its queue. At equal timestamps queues are read in this order."""
     rekeyed: bool
-    """True if Kafka Streams would write a repartition topic here: the key is new, or a repartition is requested."""
+    """True if Kafka Streams would write a repartition topic: a new key, or an explicit request."""
 
     @property
     def carries_changes(self) -> bool:
@@ -105,7 +105,7 @@ class SubTopology:
     inputs: tuple[Edge, ...]
     """By rank: at equal timestamps the first input is read first."""
     nodes: tuple[Node, ...]
-    """In the plan's order; a table source is in the sub-topology of its store, and copies are last."""
+    """In the plan's order; a table source is in its store's sub-topology, and copies are last."""
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
@@ -173,7 +173,7 @@ class Levels:
         return tuple(edge for edge in self.edges if edge.parent is node)
 
     def task_key(self, edge: Edge) -> tuple[Column, ...]:
-        """Return an edge's key as it chooses a task, with the column names of the first edge to its target.
+        """Return an edge's key as it chooses a task, with the columns of its target's first edge.
 
         Records that meet in a task have keys of the same types, but possibly with different names.
         Some formats write names into a key's bytes, so that equal keys would be sent to different

@@ -67,7 +67,7 @@ def origins_of(node: Node, column: str) -> frozenset[Origin]:
 
 @singledispatch
 def _before(node: Node, column: str) -> Places:
-    """Return the parents' columns from which a node's column is computed; by default those of the same name."""
+    """Return the parents' columns from which a node's column is computed; by default its name."""
     return [(parent, column) for parent in node.parents if column in parent.schema.names]
 
 

@@ -143,7 +143,7 @@ def _described(
 def calls_of_many(
     expressions: Sequence[Expression], node: Node, levels: Levels
 ) -> tuple[PythonCall, ...]:
-    """Return the calls in a node's expressions for which its records may wait, inner calls first."""
+    """Return the calls in a node's expressions for which records may wait, inner calls first."""
     calls = dict.fromkeys(call for one in expressions for call in _calls(one))
     stream = bool(node.parents) and not node.parents[0].is_table
     return tuple(calls) if calls and stream and may_wait(node, levels) else ()

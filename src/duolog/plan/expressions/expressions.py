@@ -4,7 +4,7 @@
     TableColumnRef("name")                     in a join: a value column of the table's side
     AccumulatorRef("sum(dep_delay)")           in an aggregate: the accumulator before the record
     RowTime()                                  the record's timestamp, BIGINT milliseconds
-    Metadata("offset")                         topic, partition, offset, headers of a stream's record
+    Metadata("offset")                         topic, partition, offset, headers of a record
     Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
     Item(ColumnRef("page"), literal("url"))    a part of a STRUCT, ARRAY or MAP
     PythonCall(function, (ColumnRef("a"),))    the result of a user's function
@@ -116,7 +116,7 @@ class Metadata(Expression):
 
 @dataclass(frozen=True, slots=True)
 class WallClock(Expression):
-    """The time at which a record is read: BIGINT milliseconds. Only for the timestamps of a source."""
+    """The time at which a record is read: BIGINT milliseconds. Only for source timestamps."""
 
     def __str__(self) -> str:
         return "WALL_CLOCK"
@@ -145,7 +145,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A call of a scalar function of `functions.FUNCTIONS`, of a step of an aggregate, or of an SQL function."""
+    """A call of a scalar function of `functions.FUNCTIONS`, an aggregate's step or SQL function."""
 
     function: str
     args: tuple[Expression, ...]
@@ -396,7 +396,8 @@ def _not_at_hand(expression: Metadata | WallClock) -> InvalidPlan:
         f"{expression} is only available for records of a stream",
         detail="A row of a table is computed again when it is looked up or subtracted; "
         "the record that wrote it is no longer available then.",
-        hint="Store it in a column of the stream, or read the changes: to_stream().with_columns(...).",
+        hint="Store it in a column of the stream, or read the changes: "
+        "to_stream().with_columns(...).",
     )
 
 

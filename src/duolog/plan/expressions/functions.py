@@ -108,7 +108,7 @@ def decimal_of(of: Type) -> Decimal:
 
 
 def _adjusted(precision: int, scale: int) -> Decimal:
-    """Reduce the scale of a result that is too wide, like Spark's `DecimalType.adjustPrecisionScale`."""
+    """Reduce the scale of a too wide result, like Spark's `DecimalType.adjustPrecisionScale`."""
     if precision <= DECIMAL_PRECISION_MAX:
         return Decimal(precision, scale)
     whole = precision - scale

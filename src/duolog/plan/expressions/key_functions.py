@@ -19,7 +19,7 @@ PARTITIONS_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class KeyFunction(Expression):
-    """The result of a function for a record's key: a partition, or None for the partition of the key.
+    """The result of a function for a record's key: a partition, or None for the key's partition.
 
     Allowed only as a partitioner.
     """
@@ -68,6 +68,7 @@ def key_function(function: Callable[[Any], int | None], schema: Schema) -> KeyFu
     if not schema.key:
         raise InvalidPlan(
             f"{found.called} chooses a partition by key, but the records have no key",
-            hint='Set a key with select_key(...), or choose by a column: partitioner=col("region") % 4.',
+            hint='Set a key with select_key(...), or choose by a column: partitioner=col("region") '
+            "% 4.",
         )
     return found

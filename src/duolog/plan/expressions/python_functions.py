@@ -23,7 +23,7 @@ from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Array, Type
 
 Takes = Literal["values", "arrow", "pandas"]
-"""The arguments of a function: the values of one record, or `pyarrow.Array`s or `pandas.Series` of many."""
+"""The arguments of a function: values of one record, or Arrow arrays or pandas series of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Lookups:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A parameter that takes an object: a dict or class instance, made from several arguments or a STRUCT."""
+    """A parameter for an object: a dict or class instance, of several arguments or a STRUCT."""
 
     names: tuple[str, ...] = ()
     """The names of the arguments in it; empty for a single STRUCT."""

@@ -1,7 +1,7 @@
 """Nodes of the logical plan: frozen, typed, each with its parents inside.
 
-    StreamSource ──► Filter ──► SelectKey ──► StreamTableJoin ──► GroupBy ──► AggregateNode ──► Sink
-    TableSource ─────────────────────────────────┘                                  └► ToStream ──► Sink
+    StreamSource ─► Filter ─► SelectKey ─► StreamTableJoin ─► GroupBy ─► AggregateNode ─► Sink
+    TableSource ──────────────────────────────┘                              └► ToStream ─► Sink
 
 A node validates itself when it is built, so a plan cannot be invalid. Nodes compare by identity: a
 node with two children is computed once, two equal nodes are computed twice.

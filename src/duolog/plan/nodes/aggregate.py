@@ -59,14 +59,18 @@ class AggregateNode(Node):
     ttl_ms: int | None = None
     """The lifetime of a row that is not updated; None: unlimited, or that of its window."""
     retention_ms: int | None = None
-    """How long a row is stored after the window's start, or the session's end; None: the windows decide."""
+    """Lifetime of a row after the window's start or the session's end; None: from the windows."""
     loses: bool = False
-    """True if results on close are lost when stream time jumps: if their window starts more than `kept_ms`
-    before the last one. Kafka Streams, and so ksqlDB, reads them from a store that has already
-    evicted them.
+    """True if results on close are lost when stream time jumps.
+
+    A result is lost if its window starts more than `kept_ms` before the last one. Kafka Streams,
+    and so ksqlDB, reads results from a store that has already evicted them.
     """
     idle_ms: int | None = None
-    """If no record arrives for this long, stream time follows the wall clock until the last window closes; None: never."""
+    """The time without records after which the wall clock moves stream time; None: never.
+
+    Stream time then moves until the last window closes.
+    """
     at_once: bool = False
     """True if each update is forwarded immediately, without a record cache that merges updates."""
     is_table: ClassVar[bool] = True
@@ -84,7 +88,8 @@ class AggregateNode(Node):
         ):
             raise InvalidPlan(
                 f'rows of an aggregate over table "{self.group.parent}" cannot have a ttl',
-                detail="After a group has expired, its old rows could not be subtracted when they change.",
+                detail="After a group has expired, its old rows could not be subtracted when they "
+                "change.",
                 hint="Remove ttl=, or aggregate the table's changes: to_stream().",
             )
         if self.windows and self.ttl_ms is not None:
@@ -119,7 +124,8 @@ class AggregateNode(Node):
             if self.group.is_table and accumulator.subtract is None:
                 raise InvalidPlan(
                     f'cannot subtract rows from accumulator "{accumulator.name}" of "{self}"',
-                    detail=f'"{self.group.parent}" is a table: its rows change. The adder is {accumulator.add}.',
+                    detail=f'"{self.group.parent}" is a table: its rows change. '
+                    f"The adder is {accumulator.add}.",
                     hint="Give the aggregation a subtractor.",
                 )
         assert self.schema is not None
@@ -166,14 +172,14 @@ class AggregateNode(Node):
 
     @property
     def kept_ms(self) -> int | None:
-        """The minimum time for which a window's row is stored, counted as in `windows`; None: unlimited."""
+        """The minimum time for which a window's row is stored, as in `windows`; None: no limit."""
         assert self.windows is not None
         kept_ms = self.windows.kept_ms
         return None if kept_ms is None else max(kept_ms, self.retention_ms or 0)
 
     @property
     def lost_ms(self) -> int | None:
-        """How much earlier than the last window the window of a result may start; None: unlimited."""
+        """How much earlier than the last window a result's window may start; None: no limit."""
         by_time = isinstance(self.windows, FixedWindows)
         return self.kept_ms if self.loses and self.emits_on_close and by_time else None
 

@@ -27,7 +27,7 @@ class End(Node):
 
 
 def ensure_json(end: End, purpose: str) -> None:
-    """Raise a StatementError if JSON, which carries records to the process, cannot encode a column."""
+    """Raise a StatementError if a column cannot be encoded as JSON, the format to the process."""
     for columns in (end.schema.key, end.schema.value):
         if columns:
             JSON.check(columns, f'records of "{end.parent}", {purpose},')

@@ -9,7 +9,7 @@ from duolog.plan.nodes.node import Node
 
 
 def ttl_of(table: Node) -> int | None:
-    """Return the time to live of a table's rows, or of the rows that they are computed from; None: unlimited."""
+    """Return the time to live of a table's rows, or of their source's rows; None: no limit."""
     if table.stores:
         return table.ttl_ms
     found = [ttl for above in table.drivers if (ttl := ttl_of(above)) is not None]

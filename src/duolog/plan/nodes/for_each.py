@@ -18,7 +18,8 @@ class ForEach(End):
     parent: Node
     function: Callable[[Any], object]
     modes: ClassVar[str] = (
-        "both modes, where the master is local: it is called in the process that started the application"
+        "both modes, where the master is local: it is called in the process that started the "
+        "application"
     )
 
     def __post_init__(self) -> None:

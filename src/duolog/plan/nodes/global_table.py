@@ -93,7 +93,7 @@ class GlobalTableJoin(Node):
 
     @property
     def by_key(self) -> bool:
-        """True if the record is not in a task yet, before the first edge. Otherwise any task has the rows."""
+        """True if the record is in no task yet; after the first edge any task has the rows."""
         return not _is_in_task(self.stream)
 
     @cached_property

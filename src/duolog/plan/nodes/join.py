@@ -123,7 +123,7 @@ def key_hint(left: tuple[Column, ...], right: tuple[Column, ...]) -> str:
 
 
 def ensure_same_windows(left: Node, right: Node) -> None:
-    """Raise a StatementError unless the keys of two nodes end with bounds of the same windows, or neither does."""
+    """Raise a StatementError unless both keys end with bounds of the same windows, or neither."""
     if left.schema.window == right.schema.window:
         return
     windowed = left if left.schema.window is not None else right
@@ -141,8 +141,8 @@ def ensure_same_windows(left: Node, right: Node) -> None:
     detail = f"Their keys are {both}."
     if left.schema.window and right.schema.window:
         detail += (
-            f" Windows of {_size(left.schema.window)} and {_size(right.schema.window)}: a row would be joined with "
-            "a window that has the same start but another end."
+            f" Windows of {_size(left.schema.window)} and {_size(right.schema.window)}: "
+            "a row would be joined with a window that has the same start but another end."
         )
     raise InvalidPlan(
         f'cannot join "{left}" with "{right}": '
@@ -161,13 +161,13 @@ def _size(window: WindowedKey) -> str:
 
 
 def ensure_history(table: Node, grace_ms: int) -> None:
-    """Raise a StatementError if a table's history is shorter than the time for which records are buffered."""
+    """Raise a StatementError if a table's history is shorter than the buffering of records."""
     history_ms = table.history_ms
     if history_ms is None or history_ms < grace_ms:
         kept = "the latest rows" if history_ms is None else f"the rows of the last {history_ms} ms"
         raise InvalidPlan(
             f'a join with table "{table}" cannot wait {grace_ms} ms',
             detail=f"By then, the row of a record's time may be gone: the table stores {kept}.",
-            hint="Read its topic as a versioned table: table(..., history=...), at least as long as "
-            "grace. Results of aggregates and joins have no versions.",
+            hint="Read its topic as a versioned table: table(..., history=...), at least as long "
+            "as grace. Results of aggregates and joins have no versions.",
         )

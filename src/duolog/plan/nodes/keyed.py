@@ -48,7 +48,7 @@ class _Keyed(Node):
 
     @property
     def rekeys(self) -> bool:
-        """False if the new key has the same bytes as the old one, which a windowed key never has."""
+        """False if the new key has the same bytes as the old one; never for a windowed key."""
         if self.parent.schema.window is not None:
             return True
         same = [ColumnRef(column.name) for column in self.parent.schema.key]

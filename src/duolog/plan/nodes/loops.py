@@ -23,8 +23,8 @@ def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
             if way is not None:
                 raise InvalidPlan(
                     f'topic "{topic}" feeds itself',
-                    detail=f"Records read from it are written back to it: {' → '.join(way)}. Without a "
-                    "condition, a record would loop forever.",
+                    detail=f"Records read from it are written back to it: {' → '.join(way)}. "
+                    "Without a condition, a record would loop forever.",
                     hint=f'Write to another topic, or permit the loop: to("{topic}", loop=True).',
                     place=places.get(sink.name, ""),
                 )
@@ -45,7 +45,7 @@ def _way_back(topic: str, fed_by: Mapping[str, set[str]]) -> list[str] | None:
 
 
 def _topics_above(sink: Sink, written: Iterable[str]) -> set[str]:
-    """Return the topics whose records cause those that a sink writes; for patterns, the matching ones of `written`."""
+    """Return the topics whose records cause a sink's; for patterns, the matches in `written`."""
     above = list(sink.drivers)
     for node in above:
         above += [driver for driver in node.drivers if driver not in above]

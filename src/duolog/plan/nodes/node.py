@@ -123,7 +123,7 @@ class Node:
         raise NotImplementedError(type(self).__name__)
 
     def reads(self, parent: "Node", needed: Names) -> Names:
-        """Return the columns of `parent` that this node reads if only its own columns `needed` are read."""
+        """Return the columns of `parent` that are read for this node's columns `needed`."""
         return needed
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ def ancestors(node: Node) -> Iterator[Node]:
 
 
 def driving(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
-    """Yield `node` and the nodes that drive it, up to those for which `ends` is true; each node once.
+    """Yield `node` and its drivers, up to those for which `ends` is true; each node once.
 
     Paths may split and merge many times, so walking each path separately could take exponential
     time.

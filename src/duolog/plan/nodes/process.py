@@ -11,7 +11,7 @@ from duolog.plan.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Process(Node):
-    """Calls a processor with each record of a stream, and by time. Its only children are its outputs.
+    """Calls a processor with each record of a stream, and by time. Its children are its outputs.
 
     A record is in the task of its key. Processors that name the same store share it, and are in one
     part of the plan.

@@ -12,7 +12,7 @@ from duolog.plan.types import Column
 
 @dataclass(frozen=True, eq=False)
 class Rename(Node):
-    """Gives the columns of a stream or a table other names: `keys` and `values`, one per column, in order.
+    """Renames the columns of a stream or table: `keys` and `values`, one name per column, in order.
 
     The window's bounds at the end of a windowed key keep their names. Records are unchanged, so
     nothing runs for it.

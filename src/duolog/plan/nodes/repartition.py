@@ -17,7 +17,7 @@ from duolog.plan.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Repartition(Node):
-    """Sends each record to the task of its key, regardless of its current task; records are unchanged.
+    """Sends each unchanged record to the task of its key, regardless of its current task.
 
     With `partitioner` or `partitions` the target is task p modulo `partitions` modulo the number of
     tasks. As with a repartition topic, a record is processed after the record that caused it.
@@ -101,8 +101,8 @@ def _ensure_meet(node: Node, sent: Repartition, places: Mapping[str, str]) -> No
     if isinstance(node, GlobalTableJoin) or not (node.by_key or node.tables):
         return
     what = (
-        f"it is {sent.partitioner}, which does not only depend on the key: records of one key are in "
-        "several tasks, each with its own state"
+        f"it is {sent.partitioner}, which does not only depend on the key: records of one key are "
+        "in several tasks, each with its own state"
         if alone
         else "the other side of the join is in the tasks of the keys"
     )

@@ -1,4 +1,4 @@
-"""Checks of sources that share a topic: a topic is read once, so it has one start and one subscription."""
+"""Checks of sources that share a topic, which is read once: with one start and subscription."""
 
 from collections.abc import Iterable, Mapping
 
@@ -22,14 +22,16 @@ def ensure_one_start(sources: Iterable[Source], places: Mapping[str, str]) -> No
 
 
 def ensure_one_name(sources: Iterable[Source], places: Mapping[str, str]) -> None:
-    """Raise a StatementError if a topic is read both by its name and by a pattern that matches it."""
+    """Raise a StatementError if a topic is read both by name and by a matching pattern."""
     known = list(sources)
     for pattern in (source for source in known if source.is_pattern):
         for source in known:
             if not source.is_pattern and pattern.reads_topic(source.topic):
                 raise InvalidPlan(
-                    f'topic "{source.topic}" matches pattern "{pattern.topic}" and is also read by its name',
+                    f'topic "{source.topic}" matches pattern "{pattern.topic}" and is also read by '
+                    "its name",
                     detail="A topic is read once, in one way.",
-                    hint="Change the pattern so that it does not match this topic, or filter by topic().",
+                    hint="Change the pattern so that it does not match this topic, or filter by "
+                    "topic().",
                     place=places.get(pattern.name, ""),
                 )

@@ -53,7 +53,8 @@ class StreamJoinSide(SideOfJoin):
         if not keys[0] or [c.type for c in keys[0]] != [c.type for c in keys[1]]:
             raise InvalidPlan(
                 f'cannot join stream "{self.left}" with stream "{self.right}" by key',
-                detail=f"Their keys are ({render_columns(keys[0])}) and ({render_columns(keys[1])}).",
+                detail=f"Their keys are ({render_columns(keys[0])}) and "
+                f"({render_columns(keys[1])}).",
                 hint=key_hint(*keys),
             )
         assert self.schema is not None
@@ -74,7 +75,7 @@ class StreamJoinSide(SideOfJoin):
 
     @property
     def fills(self) -> bool:
-        """True if it stores the records of its stream; False if the left side has stored them already."""
+        """True if it stores its stream's records; False if the left side has stored them."""
         return self.of_left or not self.of_itself
 
     @property
@@ -94,7 +95,7 @@ class StreamJoinSide(SideOfJoin):
 
     @property
     def unmatched(self) -> str | None:
-        """The store of its own stream's records that have no partner yet; None if they are not buffered."""
+        """The store of its stream's records without a partner; None if they are not buffered."""
         return self._unmatched(self.of_left)
 
     @property

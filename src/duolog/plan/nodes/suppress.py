@@ -144,7 +144,8 @@ def _windows_of(table: Node) -> tuple[Windows, ...]:
     if not table.drivers:
         raise InvalidPlan(
             f'the grace period of the windows of "{table}" is unknown',
-            detail="Another program created them, and the topic does not contain their grace period.",
+            detail="Another program created them, and the topic does not contain their grace "
+            "period.",
             hint='Set a time limit: suppress("10 minutes").',
         )
     found = [windows for driver in table.drivers for windows in _windows_of(driver)]

@@ -144,7 +144,7 @@ class TableSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class Sink(_Topic, End):
-    """Writes records to a topic. For a table, these are the new rows, with a null value for a deleted row.
+    """Writes records to a topic: for a table the new rows, or null for a deleted row.
 
     `partitions` and `retention_ms` are used to create the topic. None creates as many partitions as
     there are tasks, and keeps all rows of a table. For a windowed table, `retention_ms` is added to
@@ -154,7 +154,7 @@ class Sink(_Topic, End):
     name: str
     parent: Node
     topic: str
-    """The topic of all records; if `topic_of` chooses one of `among` for each record, the first of these."""
+    """The topic of all records; if `topic_of` chooses one of `among`, the first of these."""
     key_format: Format
     value_format: Format
     partitions: int | None = None

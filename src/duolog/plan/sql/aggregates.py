@@ -12,14 +12,12 @@ from typing import Final, Literal
 from duolog.plan.sql.signatures import SqlFunction, function
 
 OverTables = Literal["always", "beyond ksqlDB", "never"]
-"""Whether it can aggregate a table, by subtracting old rows: as in ksqlDB, in Duolog only, or not."""
+"""Aggregates tables, by subtracting old rows: as in ksqlDB, only in Duolog, or not."""
 
 _FAMILY: Final = "AGGREGATE"
 _CONSTANTS: Final = {"n", "k", "ignoreNulls"}
 _NUMBERS: Final = ("INT", "BIGINT", "DOUBLE")
-_ORDERED: Final = (
-    *_NUMBERS, "DECIMAL", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP",
-)  # fmt: skip
+_ORDERED: Final = (*_NUMBERS, "DECIMAL", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class SqlAggregate:
     function: SqlFunction
     over_tables: OverTables
     keeps_parts: bool = True
-    """True if its state in ksqlDB is a STRUCT, ARRAY or MAP, which some value formats do not support."""
+    """True if its state in ksqlDB is a STRUCT, ARRAY or MAP, which some formats do not support."""
 
     def columns_of(self, count: int) -> int:
         """Return the number of arguments that are columns, by the names of their parameters.
@@ -92,7 +90,8 @@ _ALL: Final = (
     ),
     _aggregate(
         "CORRELATION",
-        "Returns Pearson's correlation of two columns over the records that have both, or NaN if there is none.",
+        "Returns Pearson's correlation of two columns over the records that have both, or NaN if "
+        "there is none.",
         *(f"DOUBLE (x {of}, y {of})" for of in _NUMBERS),
         over_tables="always",
     ),
@@ -106,24 +105,28 @@ _ALL: Final = (
     ),
     _aggregate(
         "COUNT_DISTINCT",
-        "Counts the different values, approximately (with an error of 1.6 %); over a table exactly. Null is not counted.",
+        "Counts the different values, approximately (with an error of 1.6 %); "
+        "over a table exactly. Null is not counted.",
         "BIGINT (val T)",
         over_tables="beyond ksqlDB",
     ),
     _aggregate(
         "EARLIEST_BY_OFFSET",
-        "Returns the first value, or an array of the first n; nulls are ignored unless ignoreNulls is false.",
+        "Returns the first value, or an array of the first n; nulls are ignored unless ignoreNulls "
+        "is false.",
         *_BY_OFFSET,
     ),
     _aggregate(
         "HISTOGRAM",
-        "Returns the number of occurrences of each value, as a map; a new value beyond 1000 is not counted.",
+        "Returns the number of occurrences of each value, as a map; a new value beyond 1000 is not "
+        "counted.",
         "MAP<STRING, BIGINT> (val STRING)",
         over_tables="always",
     ),
     _aggregate(
         "LATEST_BY_OFFSET",
-        "Returns the last value, or an array of the last n; nulls are ignored unless ignoreNulls is false.",
+        "Returns the last value, or an array of the last n; nulls are ignored unless ignoreNulls "
+        "is false.",
         *_BY_OFFSET,
     ),
     _aggregate(
@@ -142,7 +145,8 @@ _ALL: Final = (
     ),
     _aggregate(
         "STDDEV_SAMP",
-        "Returns the variance of a sample, despite its name; 0 for one value. STDDEV_SAMPLE is its square root.",
+        "Returns the variance of a sample, despite its name; 0 for one value. STDDEV_SAMPLE is its "
+        "square root.",
         *(f"DOUBLE (val {of})" for of in _NUMBERS),
         over_tables="always",
     ),
@@ -168,8 +172,8 @@ _ALL: Final = (
     ),
     _aggregate(
         "TOPK",
-        "Returns the k greatest values as an array in descending order; with other columns, as an array of structs of sort_col, "
-        "col0, col1 ….",
+        "Returns the k greatest values as an array in descending order; with other columns, as an "
+        "array of structs of sort_col, col0, col1 ….",
         *_TOP,
         *(f"ARRAY<STRUCT> (sort_col {of}, others ANY..., k INT)" for of in _ORDERED),
         over_tables="beyond ksqlDB",

@@ -41,7 +41,8 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "ARRAY_JOIN",
         _FAMILY,
-        "Joins the elements into a text, separated by a comma or another text; a null is written as null.",
+        "Joins the elements into a text, separated by a comma or another text; "
+        "a null is written as null.",
         *(f"STRING (array ARRAY<{of}>)" for of in _JOINED),
         *(f"STRING (array ARRAY<{of}>, delimiter STRING)" for of in _JOINED),
     ),
@@ -67,7 +68,8 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "ARRAY_SORT",
         _FAMILY,
-        "Returns the elements in ascending order, or in descending order with 'DESC'; nulls are last.",
+        "Returns the elements in ascending order, or in descending order with 'DESC'; "
+        "nulls are last.",
         "ARRAY<T> (array ARRAY<T>)",
         "ARRAY<T> (array ARRAY<T>, direction STRING)",
     ),
@@ -80,7 +82,8 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "GENERATE_SERIES",
         _FAMILY,
-        "Returns the integers from one to another, both inclusive, in steps of 1 or -1, or of another size.",
+        "Returns the integers from one to another, both inclusive, in steps of 1 or -1, or of "
+        "another size.",
         "ARRAY<INT> (first INT, last INT)",
         "ARRAY<BIGINT> (first BIGINT, last BIGINT)",
         "ARRAY<INT> (first INT, last INT, step INT)",
@@ -89,7 +92,8 @@ ARRAY_FUNCTIONS: Final = (
     function(
         "SLICE",
         _FAMILY,
-        "Returns the elements from one position to another, both inclusive; null if the array has no such positions.",
+        "Returns the elements from one position to another, both inclusive; null if the array has "
+        "no such positions.",
         "ARRAY<T> (array ARRAY<T>, first INT, last INT)",
     ),
 )

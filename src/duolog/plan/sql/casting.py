@@ -1,7 +1,10 @@
 """The casts that SQL supports.
 
-    any type but BYTES   to STRING                       STRING        to BOOLEAN, numbers, DATE, TIME, TIMESTAMP
-    a number             to a number                     TIMESTAMP     to DATE, TIME; a DATE to a TIMESTAMP
+    any type but BYTES   to STRING
+    STRING               to BOOLEAN, numbers, DATE, TIME, TIMESTAMP
+    a number             to a number
+    DATE                 to TIMESTAMP
+    TIMESTAMP            to DATE, TIME
     ARRAY, MAP, STRUCT   to the same kind, part by part; fields of a STRUCT by name
 
 Source: ksqlDB's documentation of CAST.

@@ -35,7 +35,8 @@ CHOICE_FUNCTIONS: Final = (
     function(
         "GEO_DISTANCE",
         _OTHER,
-        "Returns the distance of two places on the globe, given in degrees, in kilometres ('KM') or miles ('MI').",
+        "Returns the distance of two places on the globe, given in degrees, in kilometres ('KM') "
+        "or miles ('MI').",
         "DOUBLE (lat1 DOUBLE, lon1 DOUBLE, lat2 DOUBLE, lon2 DOUBLE)",
         "DOUBLE (lat1 DOUBLE, lon1 DOUBLE, lat2 DOUBLE, lon2 DOUBLE, unit STRING)",
     ),

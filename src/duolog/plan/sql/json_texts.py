@@ -10,8 +10,8 @@ JSON_FUNCTIONS: Final = (
     function(
         "EXTRACTJSONFIELD",
         _FAMILY,
-        "Returns the value at a path like $.orders[0].id: a text as it is, other values as JSON; null if "
-        "there is none.",
+        "Returns the value at a path like $.orders[0].id: a text as it is, other values as JSON; "
+        "null if there is none.",
         "STRING (input STRING, path STRING)",
     ),
     function(
@@ -35,8 +35,9 @@ JSON_FUNCTIONS: Final = (
     function(
         "JSON_CONCAT",
         _FAMILY,
-        "Merges JSON: objects become one object, in which the last value of a name wins; arrays are "
-        "concatenated, and other values become elements. Null if a text is null or not JSON.",
+        "Merges JSON: objects become one object, in which the last value of a name wins; "
+        "arrays are concatenated, and other values become elements. Null if a text is null or not "
+        "JSON.",
         "STRING (inputs STRING...)",
     ),
     function(
@@ -54,7 +55,8 @@ JSON_FUNCTIONS: Final = (
     function(
         "JSON_RECORDS",
         _FAMILY,
-        "Returns the fields of a JSON object by name: texts without quotes, other values as JSON; null if it is not an object.",
+        "Returns the fields of a JSON object by name: texts without quotes, other values as JSON; "
+        "null if it is not an object.",
         "MAP<STRING, STRING> (input STRING)",
     ),
     function(

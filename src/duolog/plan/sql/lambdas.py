@@ -17,14 +17,16 @@ LAMBDA_FUNCTIONS: Final = (
     function(
         "TRANSFORM",
         _FAMILY,
-        "Applies a function to each element of an array, or two functions to the keys and values of a map.",
+        "Applies a function to each element of an array, or two functions to the keys and values "
+        "of a map.",
         "ARRAY<U> (array ARRAY<T>, f (T) => U)",
         "MAP<R, U> (map MAP<K, V>, key (K, V) => R, value (K, V) => U)",
     ),
     function(
         "REDUCE",
         _FAMILY,
-        "Folds the elements of an array, or the entries of a map, into a start value with a function.",
+        "Folds the elements of an array, or the entries of a map, into a start value with a "
+        "function.",
         "S (array ARRAY<T>, start S, f (S, T) => S)",
         "S (map MAP<K, V>, start S, f (S, K, V) => S)",
     ),

@@ -18,7 +18,8 @@ MAP_FUNCTIONS: Final = (
     function(
         "AS_MAP",
         _FAMILY,
-        "Returns a map of keys to the values at the same positions; keys or values without a counterpart are ignored.",
+        "Returns a map of keys to the values at the same positions; keys or values without a "
+        "counterpart are ignored.",
         "MAP<STRING, V> (keys ARRAY<STRING>, values ARRAY<V>)",
     ),
     function(
@@ -33,7 +34,8 @@ MAP_FUNCTIONS: Final = (
     function(
         "MAP_UNION",
         _FAMILY,
-        "Returns the entries of two maps; for a key in both, that of the right one. A null map is ignored.",
+        "Returns the entries of two maps; for a key in both, that of the right one. "
+        "A null map is ignored.",
         "MAP<K, V> (left MAP<K, V>, right MAP<K, V>)",
     ),
 )

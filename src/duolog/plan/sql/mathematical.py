@@ -118,7 +118,8 @@ MATHEMATICAL_FUNCTIONS: Final = (
     function(
         "LOG",
         _FAMILY,
-        "Returns the logarithm of a number to a base, by default the natural one; NaN for negative numbers.",
+        "Returns the logarithm of a number to a base, by default the natural one; "
+        "NaN for negative numbers.",
         "DOUBLE (value DOUBLE)",
         "DOUBLE (base DOUBLE, value DOUBLE)",
     ),

@@ -10,7 +10,8 @@ REGULAR_EXPRESSION_FUNCTIONS: Final = (
     function(
         "REGEXP_EXTRACT",
         _FAMILY,
-        "Returns the first match of a regular expression in a text, or a group of it; null if there is none.",
+        "Returns the first match of a regular expression in a text, or a group of it; "
+        "null if there is none.",
         "STRING (pattern STRING, input STRING)",
         "STRING (pattern STRING, input STRING, group INT)",
     ),

@@ -1,9 +1,9 @@
 """Signatures of SQL's functions, and overload resolution.
 
     "STRING (str STRING, pos INT)"              the result, then the parameters by name
-    "T (first T, others T...)"                  any type, the same in all places; the second any number of times
+    "T (first T, others T...)"                  any type, the same everywhere; "..." repeats
     "ARRAY<U> (array ARRAY<T>, f (T) => U)"     a lambda
-    "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; the result has the size of the first
+    "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; the result has the first's
     "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
 
 A call resolves to the signature that its arguments fit with the fewest casts: numbers widen from
@@ -38,7 +38,7 @@ from duolog.plan.types import (
 
 Types = tuple[Type, ...]
 ResultOf = Callable[[Types], Type]
-"""Computes a result type that depends on the types of the arguments, if the signature alone does not fix it."""
+"""Computes a result type that depends on argument types, if the signature does not fix it."""
 
 _RANK: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
 _READ_FROM_TEXT: Final = {DATE, TIME, TIMESTAMP}
@@ -95,12 +95,12 @@ class Signature:
     """The number of parameters after that one."""
 
     def types_for(self, count: int) -> Types | None:
-        """Return the types of `count` parameters; None if it does not accept that many arguments."""
+        """Return the types of `count` parameters; None if it does not accept this number."""
         found = self._parameters_for(count)
         return None if found is None else tuple(parameter.type for parameter in found)
 
     def names_for(self, count: int) -> tuple[str, ...] | None:
-        """Return the names of `count` parameters; None if it does not accept that many arguments."""
+        """Return the names of `count` parameters; None if it does not accept this number."""
         found = self._parameters_for(count)
         return None if found is None else tuple(parameter.name for parameter in found)
 
@@ -172,7 +172,7 @@ class SqlFunction:
         return Resolved(best.signature, types, self._result(best.signature, best.bound, types))
 
     def means_several(self, arguments: Types) -> bool:
-        """Return True if a call with only nulls fits several signatures equally, which ksqlDB refuses."""
+        """Return True if a call with only nulls fits several signatures: ksqlDB refuses it."""
         if set(arguments) != {NULL}:
             return False
         fits = self._fits(arguments)
@@ -227,7 +227,7 @@ class SqlFunction:
 
 
 def _fit(arguments: Types, wanted: Types) -> tuple[int, dict[str, Type]] | None:
-    """Return the cost of a call with these arguments, and its type variables; None if they do not fit."""
+    """Return the cost of a call with these arguments and its type variables; None: no match."""
     bound: dict[str, Type] = {}
     total = 0
     for given, of in zip(arguments, wanted, strict=True):

@@ -8,14 +8,16 @@ TABLE_FUNCTIONS: Final = (
     function(
         "EXPLODE",
         "TABLE",
-        "Creates a record for each element of an array. With several arrays in one SELECT, the first elements are combined, the second "
-        "elements, and so on; a shorter array is filled with nulls.",
+        "Creates a record for each element of an array. With several arrays in one SELECT, the "
+        "first elements are combined, the second elements, and so on; a shorter array is filled "
+        "with nulls.",
         "T (array ARRAY<T>)",
     ),
     function(
         "CUBE_EXPLODE",
         "TABLE",
-        "Creates a record for each way to keep some elements of an array and set the others to null.",
+        "Creates a record for each way to keep some elements of an array and set the others to "
+        "null.",
         "ARRAY<T> (columns ARRAY<T>)",
     ),
 )

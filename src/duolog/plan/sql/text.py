@@ -12,8 +12,8 @@ def _masking(name: str, what: str) -> SqlFunction:
     return function(
         name,
         _FAMILY,
-        f"Masks {what} by a character for each kind: by default X for upper case, x for lower case, n for "
-        "digits, - for all others. A kind whose character is null is not masked.",
+        f"Masks {what} by a character for each kind: by default X for upper case, x for lower "
+        "case, n for digits, - for all others. A kind whose character is null is not masked.",
         "STRING (input STRING, numChars INT)",
         f"STRING (input STRING, numChars INT, {_MASKS})",
     )
@@ -23,8 +23,9 @@ _PARTS: Final = (
     function(
         "INSTR",
         _FAMILY,
-        "Returns the position of a part in a text, or 0 if it is not found. The search starts at a position, or backwards at "
-        "one counted from the end if it is negative, and can return a later occurrence.",
+        "Returns the position of a part in a text, or 0 if it is not found. The search starts at a "
+        "position, or backwards at one counted from the end if it is negative, and can return a "
+        "later occurrence.",
         "INT (str STRING, substring STRING)",
         "INT (str STRING, substring STRING, position INT)",
         "INT (str STRING, substring STRING, position INT, occurrence INT)",
@@ -32,8 +33,8 @@ _PARTS: Final = (
     function(
         "SUBSTRING",
         _FAMILY,
-        "Returns the part from a position on, up to a length if given. A negative position is counted from "
-        "the end.",
+        "Returns the part from a position on, up to a length if given. A negative position is "
+        "counted from the end.",
         "STRING (str STRING, pos INT)",
         "STRING (str STRING, pos INT, length INT)",
         "BYTES (bytes BYTES, pos INT)",
@@ -42,15 +43,17 @@ _PARTS: Final = (
     function(
         "SPLIT",
         _FAMILY,
-        "Returns the parts between delimiters, which may be empty; with an empty delimiter, each character or byte.",
+        "Returns the parts between delimiters, which may be empty; with an empty delimiter, each "
+        "character or byte.",
         "ARRAY<STRING> (string STRING, delimiter STRING)",
         "ARRAY<BYTES> (bytes BYTES, delimiter BYTES)",
     ),
     function(
         "SPLIT_TO_MAP",
         _FAMILY,
-        "Returns the entries of a text, each a key and a value separated by a delimiter. If a key occurs "
-        "twice, the last value wins; parts without a delimiter are ignored. Null if a delimiter is empty.",
+        "Returns the entries of a text, each a key and a value separated by a delimiter. "
+        "If a key occurs twice, the last value wins; parts without a delimiter are ignored. "
+        "Null if a delimiter is empty.",
         "MAP<STRING, STRING> (input STRING, entryDelimiter STRING, kvDelimiter STRING)",
     ),
     function(
@@ -62,7 +65,8 @@ _PARTS: Final = (
     function(
         "FIELD",
         _FAMILY,
-        "Returns the first position of a text among those after it; 0 if there is none, or it is null.",
+        "Returns the first position of a text among those after it; 0 if there is none, or it is "
+        "null.",
         "INT (str STRING, args STRING...)",
     ),
 )
@@ -85,16 +89,16 @@ _FORMS: Final = (
     function(
         "LPAD",
         _FAMILY,
-        "Returns a text, or bytes, of the given length, truncated or padded at the start. Null if the "
-        "padding is empty or the length negative.",
+        "Returns a text, or bytes, of the given length, truncated or padded at the start. "
+        "Null if the padding is empty or the length negative.",
         "STRING (input STRING, targetLen INT, padding STRING)",
         "BYTES (input BYTES, targetLen INT, padding BYTES)",
     ),
     function(
         "RPAD",
         _FAMILY,
-        "Returns a text, or bytes, of the given length, truncated or padded at the end. Null if the "
-        "padding is empty or the length negative.",
+        "Returns a text, or bytes, of the given length, truncated or padded at the end. "
+        "Null if the padding is empty or the length negative.",
         "STRING (input STRING, targetLen INT, padding STRING)",
         "BYTES (input BYTES, targetLen INT, padding BYTES)",
     ),
@@ -107,8 +111,8 @@ _FORMS: Final = (
     function(
         "MASK",
         _FAMILY,
-        "Masks the characters of a text by one for each kind: by default X for upper case, x for lower case, n "
-        "for digits, - for all others. A kind whose character is null is not masked.",
+        "Masks the characters of a text by one for each kind: by default X for upper case, x for "
+        "lower case, n for digits, - for all others. A kind whose character is null is not masked.",
         "STRING (input STRING)",
         f"STRING (input STRING, {_MASKS})",
     ),
@@ -136,7 +140,8 @@ _JOINED: Final = (
     function(
         "CONCAT_WS",
         _FAMILY,
-        "Joins texts, or bytes, with a separator; nulls are ignored. Null if the separator is null.",
+        "Joins texts, or bytes, with a separator; nulls are ignored. Null if the separator is "
+        "null.",
         "STRING (separator STRING, inputs STRING...)",
         "BYTES (separator BYTES, inputs BYTES...)",
     ),
@@ -146,8 +151,8 @@ _CODES: Final = (
     function(
         "CHR",
         _FAMILY,
-        "Returns the character of a code point, given as a number or as an escape like \\u0041; null if there is "
-        "none.",
+        "Returns the character of a code point, given as a number or as an escape like \\u0041; "
+        "null if there is none.",
         "STRING (utfCode INT)",
         "STRING (utfCode STRING)",
     ),
@@ -178,7 +183,8 @@ _CODES: Final = (
     function(
         "UUID",
         _FAMILY,
-        "Returns a UUID: a random one (version 4), or that of 16 bytes; null for any other number of bytes.",
+        "Returns a UUID: a random one (version 4), or that of 16 bytes; null for any other number "
+        "of bytes.",
         "STRING ()",
         "STRING (bytes BYTES)",
     ),

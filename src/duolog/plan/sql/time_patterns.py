@@ -1,6 +1,6 @@
 """Patterns of Java's DateTimeFormatter in Locale.US: parsing a pattern into its parts.
 
-    yyyy-MM-dd'T'HH:mm[:ss]     numbers, names and zones, literals between them, optional parts in brackets
+    yyyy-MM-dd'T'HH:mm[:ss]     numbers, names, zones; literals between them; [optional] parts
 
 When adjacent numbers are read, the first takes the digits that the others leave: yyyyMMdd. Weeks
 are those of Locale.US: the first contains 1 January, and each starts on Sunday. Day periods in
@@ -16,21 +16,37 @@ from functools import lru_cache
 from typing import Final, Literal
 
 Sign = Literal["none", "negative", "padded"]
-"""The signs that a number may have: none, a minus, or also a plus if it has more digits than the pattern's minimum."""
+"""The signs of a number: none, minus, or also plus for more digits than the minimum."""
 
 _TOKEN: Final = re.compile(
     r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
 )
 MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _WIDE: Final = 19
 _NUMBERS: Final = {
-    "d": "day", "h": "clock_hour_of_half", "H": "hour", "k": "clock_hour", "K": "hour_of_half", "m": "minute", "s": "second",
-}  # fmt: skip
+    "d": "day",
+    "h": "clock_hour_of_half",
+    "H": "hour",
+    "k": "clock_hour",
+    "K": "hour_of_half",
+    "m": "minute",
+    "s": "second",
+}
 _WEEKS: Final = {
     "w": ("week", 2),
     "W": ("week_of_month", 1),
@@ -44,7 +60,7 @@ _ERAS: Final = (("BC", "AD"), ("Before Christ", "Anno Domini"), ("B", "A"))
 
 
 class Unsupported(Exception):
-    """The pattern has a part that is not supported. The query is refused, because a null would be wrong."""
+    """A part of the pattern is not supported. The query is refused: a null would be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +101,7 @@ class Zone:
 
     form: Literal["id", "name", "offset"]
     pattern: str = ""
-    """For an offset: HHmm, HHMM, HH:MM, HHMMss or HH:MM:ss; for GMT+8 O, and for its long form OOOO."""
+    """For an offset: HHmm, HHMM, HH:MM, HHMMss or HH:MM:ss; for GMT+8: O, or OOOO in full."""
     zero: str = ""
     """The text for a zero offset."""
 
@@ -192,7 +208,7 @@ def _literal(token: re.Match[str]) -> str:
 
 
 def _side_by_side(parts: list[Part]) -> tuple[Part, ...]:
-    """Let the first of several adjacent numbers leave the digits of the following ones, if their lengths are fixed."""
+    """Limit the first of several adjacent numbers if the following have fixed lengths."""
     made: list[Part] = []
     first: int | None = None
     for part in parts:

@@ -1,4 +1,4 @@
-"""Functions of dates, times of day and timestamps. Patterns are those of Java's DateTimeFormatter."""
+"""Functions of dates and times. Patterns are those of Java's DateTimeFormatter."""
 
 from typing import Final
 
@@ -56,7 +56,8 @@ TIME_FUNCTIONS: Final = (
     function(
         "PARSE_DATE",
         _FAMILY,
-        "Parses a date by a pattern; missing parts are those of 1970-01-01. A day after the last of the month is in the next month, and text after the date is ignored.",
+        "Parses a date by a pattern; missing parts are those of 1970-01-01. A day after the last "
+        "of the month is in the next month, and text after the date is ignored.",
         "DATE (text STRING, pattern STRING)",
     ),
     function(
@@ -110,12 +111,14 @@ TIME_FUNCTIONS: Final = (
     ),
     _with_zone(
         "STRINGTOTIMESTAMP",
-        "Parses a timestamp by a pattern, as milliseconds since 1970; PARSE_TIMESTAMP returns a TIMESTAMP.",
+        "Parses a timestamp by a pattern, as milliseconds since 1970; PARSE_TIMESTAMP returns a "
+        "TIMESTAMP.",
         "BIGINT (text STRING, pattern STRING)",
     ),
     _with_zone(
         "TIMESTAMPTOSTRING",
-        "Formats a timestamp, given as milliseconds since 1970, by a pattern; FORMAT_TIMESTAMP takes a TIMESTAMP.",
+        "Formats a timestamp, given as milliseconds since 1970, by a pattern; "
+        "FORMAT_TIMESTAMP takes a TIMESTAMP.",
         "STRING (millis BIGINT, pattern STRING)",
     ),
 )

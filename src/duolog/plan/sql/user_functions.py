@@ -33,7 +33,7 @@ _NULL_WHERE_IT_FAILS: Final = ("call", "map")
 
 
 class FunctionFailed(Exception):
-    """A user-defined function raised an error or returned an invalid value; the text has its name, line and the cause."""
+    """A user-defined function raised or returned an invalid value: text with name, line, cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Overload:
     """One way to call a function, with everything that a plan depends on."""
 
     signature: Signature
-    """For an aggregate: the columns, then the constants. For a table function, the result is the type of a row."""
+    """An aggregate's columns, then its constants. A table function's result is a row's type."""
     nullable: tuple[bool, ...]
     """For each parameter, True if it accepts None."""
     constants: int = 0
-    """For an aggregate: the number of constants, the last parameters, which are passed to its class."""
+    """For an aggregate: how many of the last parameters are constants, passed to its class."""
     state: Type | None = None
     """For an aggregate: the type of its state for a group."""
     steps: tuple[Step, ...] = ("call",)
@@ -58,14 +58,14 @@ class Body:
     called: Callable[..., Any]
     """The function, or the class of an aggregate."""
     annotations: tuple[Any, ...]
-    """The annotations of the parameters, in order: arguments are converted to annotated dataclasses."""
+    """The annotations of the parameters, in order: arguments become annotated dataclasses."""
     state_annotation: Any = None
     place: str = ""
     """The source line of its definition: `scoring.py:12`."""
 
 
 class Code:
-    """The Python code of a function, by overload. It may be replaced while plans refer to it. Threads: any."""
+    """The Python code of a function, by overload; replaceable at any time. Threads: any."""
 
     def __init__(self, bodies: Mapping[Overload, Body], missing: str = "") -> None:
         self._bodies = dict(bodies)
@@ -141,7 +141,7 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """One call of a function in a plan: the overload and step, and the types of arguments and result."""
+    """A call of a function in a plan: overload, step, and the types of arguments and result."""
 
     function: UserFunction
     number: int
@@ -153,7 +153,7 @@ class Routine:
     _kept: "list[tuple[Body | None, Bound]]" = field(
         default_factory=list, init=False, compare=False, repr=False
     )
-    """The latest binding and its code. Finding it by comparing routines would cost more than most calls."""
+    """The latest binding and its code. A search that compares routines costs more than a call."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         said = (self.function, self.number, self.step, self.arguments, self.result, self.constants)
@@ -178,7 +178,7 @@ class Routine:
         return f"{self.name}{given}"
 
     def __call__(self, *values: Any) -> Any:
-        """Return the result for values in row form, as `bound` does, but null if a step of a row fails.
+        """Return the result for row values, as `bound` does, but null if a step of a row fails.
 
         The result is therefore the same whether it is called alone or for many records, and in any
         expression.
@@ -231,7 +231,7 @@ class Routine:
 
 
 class Bound:
-    """A routine with its conversions of arguments and result, and the arguments that must not be null."""
+    """A routine with conversions of arguments and result, and its arguments that are not null."""
 
     def __init__(self, routine: Routine, body: Body, called: Callable[..., Any]) -> None:
         self._routine = routine
@@ -303,12 +303,13 @@ def missing_function(function: UserFunction) -> StatementError:
     return StatementError(
         f'function "{function.name}" from "{function.origin}" cannot be called',
         detail=function.code.missing,
-        hint="Make its module available to the engine and restart, or use CREATE OR REPLACE FUNCTION.",
+        hint="Make its module available to the engine and restart, or use CREATE OR REPLACE "
+        "FUNCTION.",
     )
 
 
 def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any, ...]:
-    """Return one item of `of` for each of `count` arguments; a variadic parameter can have several."""
+    """Return one item of `of` per argument, for `count`; a variadic parameter may take several."""
     if not signature.variadic:
         return of[:count]
     at = len(signature.parameters) - 1 - signature.trailing

@@ -45,7 +45,7 @@ _WIDE: Final = Context(prec=100)
 
 
 def to_python(of: Type, annotation: Any = None) -> Convert | None:
-    """Return the conversion from a row's value to a function's argument; None if it is the identity."""
+    """Return the conversion of a row's value to a function's argument; None if identity."""
     annotation = without_none(annotation)
     if not any(part == TIME or isinstance(part, Struct) for part in parts_of(of)):
         return None
@@ -63,7 +63,10 @@ def to_python(of: Type, annotation: Any = None) -> Convert | None:
 
 
 def from_python(of: Type) -> Convert:
-    """Return the conversion from a function's result to a row's value; it raises TypeError or ValueError if invalid."""
+    """Return the conversion of a function's result to a row's value.
+
+    It raises TypeError or ValueError if the result is invalid.
+    """
     match of:
         case Array(element=element):
             item = _or_null(from_python(element))

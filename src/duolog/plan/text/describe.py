@@ -13,7 +13,7 @@ _STEP: Final = "  "
 
 
 def describe(levels: Levels) -> str:
-    """Return the levels of a plan as text. A record flows from a line to the lines indented below it.
+    """Return the levels of a plan as text. Records flow from a line to lines indented below it.
 
     If several paths merge, the rest is shown once.
     """

@@ -76,7 +76,7 @@ def _boxes(plan: Plan) -> list[_Box]:
         return box
 
     def behind_topic(driver: Node, reader: Node) -> _Box:
-        """Return the source of the repartition topic after `driver`; without one, the box of `driver`."""
+        """Return the source of the repartition topic after `driver`, or the box of `driver`."""
         if not (reader.reshuffles or (reader.by_key and _has_new_key(driver))):
             return ends[driver]
         # The readers of a group share its topic; others have one each.
@@ -129,7 +129,7 @@ def _kept(stores: tuple[str, ...]) -> str:
 
 
 def _has_new_key(node: Node) -> bool:
-    """Return True if Kafka Streams would repartition the records of `node` before reading them by key."""
+    """Return True if Kafka Streams would repartition `node`'s records to read them by key."""
     return any(one.rekeys for one in driving(node, lambda one: one.rekeys or one.by_key))
 
 

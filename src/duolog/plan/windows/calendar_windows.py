@@ -59,7 +59,8 @@ class CalendarWindows:
         if not 0 <= self.offset_ms < _DAYS_MIN[self.unit] * DAY_MS:
             raise InvalidPlan(
                 f"{self.unit}s of the calendar cannot have an offset of {self.offset_ms} ms",
-                hint=f"Use less than {_DAYS_MIN[self.unit] * 24} hours, the minimum length of a {self.unit}.",
+                hint=f"Use less than {_DAYS_MIN[self.unit] * 24} hours, the minimum length of a "
+                f"{self.unit}.",
             )
         try:
             ZoneInfo(self.zone)
@@ -146,5 +147,5 @@ class CalendarWindows:
 
 
 def _cycles(timestamp_ms: int) -> int:
-    """Return the number of 400-year cycles by which to shift a time so that Python supports its year."""
+    """Return by how many 400-year cycles to shift a time so that Python supports its year."""
     return 0 if timestamp_ms <= _LAST_MS else 1 + (timestamp_ms - _LAST_MS) // _CYCLE_MS

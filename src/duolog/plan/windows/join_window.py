@@ -31,13 +31,14 @@ class JoinWindow:
     after_ms: int
     grace_ms: int = 0
     again: bool = False
-    """True for Kafka Streams' behaviour: records emitted unmatched are joined again, and are stored too briefly."""
+    """True for Kafka Streams' behaviour: unmatched records are joined again, stored too briefly."""
 
     def __post_init__(self) -> None:
         if self.size_ms < 0:
             raise InvalidPlan(
                 "the window of a join ends before it starts",
-                detail=f"It is from {self.before_ms} ms before a record to {self.after_ms} ms after it.",
+                detail=f"It is from {self.before_ms} ms before a record to {self.after_ms} ms "
+                "after it.",
                 hint="Use a later end: after=...",
             )
         if self.grace_ms < 0:
@@ -51,14 +52,14 @@ class JoinWindow:
 
     @property
     def kept_ms(self) -> int:
-        """How long a record is stored, by stream time: until no record within the grace period can match it."""
+        """How long a record is stored, in stream time: until no timely record can match it."""
         if self.again:
             return self.size_ms + self.grace_ms
         return max(self.size_ms, self.before_ms + 1, self.after_ms + 1) + self.grace_ms
 
     @property
     def waits_ms(self) -> int:
-        """How far stream time must exceed the end of a record's window for the record to be emitted unmatched on arrival."""
+        """How far stream time must pass a window's end for its record to be emitted unmatched."""
         return 0 if self.again else self.grace_ms
 
     @property

@@ -60,7 +60,7 @@ class TimeWindows:
 
     @property
     def kept_ms(self) -> int:
-        """The minimum time for which Kafka Streams stores a window's row, from the window's start."""
+        """The minimum time for which Kafka Streams stores a row, from its window's start."""
         return self.size_ms + self.grace_ms
 
     @property
@@ -106,7 +106,7 @@ class TimeWindows:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindows:
-    """Windows from the first to the last of a sequence of records that are at most `gap_ms` apart."""
+    """Windows from the first to the last record of a sequence with gaps of at most `gap_ms`."""
 
     gap_ms: int
     grace_ms: int = 0
@@ -122,7 +122,7 @@ class SessionWindows:
 
     @property
     def kept_ms(self) -> int:
-        """The minimum time for which Kafka Streams stores a session's row, from the session's end."""
+        """The minimum time for which Kafka Streams stores a row, from its session's end."""
         return self.gap_ms + self.grace_ms
 
     @property
@@ -164,7 +164,7 @@ class SlidingWindows:
 
     @property
     def kept_ms(self) -> int:
-        """The minimum time for which Kafka Streams stores a window's row: other windows are computed from it."""
+        """The minimum time for which Kafka Streams stores a row that other windows depend on."""
         return 2 * self.difference_ms + self.grace_ms
 
     @property
@@ -173,7 +173,7 @@ class SlidingWindows:
         return self.grace_ms + 1
 
     def let_go_until(self, stream_time: int) -> int:
-        """Return the window end up to which rows are evicted: other windows are computed from later ones."""
+        """Return the window end up to which rows are evicted; later rows affect other windows."""
         return stream_time - self.closes_after_ms - self.difference_ms - 1
 
     @property
@@ -233,7 +233,7 @@ Windows = FixedWindows | SessionWindows | SlidingWindows
 
 
 def ensure_closing(windows: Windows, of: object) -> None:
-    """Check that an aggregate's windows close and that a grace period was given, because a final result cannot be corrected."""
+    """Check that windows close and have a grace period: a final result cannot be corrected."""
     if isinstance(windows, UnlimitedWindows):
         raise InvalidPlan(
             f'the window of "{of}" never closes, because it has no end',

@@ -17,7 +17,10 @@ from duolog.testing.qtt.listed import read_listed, write_listed
 from duolog.testing.qtt.runner import Outcome, run_case
 from duolog.testing.qtt.sampling import sample
 
-_ENGINES: Final = "driver: the kernel in memory; spark: streaming queries on a broker of their own, a record a micro-batch"
+_ENGINES: Final = (
+    "driver: the kernel in memory; "
+    "spark: streaming queries on a broker of their own, a record a micro-batch"
+)
 
 
 def main() -> int:

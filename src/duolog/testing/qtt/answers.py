@@ -103,7 +103,7 @@ class Answering:
         return self.session.catalog
 
     def answer(self, select: exp.Query) -> Answer:
-        """Return columns and rows of a query: the current rows, or with EMIT those of a continuing query.
+        """Return columns and rows of a query: current rows, or with EMIT a continuing query's.
 
         Raises:
             SqlError: it cannot run.

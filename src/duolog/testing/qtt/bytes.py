@@ -41,7 +41,7 @@ def encode(of: SqlFormat, columns: Sequence[SqlColumn], value: object) -> bytes 
 
 
 def decode(of: SqlFormat, columns: Sequence[SqlColumn], data: bytes | None) -> object:
-    """Return the value of bytes in a format in the form of cases: numbers are int, Decimal and float.
+    """Return the value of bytes in a format as cases have it: numbers are int, Decimal, float.
 
     Raises:
         NotImplementedError: the format requires a schema registry, which is not configured.

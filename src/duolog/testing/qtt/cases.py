@@ -32,7 +32,7 @@ class Case:
 
     @property
     def expected_error(self) -> dict[str, Any] | None:
-        """The expected error of the last statement; the tests of the REST server use another name for it."""
+        """The expected error of the last statement; tests of the REST server call it otherwise."""
         return self.spec.get("expectedException") or self.spec.get("expectedError")
 
     @property

@@ -68,7 +68,7 @@ class CaseRun:
         ensure_conditions(self._case, self._session.catalog)
 
     def _dones(self) -> Iterator[Done]:
-        """Yield the results of statements: of one script, or of separate requests; SELECTs for rows are deferred."""
+        """Yield the results of statements, of one script or separate requests; defer SELECTs."""
         statements = self._case.statements
         # An expected error occurs when the SELECT runs.
         waits = self._case.asks_rows and self._case.expected_error is None

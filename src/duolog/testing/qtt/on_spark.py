@@ -1,6 +1,7 @@
 """Runs the plans of cases as Spark's streaming queries, on an embedded broker: the production code.
 
-    record ─▶ topic q7-test_topic ─▶ micro-batch, committed ─▶ the next record …     topic q7-OUTPUT ─▶ the results
+    record ─▶ topic q7-test_topic ─▶ micro-batch, committed ─▶ the next record …
+    topic q7-OUTPUT ─▶ the results
 
 Several cases may run concurrently, each in its own thread: their topics and checkpoints have
 different names.

@@ -1,4 +1,4 @@
-"""A sample of cases that is the same on every machine: a share of each category, by a hash of the titles."""
+"""A sample of cases, equal on every machine: a share of each category, by hash of titles."""
 
 import hashlib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Writes records to a broker unchanged, also with timestamp 0, which client libraries treat as missing.
+"""Writes records to a broker unchanged, even timestamp 0, which clients treat as missing.
 
 Uses Produce version 3 directly; the batch is that of `duolog.record`. Source: Kafka
 `ProduceRequest.json`.

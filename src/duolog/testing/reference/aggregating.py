@@ -180,7 +180,7 @@ def _emitted_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | N
 
 
 def _emitted(node: AggregateNode) -> str:
-    """Return the name of the store with the window end up to which rows were emitted, now and before the last record."""
+    """Return the store with the window end up to which rows were emitted, now and previously."""
     return f"{node.store}, emitted"
 
 

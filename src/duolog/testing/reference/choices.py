@@ -1,4 +1,4 @@
-"""Functions that compute no more of their arguments than they need, from the first one on, as Spark does.
+"""Functions that compute only the arguments they need, from the first on, as Spark does.
 
 What is not needed may fail: `d.isin(1.0, x)` is true where d is 1.0, whatever becomes of x.
 """

@@ -13,7 +13,7 @@ from duolog.testing.reference.scalars import RecordError
 
 
 def topic_chooser(sink: Sink) -> Callable[[Entry], str]:
-    """Return the function from a record to its topic; it raises RecordError for a topic that the sink does not declare."""
+    """Return the function from a record to its topic; it raises RecordError if undeclared."""
     if sink.topic_of is None:
         return lambda _entry: sink.topic
     choose = compile_expression(sink.topic_of, Scope(sink.schema.columns, of_record=True))

@@ -80,7 +80,7 @@ def after(entry: Entry, kept: TimestampedRow | None) -> Entry:
 
 
 def made(entry: Entry, value: Row | None, timestamp_ms: int, key: Row | None = None) -> Entry:
-    """Return a table's record caused by `entry`: without an old row, and without the branch of a split."""
+    """Return a table's record caused by `entry`, without old row and without branch of a split."""
     return Entry(
         entry.key if key is None else key,
         value,

@@ -204,7 +204,7 @@ class ReferenceEvaluator:
         return written
 
     def rows(self, table: Node) -> list[StoredRow]:
-        """Return the rows in the store of `table`, of all tasks; for a suppress, the buffered rows."""
+        """Return the rows in the store of `table`, of all tasks; for a suppress, its buffer."""
         if isinstance(table, ProcessorRows):
             return [row for task in self._processors.values() for row in task.rows(table)]
         (store,) = table.stores
@@ -460,7 +460,7 @@ def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
 
 
 def _set_aside(cache: dict[Row, Entry], key: Row) -> None:
-    """Keep a deleted row at its position in the cache, in addition to the new row of the same key."""
+    """Keep a deleted row at its position in the cache, next to the new row of its key."""
     held = list(cache.items())
     cache.clear()
     for at, (known, entry) in enumerate(held):

@@ -250,7 +250,7 @@ def foreign_join(node: ForeignJoin) -> Run:
 
 
 def _accepts(store: dict[Row, TimestampedRow], key: Row, number: int, *, gone: bool) -> bool:
-    """Return True if an answer to the row of this number is not stale, and store the number if it is new."""
+    """Return True if an answer to the row of this number is not stale; store a new number."""
     known, last = store.get(key), store.get(_LAST, TimestampedRow((0,), 0))
     is_new = (number,) > last.row
     if (number,) < known.row if known else not gone and not is_new:

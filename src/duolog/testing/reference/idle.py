@@ -22,7 +22,7 @@ def saw_record(node: AggregateNode, stores: Stores) -> None:
 
 
 def tick(node: AggregateNode, now_ms: int, emit: Emit, stores: Stores) -> Sequence[Entry]:
-    """Process a tick: return the windows that close because no record has arrived for long enough."""
+    """Process a tick: return the windows that close because no record arrived in time."""
     times = stores.get(f"{node.store}, stream time")
     if not times:
         return []

@@ -1,7 +1,7 @@
 """Joins of streams in plain Python: each side stores its records by key, in arrival order.
 
-    store of a side     number, key                           -> row, time      next to it: its stream time
-    unmatched records   time, is left, key bytes, number, key -> row, time      emitted in this order
+    store of a side     number, key                           -> row, time   and its stream time
+    unmatched records   time, is left, key bytes, number, key -> row, time   emitted in this order
 
 Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`, `InMemoryWindowStore`.
 """
@@ -71,7 +71,7 @@ class _Side:
         self._values = [compile_expression(expression, scope) for _, expression in node.values]
 
     def results(self, entry: Entry, stores: Stores) -> Iterator[Result]:
-        """Yield the functions that compute the record's results, and store the record after the last one."""
+        """Yield the functions that compute the record's results; store the record afterwards."""
         stream_time = _observe(self._node.called, entry, stores)
         if is_null(entry.key):
             if self._node.tells_unmatched and entry.value is not None:

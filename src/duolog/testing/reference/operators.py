@@ -118,7 +118,7 @@ def _group(node: GroupBy) -> Run:
 
 
 def without_failed_old(run: Run, entry: Entry) -> Entry:
-    """Return a change without its old row if that failed when it was new, because it was not forwarded then."""
+    """Return a change without its old row if that row failed and was never forwarded."""
     try:
         run(replace(entry, value=None), {})
     except RecordError:
@@ -330,7 +330,7 @@ def _kept(row: Row | None, timestamp_ms: int) -> TimestampedRow | None:
 def _joined_row(
     node: JoinSide,
 ) -> Callable[[Row, TimestampedRow | None, TimestampedRow | None], TimestampedRow | None]:
-    """Return the function from a key, the row of its own table and that of the other to the row of the join."""
+    """Return the function from key, own row and other table's row to the joined row."""
     left, right = node.left.schema, node.right.schema.value
     scope = Scope(left.columns, table_columns=right)
     values = [compile_expression(expression, scope) for _, expression in node.values]

@@ -31,7 +31,7 @@ Scalar = Callable[[Sequence[Value], Type], Value]
 
 
 def order_key(value: Value) -> Value:
-    """Return a sort key that orders values as Spark does: NaN last and equal to itself, nested nulls first.
+    """Return a sort key that orders values like Spark: NaN last and equal to itself, nulls first.
 
     Example:
         >>> order_key(float("nan")) > order_key(float("inf")), order_key(-0.0) == order_key(0.0)

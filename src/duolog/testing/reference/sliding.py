@@ -33,7 +33,7 @@ def in_sliding_windows(
     results: Results,
     stream_time: Callable[[Entry, Stores], int],
 ) -> Run:
-    """Return the function that folds a record into the windows that contain it, and the windows that it creates."""
+    """Return the function that folds a record into its windows and those that it creates."""
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:

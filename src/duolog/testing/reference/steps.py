@@ -51,7 +51,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _identity(value: Value) -> Any:
-    """Return an object that is equal for equal values; for maps, regardless of the order of keys."""
+    """Return an object that is equal for equal values; for maps, in any order of keys."""
     match value:
         case list():
             return [_identity(item) for item in value]

@@ -39,7 +39,7 @@ def versioned_table(store: str, history_ms: int) -> Run:
 def version_at(
     store: str, history_ms: int, key: Row, time: int, stores: Stores
 ) -> TimestampedRow | None:
-    """Return the row of a key at a time; for times before the history, only the latest version is available."""
+    """Return the row of a key at a time; before the history, only the latest is available."""
     latest = stores[store].get(key)
     if latest and latest.timestamp_ms <= time:
         return latest

@@ -1,4 +1,4 @@
-"""Stream-table joins that buffer records until the rows of their time have arrived, in plain Python.
+"""Stream-table joins in plain Python that buffer records until the rows of their time arrive.
 
 Buffered records are in the store of the join, ordered by time, under one key, together with stream
 time.
@@ -15,7 +15,7 @@ from duolog.testing.reference.entries import Entry, Run, Stores, TimestampedRow,
 
 
 def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
-    """Return the join of records that are buffered until stream time exceeds theirs by the grace period."""
+    """Return the join of records buffered until stream time passes theirs by the grace period."""
     (buffer,) = node.stores
     key = node.stream.schema.key
     key_bytes = key_serde(internal_key_format(key).name, key).serialize

@@ -65,7 +65,7 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
 
 
 def _statements(lines: Sequence[str]) -> list[str]:
-    """Return lines without directives, so that an error that quotes its statement does not contain the expected text."""
+    """Return lines without directives: errors quote the statement, not the expected text."""
     return ["" if _directive(line)[0] else line for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""Connected queries on the kernel in memory: records that one query writes are processed by its readers immediately.
+"""Connected queries on the kernel in memory: what one query writes, its readers process at once.
 
 written ─▶ record 0, 1, 2, …     one list over all topics, in the order of writing
     ▲      │
@@ -17,7 +17,7 @@ from duolog.testing.rows_written import computed
 
 
 class _Running:
-    """A query and its position in the list of records; `known` are the topics that its patterns may match."""
+    """A query and its position in the list of records; `known`: topics its patterns may match."""
 
     def __init__(self, query: PersistentQuery, known: Iterable[str]) -> None:
         self.query = query

@@ -1,8 +1,9 @@
-"""Runs SQL tests: statements in order, each row through all queries, and ASSERTs compared with the results.
+"""Runs SQL tests: statements in order, each row through all queries, ASSERTs against results.
 
-ASSERT VALUES            takes the next record of the source's topic; unnamed columns are null, but time and window
-                         are only compared if ROWTIME, WINDOWSTART or WINDOWEND is named
-ASSERT NULL VALUES       the next record is a tombstone of this key
+ASSERT VALUES        takes the next record of the source's topic; unnamed columns are null, but
+                     time and window are only compared if ROWTIME, WINDOWSTART or WINDOWEND is
+                     named
+ASSERT NULL VALUES   the next record is a tombstone of this key
 ASSERT STREAM, TABLE, TOPIC, SCHEMA: compared with the catalog
 """
 
@@ -35,7 +36,7 @@ class AssertionFailed(StatementError):
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """The outcome of a test: reason and line of a failure, duration, and the records of its topics."""
+    """The outcome of a test: reason and line of failure, duration, records of its topics."""
 
     test: SqlTest
     reason: str
