@@ -87,7 +87,7 @@ def functions_option(command: Command) -> Command:
 
 
 def data_option(help_text: str, *, urls: bool = False) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--data DIR`; with `urls`, DIR can be the URL of a Hadoop file system.
+    """Return a decorator that adds `--data DIR`; with `urls`, DIR can be a Hadoop URL.
 
     The path is resolved once, here, because child processes may have another working directory.
     """
@@ -166,7 +166,7 @@ def read_assignments(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def metrics_option(command: Command) -> Command:
-    """Add `--metrics HOST:PORT`, which serves the metrics of this process until the command ends."""
+    """Add `--metrics HOST:PORT`, which serves metrics until the command ends."""
     return click.option(
         "--metrics",
         metavar="HOST:PORT",

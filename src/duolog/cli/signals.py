@@ -25,7 +25,7 @@ def end_in_order_on_signals() -> None:
 
 @contextmanager
 def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.Event]:
-    """Within this context, make the first Ctrl-C or SIGTERM set the yielded event instead of raising.
+    """Yield an event that the first Ctrl-C or SIGTERM sets instead of raising.
 
     For work that must not be interrupted in the middle of a call. After the block, the signal ends
     the command as with `end_in_order_on_signals`. A second signal calls `hurry` from another

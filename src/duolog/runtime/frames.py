@@ -1,11 +1,18 @@
 """Convert rows to pandas, Arrow and Polars.
 
-    BOOLEAN  INT    BIGINT  DOUBLE   STRING  BYTES  DATE    TIMESTAMP           DECIMAL    ARRAY  MAP       STRUCT
-    boolean  Int32  Int64   float64  object  object object  datetime64[us,UTC]  object     object object    object   pandas
-    bool_    int32  int64   float64  string  binary date32  timestamp[us,UTC]   decimal128 list_  map_      struct   Arrow
-    Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
-                                                                                                  key,
-                                                                                                  value
+    type        pandas               Arrow               Polars
+    BOOLEAN     boolean              bool_               Boolean
+    INT         Int32                int32               Int32
+    BIGINT      Int64                int64               Int64
+    DOUBLE      float64              float64             Float64
+    STRING      object               string              String
+    BYTES       object               binary              Binary
+    DATE        object               date32              Date
+    TIMESTAMP   datetime64[us,UTC]   timestamp[us,UTC]   Datetime[us,UTC]
+    DECIMAL     object               decimal128          Decimal
+    ARRAY       object               list_               List
+    MAP         object               map_                List of key, value
+    STRUCT      object               struct              Struct
 
 A TIME is an INT, milliseconds of the day. Types depend on the columns only, so that a column of
 nulls has its type too.

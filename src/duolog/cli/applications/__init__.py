@@ -1,1 +1,1 @@
-"""Applications as `duolog run` and `duolog state` handle them: topology files, starts and stored state."""
+"""Topology files, starts and stored state of applications, for `duolog run` and `state`."""

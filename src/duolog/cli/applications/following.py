@@ -115,7 +115,7 @@ def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> Non
 
 
 class Watcher:
-    """Reports the progress of a query every few seconds, and changes in its broker's availability at once."""
+    """Reports a query's progress every few seconds, and a lost or regained broker at once."""
 
     def __init__(
         self,
@@ -313,9 +313,12 @@ def _hint(reason: str, topic: str | None) -> str:
 
     Example:
         >>> _hint("its key is not KAFKA of (id BIGINT)", "orders")
-        "write such keys with `duolog produce orders --key-type bigint`; read them with `duolog consume orders --key 'id BIGINT'`"
-        >>> _hint("its value is not JSON of (n INT)", "orders"), _hint("its key is not KAFKA of (name STRING)", "orders")
-        ('', '')
+        "write such keys with `duolog produce orders --key-type bigint`; read them with `duolog \
+consume orders --key 'id BIGINT'`"
+        >>> _hint("its value is not JSON of (n INT)", "orders")
+        ''
+        >>> _hint("its key is not KAFKA of (name STRING)", "orders")
+        ''
     """
     found = _KEY_OF_ANOTHER_FORM.fullmatch(reason)
     if found is None or topic is None:

@@ -1,4 +1,4 @@
-"""Restart an application from scratch if its state does not match a change (`duolog run --watch --fresh`).
+"""Restart an application from scratch if a change does not match its state.
 
     checkpoint and internal topics     deleted, as by `duolog state reset`
     result topics                      deleted; the start recreates them

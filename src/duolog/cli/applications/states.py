@@ -66,7 +66,7 @@ def future_state(application: str, data_dir: Path | None) -> "KeptState":
 
 
 def no_state(application: str, data_dir: Path | None, *, nor: str = "") -> StateMissing:
-    """Return the error for an application without state; `nor` names other places searched in vain."""
+    """Return the error for an application without state; `nor` names other places searched."""
     known = [of.application_id for of in states_below(data_dir)]
     near = get_close_matches(application, known, n=1)
     return StateMissing(

@@ -163,7 +163,7 @@ def _read_format(pattern: str) -> Format:
 
 
 class RecordWriter:
-    """Writes records to standard output without buffering; passes messages for the user to `say`."""
+    """Writes records to standard output without buffering, and messages to `say`."""
 
     def __init__(
         self,

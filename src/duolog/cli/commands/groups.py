@@ -1,4 +1,4 @@
-"""`duolog groups`: list, describe and delete consumer groups of a Kafka cluster; see also `group_reset`."""
+"""`duolog groups`: list, describe and delete consumer groups; see also `group_reset`."""
 
 from typing import Final
 

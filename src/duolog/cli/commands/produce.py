@@ -252,7 +252,7 @@ class Sender:
 
 
 def too_large(record: TextRecord, number: int, topic: str) -> SerdeError:
-    """Return the error for a record that the client refuses, because of its key, its value or its headers."""
+    """Return the error for a record that is too large or invalid for the client."""
     size = len(record.key or b"") + len(record.value or b"")
     size += sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
     return SerdeError(

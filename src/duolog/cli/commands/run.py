@@ -169,7 +169,7 @@ def _admit(
     *,
     watch: bool,
 ) -> None:
-    """Reject an invalid topology before starting a broker for it; --watch waits for a change instead."""
+    """Reject an invalid topology before a broker starts; with --watch, wait for a change."""
     from duolog.runtime.admission import admit  # noqa: PLC0415 - keeps `--help` fast
 
     if not watch:

@@ -1,4 +1,4 @@
-"""`duolog sql`: run ksqlDB statements interactively, from a pipe or from files; `sql_files` has the subcommands."""
+"""`duolog sql`: run ksqlDB statements from a terminal, a pipe or files."""
 
 import sys
 from pathlib import Path
@@ -209,7 +209,7 @@ def _run_interactively(opening: "EngineOpening", shell: "Shell", directory: Path
 
 
 def _run_file(opening: "EngineOpening", path: Path, shell: "Shell") -> int:
-    """Run the queries of a file until Ctrl-C, which stops them cleanly; a second Ctrl-C stops them fast."""
+    """Run the queries of a file until Ctrl-C; a second Ctrl-C does not wait for them."""
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - keeps other commands fast
     from duolog.cli.signals import announce_stopping, end_by_event  # noqa: PLC0415
     from duolog.cli.sql.script_runner import Failed  # noqa: PLC0415

@@ -248,7 +248,7 @@ def _application(
 
 
 def _ensure_stopped(application: "Application") -> None:
-    """Raise CheckpointInUse if the application is running here; `restore` would only fail after starting a JVM."""
+    """Raise CheckpointInUse if the application runs here, before `restore` starts a JVM."""
     from duolog.runtime.states import KeptState  # noqa: PLC0415 - as in `_application`
 
     KeptState(application.checkpoint_dir).ensure_stopped()

@@ -1,4 +1,4 @@
-"""`duolog topics`: list, create, describe and delete topics; `topic_changes` changes existing ones."""
+"""`duolog topics`: list, create, describe and delete topics; see also `topic_changes`."""
 
 from collections.abc import Mapping
 

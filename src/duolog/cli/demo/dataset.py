@@ -134,10 +134,11 @@ _ORDERED_SQL: Final = f"""
     CREATE TEMP TABLE ordered AS
     SELECT carrier, sched_dep, left(json, length(json) - 1) AS json_start
     FROM (
-        SELECT carrier, sched_dep, row_number() OVER (ORDER BY {FLIGHTS_ORDER}) AS number, to_json({{
-            flight: flight, tailnum: tailnum, origin: origin, dest: dest, dep_delay: dep_delay,
-            arr_delay: arr_delay, distance: distance
-        }})::VARCHAR AS json
+        SELECT carrier, sched_dep, row_number() OVER (ORDER BY {FLIGHTS_ORDER}) AS number,
+            to_json({{
+                flight: flight, tailnum: tailnum, origin: origin, dest: dest,
+                dep_delay: dep_delay, arr_delay: arr_delay, distance: distance
+            }})::VARCHAR AS json
         FROM ({FLIGHTS_SQL})
     )
     ORDER BY number

@@ -32,7 +32,7 @@ class Latencies:
         self._all[ms] += 1
 
     def percentile(self, percent: float) -> int | None:
-        """Return the smallest latency that is not exceeded by `percent` of all; None if there are none."""
+        """Return the latency that `percent` of all do not exceed; None if there are none."""
         return _percentile(self._all, percent)
 
     def recent(self, percent: float, at_s: float) -> int | None:

@@ -218,7 +218,7 @@ class DemoRun:
         return application
 
     def _application_dir(self) -> Path:
-        """Directory of the application, one per cluster, because a checkpoint belongs to its topics."""
+        """Directory of the application on this cluster: a checkpoint belongs to its topics."""
         servers = self._options.bootstrap_servers
         if servers is None:
             return self._options.data_dir

@@ -9,7 +9,7 @@ from duolog.cli.demo.tables import LiveTables
 
 
 class DemoState(NamedTuple):
-    """Figures of the demo at one moment; latencies are those of live events in the last ten seconds."""
+    """Figures of the demo at one moment, with latencies of the last ten seconds."""
 
     elapsed_s: float
     mode: str

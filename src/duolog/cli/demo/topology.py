@@ -1,7 +1,8 @@
 """The demo's topology in Duolog's DSL.
 
-    flights ─▶ left join airlines ─┬─▶ by carrier ──────────────────────────▶ flights-by-airline
-    (key carrier)                  └─▶ key dest ─▶ left join airports ─▶ by dest ─▶ flights-by-destination
+    flights ─▶ left join airlines ─┬─▶ by carrier ───────────▶ flights-by-airline
+    (key carrier)                  └─▶ key dest ─▶ left join airports ─▶ by dest
+                                                             └─▶ flights-by-destination
 
 The joined stream feeds both aggregates and is computed once. The joins are left joins, because four
 destinations in Puerto Rico and the Virgin Islands are missing from the airports, and no flight may
@@ -42,7 +43,7 @@ def flights_topology() -> Topology:
 
 
 def delays(flights: "Grouped", name_column: str) -> "Table":
-    """(key K, flight…) → (key K, name, flights, delay_count, delay_sum, delay_mean, delay_max, …)."""
+    """(key K, flight…) → (key K, name, flights, delay_count, delay_sum, delay_mean, …)."""
     return flights.aggregate(
         name=max_(col(name_column)),
         flights=count(),

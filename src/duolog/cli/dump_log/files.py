@@ -1,4 +1,4 @@
-"""Dump the files of a partition other than segments: indexes, recovery point, leader epochs, journals."""
+"""Dump indexes, recovery point, leader epochs and journals of a partition."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -67,7 +67,7 @@ def files_of(directory: Path) -> list[Path]:
 
 
 def nothing_in(directory: Path) -> ConfigError:
-    """Return the error for a directory without log files; the hint names partition directories below it."""
+    """Return the error for a directory without log files, naming those of partitions in it."""
     found = islice(_partitions_below(directory), _SHOWN_MAX + 1)
     shown = [
         f"{directory_name} ({topic})" if topic else directory_name

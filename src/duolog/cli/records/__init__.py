@@ -1,1 +1,1 @@
-"""Records as text: how `duolog produce` reads keys and values, and how `duolog consume` shows them."""
+"""Convert keys and values to and from text, for `duolog produce` and `duolog consume`."""

@@ -267,7 +267,7 @@ def form_of_type(type_name: str) -> FieldForm:
 
 
 def form_of_columns(columns: tuple[Column, ...]) -> FieldForm:
-    """Return the form of a key with these columns: KAFKA for a single primitive column, else JSON."""
+    """Return the form of a key: KAFKA for a single primitive column, else JSON."""
     name = str(columns[0].type).lower()
     return form_of_type(name) if len(columns) == 1 and name in TYPES else PLAIN
 
@@ -294,7 +294,7 @@ def form_of_pack(pack: str) -> FieldForm:
 
 
 def as_json(form: FieldForm, data: bytes | None) -> object:
-    """Return the JSON value of a key or value; undecodable bytes as base64, which `produce` can read."""
+    """Return a key or value as JSON; undecodable bytes as base64, which `produce` can read."""
     if data is None:
         return None
     try:

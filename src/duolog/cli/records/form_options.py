@@ -77,7 +77,7 @@ class FormOptions(NamedTuple):
 
 
 def form_options(*, schema: bool) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Return a decorator that adds `--key-type`, `--value-type`, kcat's `-s` and `--like` to a command.
+    """Return a decorator that adds the options of key and value types to a command.
 
     The command receives them as `options`. With `schema`, also adds `--key` and `--key-window`,
     which declare the key as a topology does.

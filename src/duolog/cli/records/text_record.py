@@ -1,4 +1,4 @@
-"""Convert records to and from text: JSON objects (`consume -o jsonl`, `produce -i jsonl`) and kcat formats.
+"""Convert records to and from text: JSON objects (`-o jsonl`, `-i jsonl`) and kcat formats.
 
     {"topic", "partition", "offset", "timestamp" ms, "headers" [[name, value]…], "key", "value"}
 

@@ -40,7 +40,7 @@ _NAMED: Final = {
 
 
 class Start(NamedTuple):
-    """Start position: an offset (possibly a named one), a number of records before the end, or a time."""
+    """Start position: an offset, a name, a number of records before the end, or a time."""
 
     offset: int = OFFSET_END
     before_end: int | None = None
@@ -263,7 +263,7 @@ class TopicReader:
             )
 
     def _drop_reached_ends(self) -> None:
-        """Remove partitions that were read to their end; positions also advance over gaps and markers."""
+        """Remove partitions that were read to their end, over gaps and markers."""
         if not self._ends:
             return
         asked = [TopicPartition(self._topic, number) for number in self._ends]

@@ -1,4 +1,4 @@
-"""Format statements: on one line if it fits, else one clause per line, one list item per line, subqueries indented.
+"""Format statements: on one line if it fits, else one clause or list item per line.
 
     CREATE TABLE by_airline WITH (KAFKA_TOPIC = 'by-airline') AS
     SELECT
@@ -295,7 +295,7 @@ def _items(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
 
 
 def _depths(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """Yield each position with its nesting depth in parentheses, types and CASEs; delimiters count as outside."""
+    """Yield each position with its nesting depth; delimiters count as outside."""
     depth = types = 0
     for at, piece in enumerate(pieces):
         of_type = piece.text == "<" and at > 0 and pieces[at - 1].word in _TYPES
@@ -320,7 +320,7 @@ def _on_lines(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]
 
 
 def _fits(pieces: Sequence[Piece], indent: str) -> bool:
-    """Return whether pieces fit on one line, with comments only before the first and after the last."""
+    """Return true if pieces fit on one line, with comments only before and after them."""
     inside = any(piece.behind for piece in pieces[:-1]) or any(piece.before for piece in pieces[1:])
     return not inside and len(indent) + len(_flat(pieces)) <= WIDTH
 

@@ -42,7 +42,7 @@ class Relation:
 
 
 def relations_of(text: str, catalog: "Catalog | None" = None) -> list[Relation]:
-    """Return the streams and tables of a text in statement order, with the origins of their columns.
+    """Return the streams and tables of a text in order, with the origins of their columns.
 
     `catalog` is the initial catalog; the statements change it.
 

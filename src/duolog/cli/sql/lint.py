@@ -1,7 +1,9 @@
 """Find errors and likely mistakes in a file of statements.
 
 error      a statement fails; statements are run against an empty catalog, without a broker
-warning    a statement works but is probably a mistake; `-- lint: ignore RULE` on its line suppresses the warning
+warning    a statement works but is probably a mistake
+
+The comment `-- lint: ignore RULE` suppresses the warnings of a rule on its line.
 """
 
 import re
@@ -157,7 +159,7 @@ def _windows_without_grace(node: exp.Expression) -> Iterator[Match]:
 
 
 def _without_grace(window: nodes.StreamWindow) -> str:
-    """Return the warning about late records, which are accepted until a day after the start of a shorter window."""
+    """Return the warning about late records, which shorter windows accept for a day."""
     try:
         whole_statements = (
             windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0

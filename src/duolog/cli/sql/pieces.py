@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(slots=True)
 class Piece:
-    """A word, name, sign or literal. A word that is not a name is a keyword and is written in capitals."""
+    """A word, name, sign or literal. Words that are not names are keywords, in capitals."""
 
     kind: Kind
     text: str

@@ -107,7 +107,7 @@ def _script(path: Path, text: str, file: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the scripts that a text runs and the statements between them, which keep their line numbers."""
+    """Yield the scripts that a text runs, and the statements between them at their lines."""
     start = begin = 0
     for end in ends_of(text):
         found = _RUN_SCRIPT.match(text, begin, end)

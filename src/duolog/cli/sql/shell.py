@@ -1,4 +1,4 @@
-r"""Run statements and shell commands from a terminal or a pipe; a terminal continues after an error.
+r"""Run statements and shell commands; in a terminal, continue after an error.
 
 SHOW STREAMS;         statements, executed when their ; is read
 \output json          set the output format
@@ -17,7 +17,8 @@ from duolog.cli.sql.error_report import report_error
 from duolog.cli.sql.script_runner import Failed, ScriptRunner
 
 HELP: Final = r"""A statement ends with ; and can span several lines.
-  CREATE STREAM s (id INT KEY, name STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);
+  CREATE STREAM s (id INT KEY, name STRING)
+    WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);
   INSERT INTO s (id, name) VALUES (1, 'bob');
   SELECT * FROM s EMIT CHANGES;      until Ctrl-C, or LIMIT n
   SHOW STREAMS | TABLES | QUERIES | TOPICS | FUNCTIONS | TYPES | PROPERTIES | VARIABLES;

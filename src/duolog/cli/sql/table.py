@@ -51,7 +51,7 @@ class Table:
         yield "+".join("-" * (width + _EDGE) for width in self.widths)
 
     def row(self, row: Sequence[object]) -> Iterator[str]:
-        """Yield the lines of a row; a row wider than the sample makes the columns use the remaining width."""
+        """Yield the lines of a row; columns grow for a row wider than the sample."""
         texts = [text_of(value) for value in row]
         for number, text in enumerate(texts):
             if self._spare and (lacking := cells(text) - self.widths[number]) > 0:

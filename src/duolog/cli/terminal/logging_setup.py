@@ -1,4 +1,4 @@
-"""Log output of long-running commands on standard error: plain lines, or JSON with `--log-format json`.
+"""Log output of long-running commands on standard error, as plain lines or JSON.
 
     {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch,
      running: …", "application": "sales", "records_in": 20011}
@@ -63,7 +63,7 @@ def engine_settings() -> dict[str, str]:
 
 
 def emit(message: str, *, level: int = logging.INFO, **fields: object) -> None:
-    """Write a line. The fields appear only in JSON; the message must contain what a person needs."""
+    """Write a line. The fields appear only in JSON, so a message contains all facts."""
     if _handler is not None:
         _logger.log(level, "%s", message.strip(), extra=fields)
     elif emits_json():
@@ -98,7 +98,7 @@ def _set_form(context: click.Context, param: click.Parameter, form: str) -> None
 
 
 def _pass_on_notes(context: click.Context) -> None:
-    """Print log records about the JVM's shutdown as plain lines, because it outlasts the command."""
+    """Print log records of the JVM's shutdown, which outlasts the command, as plain lines."""
     logger = logging.getLogger("duolog.engine.jvm.shutdown")
     before = logger.level
 

@@ -71,7 +71,7 @@ class CountedStream:
 
 @contextmanager
 def counted_streams() -> Iterator[None]:
-    """Within this context, count writes to standard output and standard error if they are terminals.
+    """Count writes to standard output and standard error if they are terminals.
 
     Without the counts, `ProgressLines` never replaces a block, because a topology may have printed
     something since.

@@ -33,7 +33,8 @@ def from_json_text(text: str) -> bytes | None:
     """Return the bytes for JSON written by `to_json_text`; any other JSON is kept as its text.
 
     Example:
-        >>> from_json_text('"bob"'), from_json_text('{"base64": "/w=="}'), from_json_text('{"n": 1.10}')
+        >>> texts = '"bob"', '{"base64": "/w=="}', '{"n": 1.10}'
+        >>> tuple(from_json_text(text) for text in texts)
         (b'bob', b'\\xff', b'{"n":1.10}')
     """
     match text[:1]:

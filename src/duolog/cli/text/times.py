@@ -76,7 +76,7 @@ def _in_range(time_ms: int, text: str) -> int:
 
 
 def read_duration(text: str) -> int:
-    """Return the milliseconds of a duration such as `500ms`, `90s`, `10m`, `2h`, `7d`, or `P1DT2H` (ISO 8601).
+    """Return the milliseconds of a duration such as `500ms`, `10m`, or `P1DT2H` (ISO 8601).
 
     Example:
         >>> read_duration("10m"), read_duration("PT1H30M")

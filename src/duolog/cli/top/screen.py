@@ -1,4 +1,4 @@
-"""Tables of `duolog top`: a row for each application; for a selected one, its nodes, stores and topic partitions."""
+"""Tables of `duolog top`: all applications, and the parts of a selected one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -85,7 +85,7 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Inside(NamedTuple):
-    """Details of one application: its location, and rows for its nodes, stores and topic partitions."""
+    """Location, nodes, stores and topic partitions of one application."""
 
     where: str
     nodes: Sequence[Row]

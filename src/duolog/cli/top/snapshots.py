@@ -29,7 +29,7 @@ _PHASES: Final = {
 
 
 def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
-    """Return the running applications by location and name: those at `addresses`, or those on this machine.
+    """Return the running applications at `addresses`, or on this machine.
 
     Raises:
         NotServed: no application, or another version of Duolog, serves metrics at an address.
@@ -85,7 +85,7 @@ def application_row(where: str, now: Metrics, before: Metrics | None) -> dict[st
 
 
 def node_rows(now: Metrics, before: Metrics | None) -> list[dict[str, object]]:
-    """Return the nodes of an application as rows in plan order, summed over the tasks of each node."""
+    """Return the nodes of an application in plan order, summed over their tasks."""
     rate = rates(now, before)
     names = dict.fromkeys(node.node for task in now.tasks for node in task.nodes)
     return [

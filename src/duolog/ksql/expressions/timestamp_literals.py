@@ -13,7 +13,8 @@ from typing import Final
 
 _MOMENT: Final = re.compile(
     r"(?P<year>\d{4})(-(?P<month>\d{1,2})(-(?P<day>\d{1,2}))?)?"
-    r"([T ]((?P<hour>\d{1,2})(:(?P<minute>\d{1,2})(:(?P<second>\d{1,2})(\.(?P<fraction>\d{1,9}))?)?)?)?"
+    r"([T ]((?P<hour>\d{1,2})(:(?P<minute>\d{1,2})"
+    r"(:(?P<second>\d{1,2})(\.(?P<fraction>\d{1,9}))?)?)?)?"
     r"(?P<zone>Z|[+-]\d{2}(:?\d{2})?)?)?\Z"
 )
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -17,7 +17,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
     r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|\s++|.", re.DOTALL
 )
-"""Parts of a text: literals, quoted names and comments, which may contain a ; that ends nothing; blanks are one part."""
+"""Parts of a text. A ; in a literal, quoted name or comment does not end a statement."""
 
 _CLOSING: Final = {
     "'": ("'", "text"),
@@ -113,7 +113,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 class Piece(NamedTuple):
-    """A statement of a text, and where it begins: after so many lines and, in its first line, columns."""
+    """A statement of a text, and the number of lines and columns before it."""
 
     text: str
     lines: int
@@ -121,11 +121,11 @@ class Piece(NamedTuple):
 
 
 def placed_pieces(text: str) -> Iterator[Piece]:
-    """Yield the same without blanks before them, in a time that grows with the text, however long its lines are.
+    """Yield statements without leading blanks, in time linear in the length of the text.
 
     Example:
-        >>> list(placed_pieces("a; b;c"))
-        [Piece(text='a;', lines=0, columns=0), Piece(text=' b;', lines=0, columns=2), Piece(text='c', lines=0, columns=5)]
+        >>> [(piece.text, piece.lines, piece.columns) for piece in placed_pieces("a; b;c")]
+        [('a;', 0, 0), (' b;', 0, 2), ('c', 0, 5)]
     """
     lines, line_start, done = 0, 0, 0
     for start, end in _spans(text):

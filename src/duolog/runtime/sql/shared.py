@@ -149,7 +149,10 @@ def sql_stream(
 
     Example:
         >>> from duolog import Topology
-        >>> made = "CREATE STREAM orders (id INT KEY, item STRING) WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON');"
+        >>> made = (
+        ...     "CREATE STREAM orders (id INT KEY, item STRING) "
+        ...     "WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON');"
+        ... )
         >>> print(sql_stream(Topology("shop"), "orders", statements=made).schema)
         key (ID INT) value (ITEM STRING)
     """

@@ -229,7 +229,7 @@ def _spread(aggregate: Aggregate, arg: str, behind: str, once: str) -> str:
 
 
 def _correlation_of_distinct(args: Sequence[str], behind: str) -> str:
-    """Return the coefficient of the pairs that differ; NaN where DuckDB has none, and for numbers without finite squares."""
+    """Return the correlation; NaN without a finite result, as for huge numbers."""
     x, y = (f"CAST({arg} AS DOUBLE)" for arg in args)
     large = f"greatest(abs({x}), abs({y})) >= {_SQUARE_MAX}"
     has_large = f"count(CASE WHEN {large} THEN 1 END){behind} > 0"

@@ -195,7 +195,7 @@ def _bounded(state: str, of: Type, name: str) -> str:
 
 
 def _together(made: str, parts: Mapping[str, Type], name: str) -> str:
-    """Return the result of a TRANSFORM, or null if the values in one of these parts exceed the size limit."""
+    """Return the result of a TRANSFORM, or null if a part exceeds the size limit."""
     one = f"{name}e"
     sizes = [weight(part.format(one), of) for part, of in parts.items()]
     fits = [

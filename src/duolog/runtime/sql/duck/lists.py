@@ -61,7 +61,7 @@ def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 
 def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
-    """The last value of a duplicate key counts: entries are sorted by key and place, and the last of each key stays.
+    """Return a map of two arrays, sorted by key; the last value of a duplicate key counts.
 
     A lambda over a list of one element names a value that is used several times. A subquery cannot
     be part of a lambda.

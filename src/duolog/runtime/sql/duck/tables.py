@@ -123,7 +123,7 @@ def answered(
 
 @contextmanager
 def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
-    """Limit the memory that the database takes while a result is computed, beyond what it holds already.
+    """Limit the additional memory that the database uses while it computes a result.
 
     DuckDB has one limit for all that a database holds: tables, results that were not read yet, and
     queries that run. Results with a limit are therefore computed one at a time.

@@ -1,8 +1,12 @@
 r"""Translate Java's regular expressions to Python's, where both agree.
 
-    (?<name>…)  \k<name>        (?P<name>…)  (?P=name)          \p{Alpha}  \p{L}… in a class of ASCII's
-    \z  \Z                      \Z  (?=\n?\Z)                   \Q…\E      its characters
-    (?i) in the middle          (?i:…) to the end of its group  \h         [ \t…]
+    Java                        Python
+    (?<name>…)  \k<name>        (?P<name>…)  (?P=name)
+    \z  \Z                      \Z  (?=\n?\Z)
+    (?i) in the middle          (?i:…) to the end of its group
+    \p{Alpha}  \p{L}…           a class of ASCII characters
+    \Q…\E                       its characters, escaped
+    \h                          [ \t…]
 
 Other syntax raises `Unsupported`. Strings are sequences of code points, as in Java.
 """
