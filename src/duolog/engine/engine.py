@@ -30,9 +30,8 @@ from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.python_functions import python_of
 from duolog.engine.lowering.store_queries import Bounds
 from duolog.engine.lowering.timestamps import with_default_extractor
-from duolog.engine.query.for_each_callbacks import Callback
 from duolog.engine.query.launch import Launcher
-from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.query.query import RunningQuery
 from duolog.engine.query.query_registry import (
     ensure_not_running,
     forget_ended,
@@ -41,6 +40,10 @@ from duolog.engine.query.query_registry import (
     stop_running,
 )
 from duolog.engine.query.reservations import Reservations
+from duolog.engine.query.source_topics import SourceTopics
+from duolog.engine.query.spark_run import SparkRun
+from duolog.engine.query.trigger_chooser import TriggerChooser
+from duolog.engine.query.user_functions import UserFunctions
 from duolog.engine.query.watched_topics import (
     ensure_changelogs_whole,
     ensure_logs_whole,
@@ -54,6 +57,7 @@ from duolog.engine.spark.cluster_requirements import (
     has_room,
 )
 from duolog.engine.spark.executors import slots_of
+from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.spark.session import Session, open_session
 from duolog.engine.spark.slots import hold_slots, release_slots
 from duolog.engine.stores import CommittedRows, StoreQuery, read_committed
@@ -400,17 +404,15 @@ class Engine:
             slots = slots_of(launcher.session.spark, self.config.master)
             hold_slots(checkpoint.directory, application_id, prepared.needed, slots)
         query = RunningQuery(
-            launcher,
-            self._topics,
-            prepared.chosen,
-            prepared.partition_counts,
-            ready.renewed,
-            watch,
-            {node.name: Callback.of(node, plan.places.get(node.name, "")) for node in plan.calls},
-            plan.key_functions,
-            lambda: has_room(
-                checkpoint.directory, prepared.needed, self.config.master, self._session
+            SparkRun(launcher, ready.renewed),
+            SourceTopics(self._topics, prepared.partition_counts, watch),
+            TriggerChooser(
+                prepared.chosen,
+                lambda: has_room(
+                    checkpoint.directory, prepared.needed, self.config.master, self._session
+                ),
             ),
+            UserFunctions.of(plan),
         )
         try:
             query.start()

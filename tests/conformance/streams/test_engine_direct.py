@@ -68,7 +68,7 @@ def test_results_are_the_same_whatever_chose_the_partitions(
 
 def first_level(query: RunningQuery) -> str:
     """Return what Spark did between the topics and the first level, in its words."""
-    spark_query = query._spark_query  # noqa: SLF001 - nobody else wants to see Spark's plan
+    spark_query = query._run.spark_query  # noqa: SLF001 - only this test reads Spark's plan
     assert spark_query is not None
     extended = False
     plan: str = spark_query._jsq.explainInternal(extended)  # noqa: SLF001 - `explain` prints it

@@ -257,7 +257,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     If no broker answers at once, the ends of topics are unknown.
     """
     # Imported here: reading the metrics of another process needs no Spark.
-    from duolog.engine.query.query import JVM_IS_GONE  # noqa: PLC0415
+    from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415
     from duolog.engine.topics.topic_reader import GLANCE_S  # noqa: PLC0415
 
     counters = query.counters()

@@ -25,6 +25,8 @@ from duolog.engine.errors import (
 )
 from duolog.engine.jvm.jars import COMPILE_AGAIN
 
+JVM_IS_GONE: Final = (Py4JError, ConnectionError)
+"""What a call into a JVM that has ended raises."""
 _CAUSES_MAX: Final = 20
 _LINES_MAX: Final = 8
 _DAMAGE_HINT: Final = (

@@ -19,10 +19,14 @@ from duolog.engine.checkpoint.state_schemas import relocate_schemas
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
 from duolog.engine.lowering.store_names import Names
-from duolog.engine.query.for_each_callbacks import Callback
 from duolog.engine.query.launch import Launcher
-from duolog.engine.query.query import JVM_IS_GONE, RunningQuery
+from duolog.engine.query.query import RunningQuery
+from duolog.engine.query.source_topics import SourceTopics
+from duolog.engine.query.spark_run import SparkRun
+from duolog.engine.query.trigger_chooser import TriggerChooser
+from duolog.engine.query.user_functions import UserFunctions
 from duolog.engine.settings import EngineConfig
+from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.topics.patterns import with_topics
 from duolog.engine.topics.starting_offsets import resolve_starts
 from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
@@ -190,17 +194,12 @@ class Upgrader:
             return made
 
         def start(until: Callable[[], EndOffsets], is_done: Callable[[], bool]) -> RunningQuery:
-            places = self.plan.places
             first = launcher(until)
             query = RunningQuery(
-                first,
-                self.topics,
-                BESIDE,
-                counts,
-                lambda: launcher(until),
-                calls={of.name: Callback.of(of, places.get(of.name, "")) for of in self.plan.calls},
-                key_functions=self.plan.key_functions,
-                is_done=is_done,
+                SparkRun(first, lambda: launcher(until)),
+                SourceTopics(self.topics, counts),
+                TriggerChooser(BESIDE, is_done=is_done),
+                UserFunctions.of(self.plan),
             )
             try:
                 query.start()

@@ -147,7 +147,7 @@ def _has_ended(query: "RunningQuery") -> bool:
 
 
 def _counted(query: "RunningQuery") -> dict[str, Any]:
-    from duolog.engine.query.query import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
+    from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:
         return query.launcher.counted()

@@ -12,6 +12,9 @@ from duolog.engine.errors import BrokerUnreachable, QueryFailed
 from duolog.engine.modes import choose_mode
 from duolog.engine.query.progress import Counters
 from duolog.engine.query.query import RunningQuery
+from duolog.engine.query.source_topics import SourceTopics
+from duolog.engine.query.spark_run import SparkRun
+from duolog.engine.query.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.topics.batch_bounds import Backlog
 
@@ -42,9 +45,14 @@ class PlayedQuery:
         self.stops += 1
         self.ended.set()
 
-    def report(self, epoch_id: int, records: int) -> None:
+    def report(self, epoch_id: int, records: int, per_second: float = 0.0) -> None:
         source = {"endOffset": {"flights": {"0": records}}, "numInputRows": records}
-        report = {"batchId": epoch_id, "numInputRows": records, "sources": [source]}
+        report: dict[str, object] = {
+            "batchId": epoch_id,
+            "numInputRows": records,
+            "sources": [source],
+        }
+        report["processedRowsPerSecond"] = per_second
         self.lastProgress = MagicMock(json=json.dumps(report))
 
 
@@ -76,6 +84,7 @@ class PlayedLauncher:
     calls_python: bool = False
     taken_over_by: str = ""
     global_topics: frozenset[str] = frozenset()
+    spec: dict[str, int] = field(default_factory=lambda: {"tasks": 1})
     printed: list[dict[str, object]] = field(default_factory=list)
     transactions: list[str] = field(default_factory=list)
     handover_is_wanted: bool = False
@@ -214,16 +223,28 @@ def start(
     launcher: PlayedLauncher,
     mode: Mode,
     topics: PlayedTopics | None = None,
-    second: PlayedLauncher | None = None,
+    renewed: Callable[[], PlayedLauncher] | None = None,
     watch: "TopicWatch | None" = None,
 ) -> RunningQuery:
+    chosen = choose_mode(mode, needed=5, free=62, slots_total=64)
     query = RunningQuery(
-        cast("Launcher", cast("Any", launcher)),
-        cast("TopicReader", cast("Any", topics or PlayedTopics())),
-        choose_mode(mode, needed=5, free=62, slots_total=64),
-        {"flights": 1},
-        None if second is None else lambda: cast("Launcher", cast("Any", second)),
-        watch,
+        run_of(launcher, renewed), sources_of(topics, watch), TriggerChooser(chosen)
     )
     query.start()
     return query
+
+
+def run_of(
+    launcher: PlayedLauncher, renewed: Callable[[], PlayedLauncher] | None = None
+) -> SparkRun:
+    return SparkRun(
+        cast("Launcher", cast("Any", launcher)),
+        cast("Callable[[], Launcher] | None", cast("Any", renewed)),
+    )
+
+
+def sources_of(
+    topics: PlayedTopics | None = None, watch: "TopicWatch | None" = None
+) -> SourceTopics:
+    reader = cast("TopicReader", cast("Any", topics or PlayedTopics()))
+    return SourceTopics(reader, {"flights": 1}, watch)

@@ -1,7 +1,7 @@
 """The life of a query, with a Spark that is played: no JVM, no broker."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Final
 
 import pytest
 from pyspark.errors import PySparkException
@@ -14,15 +14,12 @@ from duolog.engine.errors import (
 from duolog.engine.query import restarts
 from duolog.engine.query.check_interval import CHECK_S, next_check_s
 from duolog.engine.query.query import RunningQuery
+from duolog.engine.query.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES
 from duolog.engine.upgrades.rebuild import BESIDE
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, start
+from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of, start
 from waiting import wait_until
-
-if TYPE_CHECKING:
-    from duolog.engine.query.launch import Launcher
-    from duolog.engine.topics.topic_reader import TopicReader
 
 WAIT_S = 60
 
@@ -57,13 +54,8 @@ def test_a_query_stops_for_another_process_that_takes_its_place() -> None:
 def test_a_bounded_query_reads_in_passes_until_it_is_done() -> None:
     launcher = PlayedLauncher()
     passes = iter([False, False, True])
-    query = RunningQuery(
-        cast("Launcher", cast("Any", launcher)),
-        cast("TopicReader", cast("Any", PlayedTopics())),
-        BESIDE,
-        {"flights": 1},
-        is_done=lambda: next(passes),
-    )
+    triggers = TriggerChooser(BESIDE, is_done=lambda: next(passes))
+    query = RunningQuery(run_of(launcher), sources_of(), triggers)
     query.start()
 
     assert query.wait(WAIT_S)

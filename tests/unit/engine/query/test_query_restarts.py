@@ -98,7 +98,9 @@ def test_a_query_that_waits_for_its_broker_reports_it_and_can_be_stopped(
 
 def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> None:
     launcher, second = PlayedLauncher(), PlayedLauncher()
-    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0), second)
+    query = start(
+        launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0), lambda: second
+    )
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
@@ -127,7 +129,7 @@ def test_a_jvm_that_ends_between_two_spark_queries_is_replaced_too(
     topics = PlayedTopics(in_the_way=[None, stumbled_over])
     launcher.jvm_has_ended = True
 
-    query = start(launcher, "auto", topics, second)
+    query = start(launcher, "auto", topics, lambda: second)
     assert second.live.wait(WAIT_S)
     query.stop()
 
@@ -150,8 +152,8 @@ def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
     """The query failed for good, 12 s into the 300 s of task.timeout.ms."""
     launcher, second = PlayedLauncher(), PlayedLauncher()
     made: list[Any] = [stumbled_over, stumbled_over, second]
-    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0))
-    query.renewed = MagicMock(side_effect=made)
+    topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
+    query = start(launcher, "micro-batch", topics, MagicMock(side_effect=made))
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
@@ -182,7 +184,7 @@ def test_an_unreachable_broker_does_not_hide_an_out_of_memory_failure() -> None:
     """The next start had forgotten it, and read as much as the last one."""
     launcher, second = PlayedLauncher(), PlayedLauncher()
     topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
-    query = start(launcher, "micro-batch", topics, second)
+    query = start(launcher, "micro-batch", topics, lambda: second)
     topics.away = 4
     launcher.jvm_has_ended, launcher.refuses = True, BrokerUnreachable("no broker answers")
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
@@ -261,8 +263,8 @@ def test_a_source_topic_that_no_start_finds_is_not_waited_for_for_longer(
 def test_a_jvm_that_does_not_start_again_is_waited_for_once() -> None:
     """With a window of its own for each failure the query would be restarting for ever."""
     launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=100))
-    query = start(launcher, "micro-batch")
-    query.renewed = MagicMock(side_effect=JvmNotStarted("the JVM ended while Spark started in it"))
+    renewed = MagicMock(side_effect=JvmNotStarted("the JVM ended while Spark started in it"))
+    query = start(launcher, "micro-batch", renewed=renewed)
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
@@ -275,7 +277,7 @@ def test_a_jvm_that_does_not_start_again_is_waited_for_once() -> None:
 
 def test_trouble_is_borne_for_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MagicMock(side_effect=restarts.Restarts)
-    monkeypatch.setattr("duolog.engine.query.query.Restarts", made)
+    monkeypatch.setattr("duolog.engine.query.supervisor.Restarts", made)
 
     start(PlayedLauncher(), "micro-batch").stop()
 
@@ -297,7 +299,7 @@ def test_a_query_whose_jvm_was_killed_reports_the_signal() -> None:
 
 def test_counts_continue_when_the_jvm_is_replaced() -> None:
     launcher, second = PlayedLauncher(), PlayedLauncher()
-    query = start(launcher, "micro-batch", second=second)
+    query = start(launcher, "micro-batch", renewed=lambda: second)
     launcher.position = 1000
     assert query.progress().records_in == 1000
     launcher.jvm_has_ended = True
@@ -315,9 +317,8 @@ def test_counts_continue_when_the_jvm_is_replaced() -> None:
 
 def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> None:
     launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch", second=PlayedLauncher())
     taken = CheckpointInUse("runs in another process", detail="It does.", hint="Stop it.")
-    query.renewed = MagicMock(side_effect=taken)
+    query = start(launcher, "micro-batch", renewed=MagicMock(side_effect=taken))
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
