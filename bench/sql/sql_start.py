@@ -182,7 +182,7 @@ def idle(engine: SqlEngine, count: int, measured_s: float) -> dict[str, object]:
 
 
 def jvm_pid(engine: SqlEngine) -> int:
-    return engine.spark._session().java_pid  # noqa: SLF001 - the bench looks at the process
+    return engine.spark._session.get().java_pid  # noqa: SLF001 - the bench looks at the process
 
 
 def processor_s(pid: int) -> float:

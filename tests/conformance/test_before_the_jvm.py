@@ -21,7 +21,7 @@ from duolog import Topology
 from duolog.cli.applications.following import StartOptions
 from duolog.cli.applications.fresh_start import FreshStart
 from duolog.cli.commands.run import run
-from duolog.engine import engine
+from duolog.engine import claims
 from duolog.engine.checkpoint import owner
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import (
@@ -32,6 +32,8 @@ from duolog.engine.errors import (
     SourceTopicRecreated,
 )
 from duolog.engine.settings import EngineConfig
+from duolog.engine.spark import engine_session
+from duolog.engine.starting import Starter
 from duolog.runtime.application import Application
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, EmbeddedCluster
@@ -75,7 +77,7 @@ def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
                 seen[-1].add(f"{resource.name} is compacted")
         raise JvmStarted("a JVM")
 
-    monkeypatch.setattr(engine, "open_session", open_session)
+    monkeypatch.setattr(engine_session, "open_session", open_session)
     return seen
 
 
@@ -227,10 +229,10 @@ def test_an_engine_that_closes_leaves_the_application_to_the_next_one(
     cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a change of the file that `duolog run --watch` runs: the next one starts, then the last one closes."""
-    monkeypatch.setattr(engine, "open_session", MagicMock())
-    monkeypatch.setattr(engine, "claim", lambda *_, **__: None)
-    monkeypatch.setattr(engine, "release", lambda directory, *_: owner.give_back(directory))
-    monkeypatch.setattr(engine.Engine, "_make_ready", MagicMock(side_effect=JvmStarted))
+    monkeypatch.setattr(engine_session, "open_session", MagicMock())
+    monkeypatch.setattr(claims, "claim", lambda *_, **__: None)
+    monkeypatch.setattr(claims, "release", lambda directory, *_: owner.give_back(directory))
+    monkeypatch.setattr(Starter, "make_ready", MagicMock(side_effect=JvmStarted))
     last, following = (application(tmp_path, cluster.bootstrap_servers) for _ in range(2))
     with pytest.raises(JvmStarted):
         last.start()

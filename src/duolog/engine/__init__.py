@@ -14,6 +14,9 @@ The packages; each imports only those above it:
     changelog     changelogs and the commit topic
     query         launch, supervise and measure a running query
     upgrades      start a changed topology on existing state; restore
+
+`engine` uses three modules: `planner` cuts and lowers plans, `claims` owns checkpoints, and
+`starting` prepares and launches queries.
 """
 
 from typing import TYPE_CHECKING

@@ -8,6 +8,7 @@ the mode, store and expiry of each operator, and how each Python function is cal
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from duolog.engine.explain_operators import explain_operators
 from duolog.engine.modes import ChosenMode
@@ -17,43 +18,65 @@ from duolog.plan.cutting.python_calls import function_calls
 from duolog.plan.text.describe import describe
 
 
-def explain(
-    levels: Levels,
-    application_id: str,
-    chosen: ChosenMode,
-    partition_counts: Mapping[str, int | None],
-    *,
-    no_broker_at: str = "",
-    tasks_pinned: bool = False,
-    cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT,
-) -> str:
-    """Return the levels, sub-topologies, stores and sinks of a plan, its mode and the reason for it.
+@dataclass(frozen=True, slots=True)
+class KnownTopics:
+    """The source topics of a plan, as far as they are known."""
 
-    They are followed by the operators: what each stores, until when and why, and the modes it runs
-    in.
+    partition_counts: Mapping[str, int | None]
+    """Of each topic; None if it does not exist."""
+    no_broker_at: str = ""
+    """The addresses at which no broker answered; then no partition count is known."""
 
-    Args:
-        levels: the plan, cut.
-        application_id: the id that identifies its state.
-        chosen: its mode.
-        partition_counts: of each source topic; None if the topic does not exist.
-        no_broker_at: the addresses at which no broker answered; then no partition count is known.
-        tasks_pinned: whether a first start has fixed the number of tasks.
-        cache_bytes_max: the size of the record cache.
-    """
-    when = ", once caught up in micro-batches" if chosen.catches_up else ""
-    since = ", as at its first start" if tasks_pinned else ""
-    return "\n".join(
-        [
-            f'application "{application_id}", {_counted(levels.tasks, "task")}{since}',
-            f"mode: {chosen.live}{when}. {chosen.why}",
-            f"topics: {_topics(levels.tasks, partition_counts, no_broker_at)}",
-            describe(levels),
-            "Operators",
-            *explain_operators(levels, cache_bytes_max=cache_bytes_max),
-            *_functions(levels),
-        ]
-    )
+    def render(self, tasks: int) -> str:
+        """Return the topics as text; partitions beyond the number of tasks are explained."""
+        counts = self.partition_counts
+        if self.no_broker_at:
+            # Then the number of tasks is that of the checkpoint, of the setting, or one.
+            unknown = f"No broker answers at {self.no_broker_at}, so their partitions are unknown."
+            return f"{', '.join(counts)}. {unknown}"
+        found = ", ".join(
+            f"{topic} {'does not exist' if count is None else _counted(count, 'partition')}"
+            for topic, count in counts.items()
+        )
+        if any(count is not None and count > tasks for count in counts.values()):
+            routed = f"their records are routed by key to {_counted(tasks, 'task')}."
+            found += f". All partitions are read; {routed}"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A plan that has been cut, and the facts about how it runs."""
+
+    levels: Levels
+    application_id: str
+    chosen: ChosenMode
+    topics: KnownTopics
+    tasks_pinned: bool = False
+    """Whether a first start has fixed the number of tasks."""
+    cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT
+    """The size of the record cache."""
+
+    def render(self) -> str:
+        """Return the levels, sub-topologies, stores and sinks of the plan, its mode and the reason.
+
+        They are followed by the operators: what each stores, until when and why, and the modes it
+        runs in.
+        """
+        tasks, chosen = self.levels.tasks, self.chosen
+        when = ", once caught up in micro-batches" if chosen.catches_up else ""
+        since = ", as at its first start" if self.tasks_pinned else ""
+        return "\n".join(
+            [
+                f'application "{self.application_id}", {_counted(tasks, "task")}{since}',
+                f"mode: {chosen.live}{when}. {chosen.why}",
+                f"topics: {self.topics.render(tasks)}",
+                describe(self.levels),
+                "Operators",
+                *explain_operators(self.levels, cache_bytes_max=self.cache_bytes_max),
+                *_functions(self.levels),
+            ]
+        )
 
 
 def _functions(levels: Levels) -> Iterator[str]:
@@ -62,20 +85,6 @@ def _functions(levels: Levels) -> Iterator[str]:
         yield "Functions in Python"
     for call in calls:
         yield f"  {call}"
-
-
-def _topics(tasks: int, partition_counts: Mapping[str, int | None], no_broker_at: str) -> str:
-    if no_broker_at:
-        # Then the number of tasks is that of the checkpoint, of the setting, or one.
-        unknown = f"No broker answers at {no_broker_at}, so their partitions are unknown."
-        return f"{', '.join(partition_counts)}. {unknown}"
-    told = ", ".join(
-        f"{topic} {'does not exist' if count is None else _counted(count, 'partition')}"
-        for topic, count in partition_counts.items()
-    )
-    if any(count is not None and count > tasks for count in partition_counts.values()):
-        told += f". All partitions are read; their records are routed by key to {_counted(tasks, 'task')}."
-    return told
 
 
 def _counted(count: int, noun: str) -> str:

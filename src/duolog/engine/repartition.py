@@ -33,9 +33,9 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Upgraded
 from duolog.engine.checkpoint.checkpoint_files import last_commit
-from duolog.engine.checkpoint.owner import release
+from duolog.engine.claims import Claimed
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.jvm.versions import versions
@@ -141,18 +141,13 @@ def repartition(engine: Engine, plan: Plan, application_id: str, tasks: int) -> 
         CheckpointMismatch, CheckpointDamaged, CheckpointInUse, CheckpointNotWritable: as a start.
     """
     with engine.claimed(application_id) as claimed:
-        checkpoint, session = claimed
         done = _repartition(engine, plan, application_id, tasks, claimed)
-        release(checkpoint.directory, session.holder, session.java_pid)
+        claimed.release()
         return done
 
 
 def _repartition(
-    engine: Engine,
-    plan: Plan,
-    application_id: str,
-    tasks: int,
-    claimed: tuple[Checkpoint, Session],
+    engine: Engine, plan: Plan, application_id: str, tasks: int, claimed: Claimed
 ) -> Repartitioned:
     checkpoint, session = claimed
     pinned, (spark_dir, positions) = checkpoint.pinned_shape(), checkpoint.go_on_from()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from duolog.core.addresses import whole_servers
 from duolog.dsl.handles.short_tracebacks import short_tracebacks
+from duolog.engine.start_options import StartOptions
 from duolog.runtime.admission import ensure_admitted, ensure_options
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
@@ -213,7 +214,8 @@ class Application:
         create_result_topics(
             self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
         )
-        self._query = engine.start(self.plan, self.application_id, self.mode, upgrade=self.upgrade)
+        options = StartOptions(upgrade=self.upgrade)
+        self._query = engine.start(self.plan, self.application_id, self.mode, options)
         self._topology.running = self
         self._was_started = True
         note_started(self)

@@ -57,7 +57,7 @@ engine = Engine(config)
 engine.warm_up()
 count(3)
 os.kill(open_session(config).java_pid, signal.SIGKILL)
-while not engine._opened.has_ended:
+while not engine._session.opened.has_ended:
     time.sleep(0.01)
 engine.warm_up()
 other = threading.Thread(target=count, args=[4])

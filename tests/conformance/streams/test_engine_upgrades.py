@@ -17,6 +17,7 @@ from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
+from duolog.engine.start_options import StartOptions
 from duolog.engine.upgrades.upgrade_plan import How
 from duolog.testing import EmbeddedCluster
 
@@ -80,7 +81,7 @@ class Shop:
         self, build: Callable[["Shop"], Topology], mode: Mode, upgrade: How | None = None
     ) -> Iterator[RunningQuery]:
         plan = build(self).build()
-        query = self.engine.start(plan, f"shop-{self.prefix}", mode, upgrade=upgrade)
+        query = self.engine.start(plan, f"shop-{self.prefix}", mode, StartOptions(upgrade=upgrade))
         try:
             yield query
         finally:

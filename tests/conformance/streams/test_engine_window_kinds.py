@@ -25,6 +25,7 @@ from duolog import (
     unlimited,
 )
 from duolog.engine import Engine, EngineConfig
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.nodes import Plan
 from duolog.runtime.store_rows import StoreRows, tables_by_store
 from duolog.runtime.store_view import StoreView
@@ -118,7 +119,8 @@ def ensure_same_rows(engine: Engine, plan: Plan, reference: ReferenceEvaluator, 
 
     assert len(found) > 0
     assert found == expected
-    ends = engine._topics.end_offsets(engine._topics.partition_counts(["visits"]))  # noqa: SLF001
+    topics = TopicReader(engine.config.bootstrap_servers, engine.config.client_options)
+    ends = topics.end_offsets(topics.partition_counts(["visits"]))
     assert found.position == view.range().position == ends, "all that there is was committed"
     key: Any = list(found)[-1]
     assert found.timestamp_ms(key) == expected.timestamp_ms(key)

@@ -1,5 +1,3 @@
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -7,8 +5,11 @@ import pytest
 
 from duolog import Topology
 from duolog.core.errors import ConfigError
-from duolog.engine import Engine, EngineConfig, engine
+from duolog.engine import Engine, EngineConfig, claims
 from duolog.engine.errors import QueryFailed
+from duolog.engine.spark import engine_session
+from duolog.engine.start_options import StartOptions
+from duolog.engine.starting import Starter
 
 
 def copying() -> Topology:
@@ -29,34 +30,14 @@ def test_a_name_that_cannot_be_a_directory_is_refused_before_anything_starts(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_queries_that_lose_their_jvm_at_once_share_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = []
-
-    def open_slowly(_config: EngineConfig, **_: object) -> MagicMock:
-        time.sleep(0.05)
-        opened.append(MagicMock(has_ended=False))
-        return opened[-1]
-
-    monkeypatch.setattr(engine, "open_session", open_slowly)
-    shared = Engine(EngineConfig("127.0.0.1:1", tmp_path))
-
-    with ThreadPoolExecutor(2) as queries:
-        for done in [queries.submit(shared.warm_up) for _ in range(2)]:
-            done.result()
-
-    assert len(opened) == 1
-
-
 def test_a_failed_start_reports_its_cause_even_if_its_jvm_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "open_session", MagicMock())
-    monkeypatch.setattr(engine, "claim", MagicMock())
-    monkeypatch.setattr(engine, "release", MagicMock(side_effect=ConnectionRefusedError))
+    monkeypatch.setattr(engine_session, "open_session", MagicMock())
+    monkeypatch.setattr(claims, "claim", MagicMock())
+    monkeypatch.setattr(claims, "release", MagicMock(side_effect=ConnectionRefusedError))
     started = Engine(EngineConfig("127.0.0.1:1", tmp_path))
-    monkeypatch.setattr(started, "_make_ready", MagicMock(side_effect=QueryFailed("refused")))
+    monkeypatch.setattr(Starter, "make_ready", MagicMock(side_effect=QueryFailed("refused")))
 
     with pytest.raises(QueryFailed, match="refused"):
         started.start(copying().build(), "copy")
@@ -66,15 +47,15 @@ def test_what_is_to_be_exactly_once_ends_its_epochs_as_soon_as_the_setting_has_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked for at the start, and not in the settings, it went live in epochs of a minute."""
-    monkeypatch.setattr(engine, "open_session", MagicMock())
-    monkeypatch.setattr(engine, "claim", MagicMock())
-    monkeypatch.setattr(engine, "release", MagicMock())
+    monkeypatch.setattr(engine_session, "open_session", MagicMock())
+    monkeypatch.setattr(claims, "claim", MagicMock())
+    monkeypatch.setattr(claims, "release", MagicMock())
     started = Engine(EngineConfig("127.0.0.1:1", tmp_path))
     make_ready = MagicMock(side_effect=QueryFailed("refused"))
-    monkeypatch.setattr(started, "_make_ready", make_ready)
+    monkeypatch.setattr(Starter, "make_ready", make_ready)
 
     with pytest.raises(QueryFailed, match="refused"):
-        started.start(copying().build(), "copy", exactly_once=True)
+        started.start(copying().build(), "copy", options=StartOptions(exactly_once=True))
 
-    config = make_ready.call_args.kwargs["config"]
+    config = make_ready.call_args.args[0].config
     assert (config.exactly_once, config.epoch_ms) == (True, 1000)

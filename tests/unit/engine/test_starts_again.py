@@ -9,11 +9,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from duolog import Topology
-from duolog.engine import Engine, EngineConfig, engine
+from duolog.engine import Engine, EngineConfig, starting
 from duolog.engine.checkpoint import owner
 from duolog.engine.errors import BrokerUnreachable, CheckpointInUse, QueryFailed
 from duolog.engine.query import query_registry
-from duolog.engine.spark import slots
+from duolog.engine.spark import engine_session, slots
 
 NAME = "copy"
 
@@ -56,11 +56,11 @@ class Played:
         self.query: Any = SimpleNamespace(
             application_id=NAME, has_ended=False, start=MagicMock(), stop=MagicMock()
         )
-        monkeypatch.setattr(engine, "open_session", self.open_session)
-        monkeypatch.setattr(engine, "watch_over", self.watch)
-        monkeypatch.setattr(engine, "slots_of", lambda *_: 6)
-        monkeypatch.setattr(engine, "RunningQuery", MagicMock(return_value=self.query))
-        monkeypatch.setattr(Engine, "_make_ready", self.make_ready)
+        monkeypatch.setattr(engine_session, "open_session", self.open_session)
+        monkeypatch.setattr(starting, "watch_over", self.watch)
+        monkeypatch.setattr(starting, "slots_of", lambda *_: 6)
+        monkeypatch.setattr(starting, "RunningQuery", MagicMock(return_value=self.query))
+        monkeypatch.setattr(starting.Starter, "make_ready", self.make_ready)
         ready = self.make_ready.return_value
         ready.prepared.chosen.live, ready.prepared.needed = "real-time", 3
         ready.launcher.checkpoint.directory = directory / NAME

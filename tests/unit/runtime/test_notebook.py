@@ -44,7 +44,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Pl
     """The queries that were started, without a broker and a JVM."""
     queries: list[PlayedQuery] = []
 
-    def start(_plan: object, name: str, _mode: str, **_: object) -> PlayedQuery:
+    def start(_plan: object, name: str, _mode: str, *_: object) -> PlayedQuery:
         query_registry.ensure_not_running(tmp_path / name, name)
         queries.append(PlayedQuery(name))
         query_registry.note_running(tmp_path / name, queries[-1])  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 from typing import Any
 
 from duolog import Topology, col, concat, count, sum_, tumbling
-from duolog.engine.explain import explain
+from duolog.engine.explain import Explanation, KnownTopics
 from duolog.engine.lowering.lower import lower
 from duolog.engine.modes import choose_mode
 from duolog.plan.cutting.levels import Levels, find_levels
@@ -107,7 +107,8 @@ def test_an_old_key_is_carried_into_the_value_before_it_is_replaced() -> None:
 def test_explain_shows_mode_and_reason_before_the_levels() -> None:
     chosen = choose_mode("auto", needed=7, free=62, slots_total=64)
 
-    text = explain(cut(), "flights", chosen, {"flights": 2, "airlines": 1})
+    topics = KnownTopics({"flights": 2, "airlines": 1})
+    text = Explanation(cut(), "flights", chosen, topics).render()
 
     assert text.splitlines()[:4] == [
         'application "flights", 2 tasks',
@@ -127,7 +128,8 @@ def test_explain_shows_what_each_operator_stores_until_when_and_why() -> None:
     visits.group_by_key().windowed_by(tumbling("1 hour")).count().named("hourly").to("hours")
     chosen = choose_mode("auto", needed=7, free=62, slots_total=64)
 
-    text = explain(find_levels(topology.build()), "visits", chosen, {}, cache_bytes_max=0)
+    levels = find_levels(topology.build())
+    text = Explanation(levels, "visits", chosen, KnownTopics({}), cache_bytes_max=0).render()
 
     told = "each update is emitted: statestore.cache.max.bytes is 0"
     until = "a row for each group and window until stream time has closed it"
@@ -148,10 +150,10 @@ def test_explain_shows_what_is_unknown_and_what_the_first_start_has_fixed() -> N
     chosen = choose_mode("micro-batch", needed=7, free=62, slots_total=64)
     counts = {"flights": 5, "airlines": None}
 
-    fixed = explain(cut(), "flights", chosen, counts, tasks_pinned=True).splitlines()
-    alone = explain(
-        cut(), "flights", chosen, dict.fromkeys(counts), no_broker_at="127.0.0.1:1"
-    ).splitlines()
+    known, unknown = KnownTopics(counts), KnownTopics(dict.fromkeys(counts), "127.0.0.1:1")
+    plan = cut(), "flights", chosen
+    fixed = Explanation(*plan, known, tasks_pinned=True).render().splitlines()
+    alone = Explanation(*plan, unknown).render().splitlines()
 
     assert fixed[0] == 'application "flights", 2 tasks, as at its first start'
     assert fixed[2] == (

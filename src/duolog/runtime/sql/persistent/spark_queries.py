@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duolog.core.errors import DuologError
+from duolog.engine.start_options import StartOptions
 from duolog.ksql.settings import EXACTLY_ONCE
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.metrics.local_registry import register_process
@@ -97,16 +98,15 @@ class SparkQueries:
         if wanted.query.dead_letters:
             errors = replace(errors, dead_letter_topic=letters, processing_log=False)
         register_process()
-        query = self.engine.start(
-            plan,
-            application_id_of(wanted.checkpoint),
-            "micro-batch",
+        options = StartOptions(
             wanted.starts,
-            errors=errors,
-            exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
+            errors,
             # State that a replacement cannot keep is rebuilt while the old query runs.
             upgrade="rebuild" if wanted.replaces else None,
+            exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
         )
+        application_id = application_id_of(wanted.checkpoint)
+        query = self.engine.start(plan, application_id, "micro-batch", options)
         trace(query)
         return query
 

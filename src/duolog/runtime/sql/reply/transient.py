@@ -15,6 +15,7 @@ from confluent_kafka import Message
 from sqlglot import exp
 
 from duolog.core.errors import SerdeError
+from duolog.engine.start_options import StartOptions
 from duolog.ksql import settings
 from duolog.ksql.catalog.properties import SELECTED, Properties
 from duolog.ksql.compatibility.extensions import changes_of
@@ -206,7 +207,7 @@ class _TransientRows(TopicReader):
         self._open_reader = True
         begins = {topic: dict(at) for topic, at in starts.items()}
         self._query = self._engine.spark.start(
-            self._plan, self._application_id, "micro-batch", begins
+            self._plan, self._application_id, "micro-batch", StartOptions(starts=begins)
         )
 
     def take(self, message: Message) -> None:

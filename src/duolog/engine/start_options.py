@@ -1,0 +1,24 @@
+"""The options of a start, beyond the plan, its application id and its mode."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # `runtime` creates options before it loads Spark.
+    from duolog.engine.settings import ErrorHandling
+    from duolog.engine.topics.topic_reader import EndOffsets
+    from duolog.engine.upgrades.upgrade_plan import How
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How one start differs from what the plan and the settings of the engine specify."""
+
+    starts: "EndOffsets | None" = None
+    """The start positions of topics at the first start, which override those of their sources."""
+    errors: "ErrorHandling | None" = None
+    """Overrides the error handling of the engine's settings."""
+    upgrade: "How | None" = None
+    """Continue with the state of another plan; decides what happens to state that cannot be kept."""
+    exactly_once: bool = False
+    """Enables that guarantee, whatever the settings are."""
