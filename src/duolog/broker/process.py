@@ -4,6 +4,10 @@ Standard output gets one line, `duolog broker ready on HOST:PORT`, once connecti
 Log lines go to standard error. SIGTERM and SIGINT stop the broker in order: what was written is
 synced, the data directory is marked clean, the exit status is 0; a second one ends the process at
 once, and the next start recovers. SIGUSR1 turns the request log on and off.
+
+Partitions are opened before objects are frozen, because the garbage collector hardly ever visits
+old objects. Other long-lived objects (connections, topics, fetch sessions) must leave no reference
+cycle when they are closed.
 """
 
 import gc

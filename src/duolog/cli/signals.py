@@ -1,4 +1,8 @@
-"""Turn signals into exceptions or events, so that a command stops through its `finally` blocks."""
+"""Turn signals into exceptions or events, so that a command stops through its `finally` blocks.
+
+A signal handler interrupts a thread that may hold a lock, so it must not acquire one: `Event.set`
+in a handler would wait for the thread that it interrupted.
+"""
 
 import signal
 import threading

@@ -7,6 +7,9 @@
 What was written last wins, also when it is decided first: a pending offset that a later offset in
 the log has overtaken is dropped when its transaction commits.
 
+A committed offset belongs to a topic id, not to a topic name. A tombstone removes all offsets of
+its key, so none is written while a valid offset is stored or in flight.
+
 Source: Kafka `OffsetMetadataManager`.
 """
 

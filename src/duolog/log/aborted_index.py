@@ -9,6 +9,9 @@ of an earlier one. Entries rise by the offset of their marker.
 These are Kafka's bytes. A segment without aborted transactions has no file. A read up to an offset
 scans the entries from there on, until one says that everything below that offset is decided.
 
+A start truncates the index to the recovery point before it reads on: a marker does not record where
+its transaction started, so the transaction would be listed twice.
+
 Source: Kafka `TransactionIndex`, `AbortedTxn`.
 """
 

@@ -11,6 +11,10 @@ topics/           see `topics`
 
 All small files have the form of `checked_file`. A directory of the first format, in which they had
 no checksum, is brought to the second one by its first start.
+
+A killed process leaves data and directory entries in the page cache only. The next start syncs
+them, directories included, before it relies on them; otherwise it could acknowledge records in a
+file that a power failure removes.
 """
 
 import base64

@@ -9,6 +9,9 @@ everything that was written before it is durable. Tickets complete in order.
 A failed sync is final: no ticket completes any more, `failed` says why, and the log directory
 is offline (see `health`).
 
+Work handed to the group commit is recorded nowhere else. Steps that can fail come first; only then
+does the log forget the data.
+
 Threads: `request` and `close` are called by the loop; `wake` is called by the thread. A test that
 wants every step in order makes it without a thread and calls `run_pending`.
 """

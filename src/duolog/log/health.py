@@ -3,6 +3,9 @@
 One object is shared by all logs of a data directory and by the group commit. The first failed
 write or sync takes the directory offline for good: after a failed fsync the kernel may have
 dropped the pages, so a second fsync that succeeds proves nothing (see "fsyncgate", 2018).
+
+A closed or deleted log must not count as a failed sync, or one DeleteTopics request would take the
+whole directory offline.
 """
 
 import errno

@@ -4,6 +4,9 @@ The file `recovery-point`, see `checked_file`: segment base offset i64 · positi
 i64 · the snapshot of the idempotent producers as of that offset. Everything before the point is
 synced: batches, all indexes, the names of the files. A damaged point counts as none: all of its
 contents are in the log, too, which is then read as a whole.
+
+A log of a few batches has no recovery point. Only the clean-shutdown mark shows whether its segment
+is complete.
 """
 
 import logging

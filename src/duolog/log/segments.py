@@ -3,6 +3,9 @@
 Consumers come back to exactly the offset at which the last answer or the last write ended. So
 those places are remembered, and such a read looks at no index and no header to find its start.
 
+A segment that ends before the next one starts is damage and is refused, except where compaction
+left a gap. A reader that continued with the next segment would skip acknowledged records.
+
 Threads: used by the broker's loop only.
 """
 

@@ -11,6 +11,9 @@ one.
 
 A topic whose file `topic` is damaged keeps its place, its name and its id, and is not served. What
 is not called by an id is not ours, and left alone.
+
+A skipped topic would free its name, and the next client would recreate the topic. A stop with
+refused partitions is not a clean shutdown, because their tails have not been checked.
 """
 
 import json

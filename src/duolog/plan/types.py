@@ -1,4 +1,8 @@
-"""The types of columns in a plan: those of `core.types`, which serdes use as well."""
+"""The types of columns in a plan: those of `core.types`, which serdes use as well.
+
+TIME is an INT of milliseconds in a row of Spark, and DATE is a DATE. Code that needs the difference
+(JSON output, casts) is passed the type.
+"""
 
 from duolog.core.types import (
     BIGINT,

@@ -4,6 +4,11 @@
 
 What is long does not add up: queued work holds the loop for one slice per round, and new work for
 two.
+
+Private timers and slices would add up, so all long-running work uses these. If two generators
+consume one queue, the item that one of them was working on is lost. Code that appends to very many
+partitions writes each one at once (`Rounds.write_now`); otherwise the end of the round blocks the
+loop.
 """
 
 from collections import deque

@@ -2,6 +2,9 @@
 
 A group's records lie in the partition that Kafka's hash gives it. The topic is made with the first
 record. Offsets of a transaction are transactional batches, decided by a later marker.
+
+Durable records are applied in log order, which can take several rounds. The end of a transaction
+with offsets is answered when the offsets are visible, not when its markers are on disk.
 """
 
 from collections import defaultdict

@@ -9,6 +9,9 @@ and one outside of it each get an address that they can reach. `--listen` and `-
 short form for one listener, and may be repeated; an address without a name goes to the listener at
 the same place of the order.
 
+By default the broker advertises 127.0.0.1 and not `localhost`: some clients try IPv6 first and
+wait.
+
 Source: Kafka `SocketServerConfigs`, `KafkaConfig.validateValues`.
 """
 

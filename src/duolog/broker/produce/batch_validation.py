@@ -7,6 +7,10 @@ put to the checks of the log: what its header says means nothing if its checksum
 Records are opened only where a rule is about them: keys on compacted topics, and times when the
 header gives a reason. Large requests are checked off the event loop, see `records_check`.
 
+The largest timestamp of a batch comes from the client and is trusted up to a minute ahead of the
+clock. Beyond that the records are read; otherwise one batch could keep the time index empty until
+that time.
+
 Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
 """
 

@@ -6,6 +6,9 @@
                                             │   coordinator commits or drops pending offsets
                                             └─▶ on_durable
 
+A transaction that includes a damaged (refused) partition stays prepared. If its end counted as
+delivered there, a start that finds the partition repaired would abort a committed transaction.
+
 Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 """
 

@@ -1,6 +1,9 @@
 """A group as it will be when the records of this step are replayed.
 
 A step reads its own records back through the draft, while the group itself waits for the log.
+
+A step can fail at its very end, and the log can reject its records. Timers and the group's view of
+topics therefore change only when the records are staged (`ConsumerStep.then`).
 """
 
 import logging

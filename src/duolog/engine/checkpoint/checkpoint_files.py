@@ -11,6 +11,10 @@ files either (`checksums`); a flipped bit is detected here.
     offsets/N           the input of micro-batch N         damaged and not committed: planned again
     commits/N           micro-batch N is done              damaged: computed again
     state/O/P/V_ID.*    state of operator O in task P      missing: V and the ids are those of the last commit
+
+If `offsets`, `commits` or `state` contains a file while no micro-batch is planned, even an
+incomplete one, Spark does not start the query. Uncommitted files are removed once the checkpoint is
+claimed.
 """
 
 import contextlib

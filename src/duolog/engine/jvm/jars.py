@@ -10,6 +10,8 @@ Invariant: a file in the cache has the pinned digest or is not used. Files arriv
 processes that fetch at the same time never see each other's partial jar.
 
 `python -m duolog.engine.jvm.jars` fetches what is missing and prints the paths, one per line.
+
+The connector's jars have other versions than Spark's own; this is the set that works.
 """
 
 import hashlib

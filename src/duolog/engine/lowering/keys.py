@@ -7,6 +7,9 @@ columns from which the new key is computed:
 
 A null value has no columns, so nothing can be copied into it: there the new key is computed from
 the old key, which is still the key at that point.
+
+A filter after `select_key` sees the new key. Whether a key is new depends on the whole path since
+the last shuffle, not only on the last node.
 """
 
 from dataclasses import replace

@@ -1,4 +1,8 @@
-"""Record metadata other than key and value: its expressions, and the nodes that write it."""
+"""Record metadata other than key and value: its expressions, and the nodes that write it.
+
+Headers, timestamp and position are known only for records of a stream. A row of a table can be
+recomputed when another record, or none, is being processed.
+"""
 
 from duolog.engine.lowering.expressions import Names, lower_expression
 from duolog.engine.lowering.operators import HeadersOperator, TimeOperator

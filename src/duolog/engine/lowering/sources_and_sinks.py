@@ -1,4 +1,8 @@
-"""Sources, sinks and print: convert the bytes of a topic to columns, and columns to bytes."""
+"""Sources, sinks and print: convert the bytes of a topic to columns, and columns to bytes.
+
+A topic that one topology uses as a stream and as a table is read once, because two readers would
+progress at different rates.
+"""
 
 from duolog.engine.lowering.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.expressions import Names, lower_expression

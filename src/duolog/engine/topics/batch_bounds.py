@@ -11,6 +11,8 @@ A topic gets at least a quarter of an even share, however small its backlog. If 
 can be sampled, its records are assumed to be large: many small micro-batches are slow, but one that
 is too large ends the JVM. A query that such a guess slows down, or whose records grow later,
 restarts with new bounds.
+
+Bounds per topic can let a short topic run ahead of a long one by hours of event time.
 """
 
 from collections.abc import Mapping

@@ -6,6 +6,10 @@
     WINDOWSTART, WINDOWEND                      the bounds in a windowed key
 
 Joins and tables store the metadata that a query uses.
+
+A source of ksqlDB may have a column ROWTOPIC, which takes precedence; code that lists pseudo
+columns asks the source. A global table is a separate source for each join with a stream, and a
+projection before the join runs where that table is.
 """
 
 from collections.abc import Callable, Mapping, Sequence

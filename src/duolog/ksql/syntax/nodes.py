@@ -5,6 +5,9 @@
     a->b, STRUCT(x := 1), x => x + 1                        Deref, StructOf, Lambda (sqlglot)
 
 Every node has its position in the text: `place_of`.
+
+sqlglot rejects an unknown argument of a node only under pytest, so each node here declares its
+arguments.
 """
 
 from sqlglot import exp

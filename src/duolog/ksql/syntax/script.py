@@ -1,4 +1,8 @@
-"""Split a text into statements, substitute ${…} variables, and parse it."""
+"""Split a text into statements, substitute ${…} variables, and parse it.
+
+A script is parsed to its end before its first statement runs, unless it uses `${…}`: the value of a
+variable is known only after the statements before it have run.
+"""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -8,6 +8,9 @@ Only streams look them up; a change of a global table triggers nothing. Projecti
 between the table and a join are computed when a row is looked up, because the source has no other
 children.
 
+A join with a global table needs a task, but not the task of its key: it is `by_key` only before the
+first edge. Rows of a global table are not ordered by time; they are processed first.
+
 Source: Kafka Streams `GlobalKTable`, `KStreamGlobalKTableJoin`.
 """
 

@@ -4,6 +4,9 @@
 
 Unsupported operations are refused (`open`, links, permissions), since there is no local file.
 Source: `pathlib`, whose methods these are.
+
+The first component of such a path is the scheme. Code that opens it without `RemotePath` finds no
+file, and `shutil` does nothing with it; use `durable.remove_tree`.
 """
 
 import fnmatch

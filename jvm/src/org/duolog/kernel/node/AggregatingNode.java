@@ -21,6 +21,8 @@ import org.duolog.kernel.task.Store;
  * <p>If a step or a result cannot be computed for a record, the accumulator stays unchanged. An accumulator is kept
  * when its group is empty. Its timestamp is the largest of its records. The {@link KeyValueStore} decides what is
  * forwarded, and when; or {@link DueRows} does: then there is one result when the window has closed, and no old value.
+ *
+ * <p>A replicated aggregate sees only forwarded updates, so it has no record cache.
  */
 abstract class AggregatingNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -10,6 +10,9 @@ import org.duolog.kernel.task.NodeContext;
  * not if it was deleted, or if it has no foreign key in an inner join.
  *
  * <p>A row that equals the previous one is not announced: a response to the previous row is correct for it too.
+ *
+ * <p>The response of the join can arrive before the announcement of the row that requested it, or after a newer
+ * announcement. The number distinguishes them; deleted rows are not remembered.
  */
 final class AnnounceNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -17,6 +17,9 @@ import org.duolog.kernel.task.NodeContext;
  *   outer            either                   either
  * </pre>
  *
+ * <p>Both sides must be in one sub-topology. If each side were with its own table and a copy of the other, a change
+ * of both tables would be joined twice or never.
+ *
  * <p>A join has two of these, one for each table, with the same children. Without a row that is needed there is no
  * result; other missing sides are read as nulls. A deletion is forwarded if the other side exists, even if nothing was
  * deleted. The result's timestamp is the later one of both sides. Versions that are not the latest of their key are

@@ -35,6 +35,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * <pre>  task: ofKey waits      the process: take, call each, tell
  * </pre>
  *
+ * <p>A stop can interrupt the expression that calls a function. This throws an {@code Error} and not an {@code
+ * Exception}, which would be attributed to the record.
+ *
  * <p>A function returns the same number for the same key, so recent results are cached. If tasks are in other JVMs,
  * functions are called in processes next to them ({@link PythonFunction}), and each JVM caches the results. Source:
  * Kafka Streams StreamPartitioner. Threads: any.

@@ -35,6 +35,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *   value  row(value: BINARY)
  * </pre>
  *
+ * <p>A scan that stops early stays open until the task ends.
+ *
  * <p>Threads: one at a time. Source: Spark's {@code MapStateImpl}, {@code CompositeKeyStateEncoder}.
  */
 public final class BytesMap implements MapState<byte[], byte[]> {

@@ -24,6 +24,9 @@ import org.duolog.kernel.record.StoredRow;
  * happens at the end of a micro-batch; in real time, for a few rows with each record. The time to live may change; the
  * length of a bucket is fixed when the first one is created.
  *
+ * <p>A lookup returns an empty entry for an expired row that is still stored, and pending updates of the old row
+ * are still forwarded.
+ *
  * <p>Threads: one at a time.
  */
 public final class ExpiringRows implements StateRows {

@@ -26,6 +26,9 @@ import org.duolog.kernel.task.Store;
  * the row before the first update as old row. Beyond the cache's size it receives the oldest updates early. Look-ups
  * see the last update of a key at once.
  *
+ * <p>A derived table has no store of its own. It is computed on lookup and again when its rows are forwarded;
+ * failures are reported only there.
+ *
  * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
  */
 public final class KeyValueStore implements Store {

@@ -22,6 +22,10 @@ import scala.collection.BufferedIterator;
  * not matter: Spark delivers one source partition after the other, and a sort that spills breaks the order even within
  * one.
  *
+ * <p>Copies of one record on several edges must be merged in the record's order, so edges from one topic or
+ * sub-topology form one queue. Rank alone would separate the copies if two records have the same timestamp, or if
+ * timestamps decrease.
+ *
  * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka Streams PartitionGroup.
  */
 public final class Merge extends AbstractIterator<Envelope> {

@@ -38,6 +38,9 @@ import scala.collection.Iterator;
  * <p>Records for a later level pass through unchanged. Records for a sink pass through in order: no later operator
  * sorts them.
  *
+ * <p>The write-back cache exists only in micro-batches, because Real-time Mode calls the operator once per record. The
+ * kernel uses no timers of Spark: with processing-time timers, an available-now query would never end.
+ *
  * <p>In a micro-batch Spark calls the operator once per task, and the task ends with the iterator. In Real-time Mode it
  * calls once per record, the instance lives for an epoch, and each output leaves before the next record is requested.
  * Threads: one at a time.

@@ -18,6 +18,13 @@ import org.duolog.kernel.task.Store;
 /**
  * The nodes between two cuts, their stores, and the edges that lead to them.
  *
+ * <p>A record that ends before an edge (filtered, or an unchanged row) delays no record after the edge. If
+ * timestamps decrease within a micro-batch, the following record can be processed earlier than in Kafka Streams'
+ * test driver, which processes all topics in one thread. A tick is ordered after all records of its micro-batch by
+ * its timestamp, which is not stream time. Record caches are flushed in the order of the plan: if two feed one
+ * table join, this order is visible in timestamps and retractions. Tasks can share a Spark partition in real time,
+ * so counters are switched together with the stores.
+ *
  * <p>Threads: one at a time between open and close.
  */
 final class SubTopology implements Serializable {

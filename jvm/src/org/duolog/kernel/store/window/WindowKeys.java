@@ -9,6 +9,10 @@ import org.duolog.kernel.task.Operands;
 /**
  * Keys of windows: their last two columns are the window's start and end.
  *
+ * <p>A windowed and an unwindowed key of the same columns have different bytes, so a record that changes from one
+ * to the other crosses an edge. The columns before the window determine the task, so that rows read from a topic
+ * meet rows that were aggregated here.
+ *
  * <p>Threads: one at a time between open and close.
  */
 final class WindowKeys implements Serializable {
