@@ -17,23 +17,31 @@ Source: ksqlDB's documentation of joins.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from sqlglot import exp
 
-from duolog.ksql.catalog.catalog import SqlColumn
-from duolog.ksql.catalog.format_support import ensure_formats, ensure_no_maps
+from duolog.ksql.catalog.format_support import ensure_formats
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.analysis import key_name, meaning
+from duolog.ksql.query.analysis import meaning
 from duolog.ksql.query.join_criteria import Criterion, CriterionReader, Matched, ensure_tree
+from duolog.ksql.query.join_keys import (
+    JoinKey,
+    by_primary_key,
+    ensure_key,
+    in_order_of,
+    is_key,
+    join_keys_of,
+    side_of,
+)
 from duolog.ksql.query.join_limits import (
     ensure_no_window,
     ensure_windows_fit,
     no_repartitioning,
 )
 from duolog.ksql.query.join_window import window_of
-from duolog.ksql.query.keys import SYNTHETIC, synthetic
+from duolog.ksql.query.keys import synthetic
 from duolog.ksql.query.projection import FOREIGN_KEY, JOINING
 from duolog.ksql.query.sources import KeyColumn, Relation, SourceReader
 from duolog.ksql.query.steps import Steps, unused
@@ -61,15 +69,6 @@ _KINDS: Final[dict[str, JoinKind]] = {
     "FULL": "outer",
 }
 """Kind of join node; RIGHT joins swap their sides."""
-
-
-class _JoinKey(NamedTuple):
-    """Source columns equal to a key column of a join; `or_null` are those that may be null."""
-
-    columns: tuple[exp.Expression, ...]
-    or_null: tuple[exp.Expression, ...]
-    expressions: frozenset[str]
-    """Other expressions with the same value, as canonical texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class Joiner:
             raise SqlError(
                 "Invalid join order: table-stream joins are not supported; only "
                 "stream-table joins. "
-                f"Got {left.sources[0].name} {_SIDE_NAMES[_side(join)]} JOIN "
+                f"Got {left.sources[0].name} {_SIDE_NAMES[side_of(join)]} JOIN "
                 f"{right.sources[0].name}.",
                 at=place_of(join),
             )
@@ -174,20 +173,20 @@ class Joiner:
             )
         self._ensure_partitions(left, right)
         window = window_of(within, strict=self.strict)
-        criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
-        given = _join_keys(left, criterion, join)
-        _ensure_key(given, criterion)
+        criterion = in_order_of(right, in_order_of(left, criterion, own="left"), own="right")
+        given = join_keys_of(left, criterion, join)
+        ensure_key(given, criterion)
         left = replace(left, node=self._keyed(left, criterion.lefts))
         right = replace(right, node=self._keyed(right, criterion.rights))
         if left.node.schema.window != right.node.schema.window:
             raise no_repartitioning(join)
         first, second = left, right
-        if _side(join) == "RIGHT":
+        if side_of(join) == "RIGHT":
             first, second, window = right, left, replace(window, window=window.window.reversed)
         node = join_streams(
             self.steps,
             (first.node, second.node),
-            _KINDS[_side(join)],
+            _KINDS[side_of(join)],
             _values(first, second),
             window.window,
             eager=window.eager,
@@ -197,7 +196,7 @@ class Joiner:
     def _stream_and_table(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        side = _side(join)
+        side = side_of(join)
         if side in {"RIGHT", "FULL"}:
             called = "Right" if side == "RIGHT" else "Full"
             raise SqlError(
@@ -210,12 +209,12 @@ class Joiner:
         ensure_no_window(join, "Stream-Table")
         if is_global(right):
             return self._global(left, right, join, criterion)
-        criterion = _by_primary_key(
+        criterion = by_primary_key(
             right, criterion, "stream-table joins", "the table's primary key"
         )
         self._ensure_partitions(left, right)
-        given = _join_keys(left, criterion, join)
-        _ensure_key(given, criterion)
+        given = join_keys_of(left, criterion, join)
+        ensure_key(given, criterion)
         stream = self._keyed(left, criterion.lefts)
         if stream.schema.window != right.node.schema.window:
             raise no_repartitioning(join)
@@ -233,9 +232,9 @@ class Joiner:
     ) -> Relation:
         """Join a stream with a global table; the records keep their key."""
         what, key = "joins with a global table", "the whole primary key of that table"
-        criterion = _by_primary_key(right, criterion, what, key)
+        criterion = by_primary_key(right, criterion, what, key)
         keys = tuple(matched.bound.expression for matched in criterion.lefts)
-        kind: Literal["inner", "left"] = "left" if _side(join) == "LEFT" else "inner"
+        kind: Literal["inner", "left"] = "left" if side_of(join) == "LEFT" else "inner"
         values = _values(left, right)
         node = self.steps.add(
             "global-join",
@@ -253,18 +252,18 @@ class Joiner:
     ) -> Relation:
         ensure_no_window(join, "Table-Table")
         key = "the primary key of the right input table"
-        criterion = _by_primary_key(right, criterion, "table-table joins", key)
-        if not _is_key(left, criterion.lefts):
+        criterion = by_primary_key(right, criterion, "table-table joins", key)
+        if not is_key(left, criterion.lefts):
             return self._foreign(left, right, join, criterion)
         self._ensure_partitions(left, right)
-        given = _join_keys(left, criterion, join)
+        given = join_keys_of(left, criterion, join)
         if left.node.schema.window != right.node.schema.window:
             raise no_repartitioning(join)
-        first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
+        first, second = (right, left) if side_of(join) == "RIGHT" else (left, right)
         node = join_tables(
             self.steps,
             (first.node, second.node),
-            _KINDS[_side(join)],
+            _KINDS[side_of(join)],
             _values(first, second),
         )
         return self._result(node, (left, right), join, given)
@@ -280,7 +279,7 @@ class Joiner:
                 f"Got {criterion}.",
                 at=place_of(join),
             )
-        side = _side(join)
+        side = side_of(join)
         if side in {"RIGHT", "FULL"}:
             raise SqlError(
                 f"{side} OUTER JOIN on a foreign key is not supported",
@@ -307,7 +306,7 @@ class Joiner:
     def _keyed(self, side: Relation, matched: Sequence[Matched]) -> Node:
         """Return the records of a stream, keyed by its side of the criterion."""
         node = side.node
-        if _is_key(side, matched):
+        if is_key(side, matched):
             return node
         if node.schema.window is not None:
             raise no_repartitioning(matched[0].node)
@@ -324,7 +323,7 @@ class Joiner:
         node: Node,
         sides: tuple[Relation, Relation],
         join: exp.Join,
-        join_keys: Sequence[_JoinKey],
+        join_keys: Sequence[JoinKey],
     ) -> Relation:
         """Return the result of a join; `join_keys` are the source columns of each key column.
 
@@ -336,7 +335,7 @@ class Joiner:
         own: list[Visible] = []
         keys = []
         for key, given in zip(node.schema.inner_key, join_keys, strict=True):
-            if given.columns and _side(join) != "FULL":
+            if given.columns and side_of(join) != "FULL":
                 equal = given.expressions
                 keys.append(KeyColumn(key.name, given.columns, given.or_null, expressions=equal))
                 continue
@@ -374,95 +373,6 @@ def is_global(side: Relation) -> bool:
     return global_source(side.node) is not None
 
 
-def _side(join: exp.Join) -> str:
-    return str(join.args.get("side") or "INNER")
-
-
-def _is_key(side: Relation, matched: Sequence[Matched]) -> bool:
-    """Return true if the records are keyed by their side of the criterion."""
-    return len(side.keys) == len(matched) and all(
-        _is_column(side, key, one) for key, one in zip(side.keys, matched, strict=True)
-    )
-
-
-def _is_column(side: Relation, key: KeyColumn, matched: Matched) -> bool:
-    wanted = meaning(matched.node, side.scope)
-    sure = (one for one in key.given if one not in key.or_null)
-    return matched.is_column and any(wanted == meaning(one, side.scope) for one in sure)
-
-
-def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "right"]) -> Criterion:
-    """Return the criterion in the order of a side's key, or unchanged if they differ."""
-    found = []
-    for key in side.keys:
-        of_key = (
-            pair
-            for pair in criterion.pairs
-            if pair not in found
-            and _is_column(side, key, pair.left if own == "left" else pair.right)
-        )
-        found += [next(of_key, None)]
-    pairs = tuple(pair for pair in found if pair is not None)
-    whole = len(pairs) == len(side.keys) == len(criterion.pairs)
-    return replace(criterion, pairs=pairs) if whole else criterion
-
-
-def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) -> Criterion:
-    """Return the pairs in the order of the table's primary key.
-
-    Raises:
-        SqlError: the pairs do not match the primary key.
-    """
-    found = _in_order_of(right, criterion, own="right")
-    if not _is_key(right, found.rights):
-        raise SqlError(
-            f"Invalid join condition: {what} require to join on {key}. Got {criterion}.",
-            at=place_of(criterion.rights[0].node),
-        )
-    return found
-
-
-def _join_keys(left: Relation, criterion: Criterion, join: exp.Join) -> list[_JoinKey]:
-    """Return the source columns of each key column of a join, those of the left side first."""
-    keyed, side = _is_keyed(left, criterion), _side(join)
-    join_keys = []
-    for at, pair in enumerate(criterion.pairs):
-        ours = left.keys[at].given if keyed else _column(pair.left, criterion.scope)
-        theirs = _column(pair.right, criterion.scope)
-        or_null = left.keys[at].or_null if keyed else ()
-        if side == "LEFT":
-            or_null += theirs
-        elif side == "RIGHT":
-            or_null = ours
-        equal = left.keys[at].expressions if keyed else frozenset()
-        equal |= {
-            meaning(one.node, criterion.scope)
-            for one in (pair.left, pair.right)
-            if not one.is_column
-        }
-        join_keys.append(_JoinKey(ours + theirs, or_null, equal))
-    return join_keys
-
-
-def _is_keyed(left: Relation, criterion: Criterion) -> bool:
-    """Return true if the records are already keyed by the criterion, as columns or expressions."""
-    if _is_key(left, criterion.lefts):
-        return True
-    wanted = [meaning(matched.node, criterion.scope) for matched in criterion.lefts]
-    return len(wanted) == len(left.keys) and all(
-        one in key.expressions for one, key in zip(wanted, left.keys, strict=True)
-    )
-
-
-def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:
-    """Return a column qualified by its source; nothing for other expressions."""
-    if not isinstance(matched.node, exp.Column):
-        return ()
-    found = scope.find(matched.node)
-    name, source = (exp.to_identifier(one, quoted=True) for one in (found.name, found.source))
-    return (exp.column(name, table=source),)
-
-
 def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
     """Return the value of joined records: the columns of both sides."""
     return (
@@ -476,9 +386,3 @@ def _names(side: Relation) -> list[str]:
     columns = (column.expression for column in side.scope.columns if column.source)
     kept = {column.name for column in side.node.schema.value}
     return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]
-
-
-def _ensure_key(join_keys: Sequence[_JoinKey], criterion: Criterion) -> None:
-    for given, one in zip(join_keys, criterion.lefts, strict=True):
-        name = key_name(given.columns[0]) if given.columns else SYNTHETIC
-        ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])
