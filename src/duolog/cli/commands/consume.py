@@ -10,7 +10,8 @@ import click
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_groups, complete_topics, reject_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.records.field_forms import Forms, problem_of
+from duolog.cli.records.field_forms import Forms
+from duolog.cli.records.field_text import problem_of
 from duolog.cli.records.form_options import FormOptions, form_options
 from duolog.cli.records.text_record import (
     TEXT,

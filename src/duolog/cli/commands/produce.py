@@ -16,7 +16,8 @@ from duolog.cli.kafka import clients
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_topics, reject_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.records.field_forms import FieldForm, Forms, read_field
+from duolog.cli.records.field_forms import FieldForm, Forms
+from duolog.cli.records.field_text import read_field
 from duolog.cli.records.form_options import FormOptions, form_options
 from duolog.cli.records.text_record import TEXT, TextRecord, read_record_object
 from duolog.cli.text.times import read_time

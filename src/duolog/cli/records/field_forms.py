@@ -1,4 +1,4 @@
-"""Byte forms of a record's key or value, and how a command reads and writes them as text.
+"""Byte forms of a record's key or value.
 
     string   text; bytes that are not UTF-8 are {"base64": "…"} in JSON
     int      4 bytes, big-endian                    1001
@@ -6,39 +6,33 @@
     double   8 bytes, big-endian IEEE 754           1.5
     boolean  1 byte, 0 or 1                         true
     json     the JSON itself                        {"id":1001}
-    q, >ihs  kcat's pack strings                    1001 7 rest
     window   another form, then the bounds          [1001, 1357034400000, 1357038000000]
 
-Bytes that do not have the form are written as they are, or in JSON as base64.
+`pack_form` has kcat's pack strings, and `field_text` reads and writes fields as text.
 
-Source: `org.apache.kafka.common.serialization`; kcat's `-s`; `core.windowed_key`.
+Source: `org.apache.kafka.common.serialization`; `core.windowed_key`.
 """
 
 import json
 import math
 import re
 import struct
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from duolog.cli.text.json_bytes import from_json_text, in_base64, to_json_text
+from duolog.cli.text.json_bytes import from_json_text, to_json_text
 from duolog.cli.text.json_text import JsonText, compact, items_of, members_of
 from duolog.core.errors import SerdeError
-from duolog.core.printable import printable
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN_MAX: Final = 60
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _PACKED: Final = {"int": ">i", "bigint": ">q", "double": ">d", "boolean": ">?"}
-_PACK_TOKENS: Final = "<>bBhHiIqQcs$"
 _BOUNDS: Final = 2
 
-_TYPE_OF_SIZE: Final = {4: "INT", 8: "BIGINT"}
 
 TYPES: Final = ("string", *_PACKED, "json")
 
@@ -89,7 +83,7 @@ class JsonForm:
             raise ValueError("its parts are nested too deeply") from None
         except ValueError:
             raise ValueError("it is not JSON") from None
-        if text == "null" or _is_base64(text):
+        if text == "null" or is_base64(text):
             # `produce` would read it as null or as base64.
             raise ValueError(f"produce would read {text[:_SHOWN_MAX]} as null or base64")
         return JsonText(text)
@@ -98,7 +92,7 @@ class JsonForm:
         try:
             return compact_checked(text).encode()
         except (ValueError, RecursionError) as error:
-            raise _not_of("JSON", text) from error
+            raise not_of("JSON", text) from error
 
     def encode_json(self, text: str) -> bytes:
         return compact(text).encode()
@@ -111,7 +105,7 @@ class PackedForm:
         self._name = type_name
         self._struct = struct.Struct(_PACKED[type_name])
         self._read: Callable[[str], object] = {"double": _double, "boolean": _boolean}.get(
-            type_name, _integer
+            type_name, integer
         )
 
     def decode(self, data: bytes) -> object:
@@ -130,71 +124,7 @@ class PackedForm:
         try:
             return self._struct.pack(self._read(text))
         except (ValueError, struct.error) as error:
-            raise _not_of(self._name.upper(), text) from error
-
-    def encode_json(self, text: str) -> bytes:
-        return self.encode(json.loads(text) if text.startswith('"') else text)
-
-
-class PackForm:
-    """kcat's pack strings, such as `q`, `<i`, `>hs`; in text, values are separated by spaces."""
-
-    def __init__(self, pack: str) -> None:
-        self._pack = pack
-        self._parts: list[str] = []
-        order, self._ends, self._has_rest = ">", False, False
-        for letter in pack:
-            if letter in "<>":
-                order = letter
-            elif letter == "$":
-                self._ends = True
-            elif letter == "s":
-                self._has_rest = True
-            else:
-                self._parts.append(order + letter)
-
-    def decode(self, data: bytes) -> object:
-        values: list[object] = []
-        at = 0
-        for part in self._parts:
-            try:
-                (value,) = struct.unpack_from(part, data, at)
-            except struct.error:
-                raise ValueError(
-                    f'{len(data)} bytes are too short for the pack string "{self._pack}"'
-                ) from None
-            values.append(value.decode("latin-1") if isinstance(value, bytes) else value)
-            at += struct.calcsize(part)
-        if self._has_rest:
-            try:
-                values.append(data[at:].decode())
-            except UnicodeDecodeError:
-                raise ValueError("its last field (s) is not UTF-8") from None
-        elif self._ends and at < len(data):
-            raise ValueError(f'{len(data)} bytes are too long for the pack string "{self._pack}"')
-        return values[0] if len(values) == 1 else " ".join(map(str, values))
-
-    def encode(self, text: str) -> bytes:
-        data = b""
-        try:
-            texts = self._texts(text)
-            for part, one in zip(self._parts, texts, strict=False):
-                value = one.encode("latin-1") if part[1] == "c" else _integer(one)
-                data += struct.pack(part, value)
-        except (ValueError, struct.error) as error:
-            raise _not_of(f'the pack string "{self._pack}"', text) from error
-        return data + (texts[-1].encode() if self._has_rest else b"")
-
-    def _texts(self, text: str) -> list[str]:
-        """Split a text into one part for each letter, and the rest; a character may be a space."""
-        found, left, count = [], text, len(self._parts) + self._has_rest
-        for number, part in enumerate(self._parts, 1):
-            at = len(left) if number == count else 1 if part[1] == "c" else left.find(" ")
-            if number < count and left[at : at + 1] != " ":
-                raise ValueError("it has fewer values than the pack string has letters")
-            found.append(left[:at])
-            left = left[at + 1 :]
-        return [*found, left] if self._has_rest else found
+            raise not_of(self._name.upper(), text) from error
 
     def encode_json(self, text: str) -> bytes:
         return self.encode(json.loads(text) if text.startswith('"') else text)
@@ -232,11 +162,11 @@ class WindowForm:
     def encode_json(self, text: str) -> bytes:
         try:
             key, start, end = items_of(text)
-            bounds = (_integer(start), _integer(end))
+            bounds = (integer(start), integer(end))
             stored = bounds[:1] if self._size_ms is not None else bounds[::-1]
             tail = b"".join(bound.to_bytes(BOUND_BYTES, "big", signed=True) for bound in stored)
         except (ValueError, OverflowError) as error:
-            raise _not_of("a windowed key [key, start, end]", text) from error
+            raise not_of("a windowed key [key, start, end]", text) from error
         return self._inner.encode_json(key) + tail
 
 
@@ -272,80 +202,7 @@ def form_of_columns(columns: tuple[Column, ...]) -> FieldForm:
     return form_of_type(name) if len(columns) == 1 and name in TYPES else PLAIN
 
 
-def form_of_pack(pack: str) -> FieldForm:
-    """Return the form of one of kcat's pack strings.
-
-    Example:
-        >>> form_of_pack("q").encode("1"), form_of_pack(">hs").decode(b"\\x00\\x07rest")
-        (b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01', '7 rest')
-
-    Raises:
-        ValueError: it is not a pack string.
-    """
-    unknown = [token for token in pack if token not in _PACK_TOKENS]
-    if unknown or not set(pack) - set("<>$"):
-        raise ValueError(
-            f'"{pack}" is not a pack string; use letters from bBhHiIqQcs after an optional < or >, '
-            "such as q or >is"
-        )
-    if "s" in pack.rstrip("$")[:-1] or "$" in pack[:-1]:
-        raise ValueError(f'"{pack}" is not a pack string: s must come last, $ at the end')
-    return PackForm(pack)
-
-
-def as_json(form: FieldForm, data: bytes | None) -> object:
-    """Return a key or value as JSON; undecodable bytes as base64, which `produce` can read."""
-    if data is None:
-        return None
-    try:
-        return form.decode(data)
-    except ValueError:
-        return in_base64(data)
-
-
-def as_bytes(form: FieldForm, data: bytes | None) -> bytes:
-    """Return a key or value as text; empty for null, and undecodable bytes unchanged."""
-    if data is None or form is PLAIN:
-        return data or b""
-    try:
-        return as_text(form.decode(data)).encode()
-    except ValueError:
-        return data
-
-
-def read_field(form: FieldForm, name: str, data: bytes) -> bytes:
-    """Return the bytes of a key or value given as text; `name` is for the error.
-
-    Raises:
-        SerdeError: the text is not in this form.
-    """
-    if form is PLAIN:
-        return data
-    try:
-        return form.encode(data.decode())
-    except UnicodeDecodeError as error:
-        raise SerdeError("a line is not a record", detail=f"{name} is not UTF-8") from error
-    except SerdeError as error:
-        raise SerdeError(error.message, detail=f"{name} {error.detail}", hint=error.hint) from error
-
-
-def read_json_field(form: FieldForm, name: str, text: str) -> bytes | None:
-    """Return the bytes of a key or value in a JSON line; accepts null and base64 in any form.
-
-    Raises:
-        SerdeError: the value is not in this form.
-    """
-    if text == "null":
-        return None
-    if _is_base64(text):
-        return from_json_text(text)
-    try:
-        return form.encode_json(text)
-    except SerdeError as error:
-        raise SerdeError(error.message, detail=f"{name} {error.detail}", hint=error.hint) from error
-
-
-def _is_base64(text: str) -> bool:
+def is_base64(text: str) -> bool:
     """Return whether JSON text is a base64 object."""
     return text.startswith("{") and [(name, value[:1]) for name, value in members_of(text)] == [
         ("base64", '"')
@@ -363,62 +220,6 @@ def compact_checked(text: str) -> str:
     return compact(text)
 
 
-def problem_of(form: FieldForm, data: bytes, name: str) -> str:
-    """Describe why a key or value cannot be decoded, with a hint; empty if it can.
-
-    Example:
-        >>> problem_of(PLAIN, b"bob", "key")
-        ''
-        >>> problem_of(PLAIN, bytes(8), "key")
-        "the key is not text but 8 bytes; if it is a BIGINT, add --key 'id BIGINT'"
-    """
-    if form is not PLAIN:
-        try:
-            form.decode(data)
-        except ValueError as error:
-            return f"the {name} is shown unchanged: {error}"
-        return ""
-    if name != "key" or _is_text(data):
-        return ""
-    told = f"the key is not text but {len(data)} bytes"
-    if (type_name := _TYPE_OF_SIZE.get(len(data))) is not None:
-        return (
-            f"{told}; if it is {'an' if type_name == 'INT' else 'a'} {type_name}, add --key "
-            f"'id {type_name}'"
-        )
-    if len(data) > BOUND_BYTES:
-        return (
-            f"{told}; if it ends with a window of 1 h, add --key 'name STRING' "
-            "--key-window 1h, "
-            "or read it as a topology does with --like FILE"
-        )
-    return f"{told}; specify its form with --key or --like"
-
-
-def as_text(value: object) -> str:
-    """Return the text of a value returned by `decode`.
-
-    Example:
-        >>> as_text(7), as_text(["SFO", 0, 3_600_000])
-        ('7', '(SFO, 1970-01-01T00:00:00.000Z, 1970-01-01T01:00:00.000Z)')
-    """
-    match value:
-        case str():
-            return value
-        case [key, int(start), int(end)]:
-            return f"({as_text(key)}, {_moment(start)}, {_moment(end)})"
-        case _:
-            return json.dumps(value, ensure_ascii=False)
-
-
-def _moment(at_ms: int) -> str:
-    try:
-        at = _EPOCH + timedelta(milliseconds=at_ms)
-    except OverflowError:
-        return str(at_ms)
-    return f"{at.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
 def _at(bound: bytes) -> int:
     return int.from_bytes(bound, "big", signed=True)
 
@@ -430,7 +231,7 @@ def _finite(value: object) -> object:
     return value
 
 
-def _integer(text: str) -> int:
+def integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise ValueError(f'"{text}" is not an integer')
     return int(text)
@@ -448,15 +249,7 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-def _is_text(data: bytes) -> bool:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return False
-    return printable(text) == text
-
-
-def _not_of(form: str, text: str) -> SerdeError:
+def not_of(form: str, text: str) -> SerdeError:
     return SerdeError("a line is not a record", detail=f'"{_shortened(text)}" is not {form}')
 
 

@@ -14,9 +14,9 @@ from duolog.cli.records.field_forms import (
     Forms,
     WindowForm,
     form_of_columns,
-    form_of_pack,
     form_of_type,
 )
+from duolog.cli.records.pack_form import form_of_pack
 from duolog.cli.text.times import read_duration
 from duolog.core.errors import StatementError
 from duolog.core.types import Column, parse_columns, parse_type

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from duolog.cli.records.field_forms import Forms, as_bytes, as_json, read_json_field
+from duolog.cli.records.field_forms import Forms
+from duolog.cli.records.field_text import as_bytes, as_json, read_json_field
 from duolog.cli.text.json_bytes import from_json_text, to_json_text
 from duolog.cli.text.json_text import items_of, members_of
 from duolog.cli.text.times import TIME_MS_MAX, read_moment

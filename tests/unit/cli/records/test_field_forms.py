@@ -5,19 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.cli.records.field_forms import (
-    PLAIN,
-    FieldForm,
-    Forms,
-    WindowForm,
-    as_bytes,
-    as_json,
-    form_of_pack,
-    form_of_type,
-    problem_of,
-    read_json_field,
-)
+from duolog.cli.records.field_forms import PLAIN, FieldForm, Forms, WindowForm, form_of_type
 from duolog.cli.records.form_options import FormOptions, form_of_schema
+from duolog.cli.records.pack_form import form_of_pack
 from duolog.cli.records.text_record import (
     TextRecord,
     parse_format,
@@ -79,58 +69,6 @@ def test_a_text_of_another_form_is_refused_and_shown(type_name: str, text: str) 
 
     assert f'"{text[:60]}' in caught.value.detail
     assert f'" is not {type_name.upper()}' in caught.value.detail
-
-
-@pytest.mark.parametrize(
-    ("pack", "data", "shown"),
-    [
-        ("q", struct.pack(">q", -1), -1),
-        (">q$", struct.pack(">q", 5), 5),
-        ("<i", struct.pack("<i", 5), 5),
-        ("Q", struct.pack(">Q", 2**64 - 1), 2**64 - 1),
-        ("<ih>H", struct.pack("<ih", 1, 2) + struct.pack(">H", 3), "1 2 3"),
-        ("cb", b"a\x05", "a 5"),
-        ("cbc", b" \x05 ", "  5  "),
-        ("c", b" ", " "),
-        ("cs", b"  x", "   x"),
-        ("s", b"a b ", "a b "),
-        ("is", struct.pack(">i", 5), "5 "),
-        ("cs", "é".encode("latin-1") + "ü".encode(), "é ü"),
-        ("is", struct.pack(">i", 5) + b"a b", "5 a b"),
-    ],
-)
-def test_pack_strings_are_kcats_and_go_both_ways(pack: str, data: bytes, shown: object) -> None:
-    form = form_of_pack(pack)
-
-    assert form.decode(data) == shown
-    assert form.encode(str(shown)) == data
-
-
-@pytest.mark.parametrize("pack", ["", "x", "<", "sq", "q$q", "avro"])
-def test_a_pack_string_of_other_letters_is_refused(pack: str) -> None:
-    with pytest.raises(ValueError, match="is not a pack string"):
-        form_of_pack(pack)
-
-
-@pytest.mark.parametrize(("pack", "data"), [("q", b"abc"), ("i$", bytes(8))])
-def test_bytes_of_another_length_do_not_have_the_form(pack: str, data: bytes) -> None:
-    with pytest.raises(ValueError, match=f'for the pack string "{pack[0]}'):
-        form_of_pack(pack).decode(data)
-
-
-def test_bytes_that_are_no_text_do_not_have_the_form_of_text() -> None:
-    """They were shown as `\\xff`, and written back as four letters."""
-    with pytest.raises(ValueError, match="is not UTF-8"):
-        form_of_pack("is").decode(struct.pack(">i", 5) + b"\xff")
-
-
-@pytest.mark.parametrize(
-    ("pack", "text"),
-    [("ib", "5"), ("ib", "5 "), ("ib", "5 6 7"), ("cc", "ab"), ("cb", "ab 1"), ("c", ""), ("c", "€"), ("is", "5")],
-)  # fmt: skip
-def test_a_text_of_another_number_of_parts_is_refused(pack: str, text: str) -> None:
-    with pytest.raises(SerdeError):
-        form_of_pack(pack).encode(text)
 
 
 @pytest.mark.parametrize("size_ms", [HOUR_MS, None])
@@ -204,36 +142,6 @@ def test_a_windowed_json_key_goes_both_ways() -> None:
     assert read_record_object(line, Forms(form)).key == data
 
 
-def test_bytes_of_another_form_are_shown_as_they_are() -> None:
-    assert as_json(BIGINT, b"bob") == {"base64": "Ym9i"}
-    assert as_bytes(BIGINT, b"bob") == b"bob"
-    assert as_json(BIGINT, b"\xff") == {"base64": "/w=="}
-    assert as_json(form_of_type("boolean"), b"\2") == {"base64": "Ag=="}
-    assert problem_of(BIGINT, b"bob", "key") == (
-        "the key is shown unchanged: 3 bytes are not a BIGINT, which has 8"
-    )
-
-
-@pytest.mark.parametrize(
-    ("data", "hint"),
-    [
-        (struct.pack(">i", 5), "--key 'id INT'"),
-        (struct.pack(">q", 5), "--key 'id BIGINT'"),
-        (b"SFO" + bytes(8), "--key-window 1h"),
-        (b"\x00", "--key or --like"),
-    ],
-)
-def test_a_binary_key_is_reported_with_the_option_that_may_decode_it(
-    data: bytes, hint: str
-) -> None:
-    assert hint in problem_of(PLAIN, data, "key")
-
-
-def test_text_keys_are_not_reported() -> None:
-    assert problem_of(PLAIN, "Zürich 12".encode(), "key") == ""
-    assert problem_of(PLAIN, b"\xff", "value") == ""
-
-
 def test_a_windowed_key_is_shown_as_key_start_and_end() -> None:
     forms = Forms(WindowForm(BIGINT, HOUR_MS))
     record = TextRecord(struct.pack(">qq", 7, HOUR_MS), b"42", [])
@@ -268,12 +176,3 @@ def test_kcats_option_is_for_the_key_the_value_or_both() -> None:
         struct.pack(">q", 5), struct.pack(">i", 5),
     ]  # fmt: skip
     assert [form.encode("5") for form in both.forms_of("t")] == [struct.pack(">h", 5)] * 2
-
-
-def test_null_and_base64_are_read_in_every_form() -> None:
-    assert read_json_field(BIGINT, "key", "null") is None
-    assert read_json_field(BIGINT, "key", '{"base64": "/w=="}') == b"\xff"
-    assert read_json_field(BIGINT, "key", '"5"') == read_json_field(BIGINT, "key", "5")
-    assert read_json_field(form_of_type("json"), "key", '"bob"') == b'"bob"'
-    with pytest.raises(SerdeError):
-        read_json_field(BIGINT, "key", '{"base64": 5}')

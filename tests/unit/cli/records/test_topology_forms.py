@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from duolog.cli.commands.consume import RecordWriter
-from duolog.cli.records.field_forms import PLAIN, as_json
+from duolog.cli.records.field_forms import PLAIN
+from duolog.cli.records.field_text import as_json
 from duolog.cli.records.text_record import TextRecord
 from duolog.cli.records.topology_forms import forms_like
 from duolog.core.errors import StatementError
