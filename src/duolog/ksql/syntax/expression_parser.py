@@ -7,14 +7,14 @@ error.
 """
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from typing import Final, NoReturn
+from typing import Final
 
-from sqlglot import Token, TokenType, exp, parser
+from sqlglot import Token, TokenType, exp
 
-from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax import nodes
-from duolog.ksql.syntax.words import RESERVED, TYPES
+from duolog.ksql.syntax.name_parser import NAME_TOKENS
+from duolog.ksql.syntax.type_parser import TypeParser
+from duolog.ksql.syntax.words import RESERVED
 
 _COMPARISONS: Final[Mapping[TokenType, type[exp.Expression]]] = {
     TokenType.EQ: exp.EQ,
@@ -33,185 +33,11 @@ _FACTORS: Final[Mapping[TokenType, type[exp.Expression]]] = {
     TokenType.SLASH: exp.Div,
     TokenType.MOD: exp.Mod,
 }
-_NAME_TOKENS: Final = {TokenType.VAR, TokenType.IDENTIFIER}
-_BIGINT_MAX: Final = 2**63 - 1
-_DIGITS_MAX: Final = 1000
-"""Longest whole number that is parsed; Python's int() refuses 4,300 digits."""
 _LITERAL_TYPES: Final = {"DATE", "TIME", "TIMESTAMP"}
 
 
-class ExpressionParser(parser.Parser):
-    """Parses names, types and expressions. `KsqlParser` parses statements."""
-
-    # Words.
-
-    def at_word(self, *words: str) -> bool:
-        """Return true if the next tokens are these words, unquoted."""
-        for ahead, word in enumerate(words):
-            token = self._ahead(ahead)
-            if token is None or token.token_type != TokenType.VAR or token.text.upper() != word:
-                return False
-        return True
-
-    def take_word(self, *words: str) -> bool:
-        """Skip these words if they come next; return true if they did."""
-        if not self.at_word(*words):
-            return False
-        self._advance(len(words))
-        return True
-
-    def take_one_of(self, *words: str) -> str | None:
-        """Skip one of these words, and return it."""
-        for word in words:
-            if self.take_word(word):
-                return word
-        return None
-
-    def expect_word(self, *words: str) -> None:
-        for word in words:
-            if not self.take_word(word):
-                self.expected(word)
-
-    def expect(self, kind: TokenType, sign: str) -> Token:
-        if not self._match(kind):
-            self.expected(sign)
-        return self._prev
-
-    def expected(self, *what: str) -> NoReturn:
-        """Raise the error of an unexpected token."""
-        wanted = what[0] if len(what) == 1 else f"one of {', '.join(what)}"
-        found = f"'{self._curr.text}'" if self._curr else "the end"
-        self.raise_error(f"Expecting {wanted}, found {found}")
-        raise AssertionError  # The parser raises at its first error.
-
-    def _ahead(self, count: int) -> Token | None:
-        at = self._index + count
-        return self._tokens[at] if at < len(self._tokens) else None
-
-    # Names and literals.
-
-    def at_name(self) -> bool:
-        token = self._curr
-        if not token or token.token_type not in _NAME_TOKENS:
-            return False
-        return token.token_type == TokenType.IDENTIFIER or token.text.upper() not in RESERVED
-
-    def identifier(self, what: str = "a name") -> exp.Identifier:
-        """Read a name, in upper case unless it is quoted."""
-        if not self.at_name():
-            self._ensure_not_reserved()
-            self.expected(what)
-        token = self._curr
-        self._advance()
-        quoted = token.token_type == TokenType.IDENTIFIER
-        text = token.text if quoted else token.text.upper()
-        return self.expression(exp.Identifier(this=text, quoted=quoted), token)
-
-    def _ensure_not_reserved(self) -> None:
-        """Raise an error if the next token is a reserved word."""
-        token = self._curr
-        if token and token.token_type in _NAME_TOKENS and token.text.upper() in RESERVED:
-            self.raise_error(
-                f'"{token.text}" is a reserved keyword and it can\'t be used as an identifier. '
-                f"You can use it as an identifier by escaping it as '{token.text}' "
-            )
-
-    def text(self) -> exp.Literal:
-        token = self.expect(TokenType.STRING, "a text in quotes")
-        return self.expression(exp.Literal(this=token.text, is_string=True), token)
-
-    def integer(self) -> exp.Literal:
-        token = self.expect(TokenType.NUMBER, "a whole number")
-        if not token.text.isdecimal():
-            self.raise_error(f"Expecting a whole number, found '{token.text}'", token)
-        if len(token.text) > _DIGITS_MAX:
-            raise _invalid_number(token)
-        return self.expression(exp.Literal(this=token.text, is_string=False), token)
-
-    def literal(self) -> exp.Expression:
-        """Read a literal, as used in properties."""
-        sign = self._match(TokenType.DASH)
-        if sign or self._curr.token_type == TokenType.NUMBER:
-            number = self._number(negative=bool(sign))
-            return self.expression(exp.Neg(this=number)) if sign else number
-        if self._curr.token_type == TokenType.STRING:
-            return self.text()
-        for word, node in (("TRUE", exp.true()), ("FALSE", exp.false()), ("NULL", exp.null())):
-            if self.take_word(word):
-                return self.expression(node, self._prev)
-        return self.expected("a literal")
-
-    def _number(self, *, negative: bool = False) -> exp.Literal:
-        sign = self._prev if negative else None
-        token = self.expect(TokenType.NUMBER, "a number")
-        if token.text.isdecimal() and (
-            len(token.text) > _DIGITS_MAX or int(token.text) > _BIGINT_MAX + negative
-        ):
-            raise _invalid_number(token, sign)
-        return self.expression(exp.Literal(this=token.text, is_string=False), token)
-
-    # Types.
-
-    def data_type(self) -> exp.DataType:
-        """Read a built-in type, or the name of a custom type."""
-        if not self.at_name():
-            self.expected("a type")
-        token = self._curr
-        word = token.text.upper() if token.token_type == TokenType.VAR else ""
-        if word in {"ARRAY", "MAP", "STRUCT"} and self._next.token_type == TokenType.LT:
-            self._advance(2)
-            read = {"ARRAY": self._array_type, "MAP": self._map_type, "STRUCT": self._struct_type}
-            found = read[word]()
-            self.expect(TokenType.GT, "'>'")
-            return self.expression(found, token)
-        if word in {"DECIMAL", "DEC"}:
-            self._advance()
-            return self.expression(self._decimal_type(), token)
-        if word in TYPES:
-            self._advance()
-            self._ignored_length()
-            return self.expression(exp.DataType(this=TYPES[word]), token)
-        name = self.identifier("a type")
-        return self.expression(exp.DataType(this=exp.DType.USERDEFINED, kind=name), token)
-
-    def _array_type(self) -> exp.DataType:
-        return exp.DataType(this=exp.DType.ARRAY, expressions=[self.data_type()], nested=True)
-
-    def _map_type(self) -> exp.DataType:
-        key = self.data_type()
-        self.expect(TokenType.COMMA, "','")
-        return exp.DataType(this=exp.DType.MAP, expressions=[key, self.data_type()], nested=True)
-
-    def _struct_type(self) -> exp.DataType:
-        fields: list[exp.Expression] = []
-        while self._curr.token_type != TokenType.GT:
-            name = self.identifier("a field")
-            fields.append(self.expression(exp.ColumnDef(this=name, kind=self.data_type())))
-            if not self._match(TokenType.COMMA):
-                break
-        return exp.DataType(this=exp.DType.STRUCT, expressions=fields, nested=True)
-
-    def _decimal_type(self) -> exp.DataType:
-        sizes = []
-        if self._match(TokenType.L_PAREN):
-            self._expect_parameter()
-            sizes = [exp.DataTypeParam(this=self.integer())]
-            if self._match(TokenType.COMMA):
-                sizes.append(exp.DataTypeParam(this=self.integer()))
-            self.expect(TokenType.R_PAREN, "')'")
-        return exp.DataType(this=exp.DType.DECIMAL, expressions=sizes)
-
-    def _ignored_length(self) -> None:
-        """Read and ignore a length, as in VARCHAR(20) or VARCHAR(STRING)."""
-        if self._match(TokenType.L_PAREN):
-            if not self.take_word("STRING"):
-                self._expect_parameter()
-                self._advance()
-            self.expect(TokenType.R_PAREN, "')'")
-
-    def _expect_parameter(self) -> None:
-        if self._curr.token_type not in {TokenType.NUMBER, TokenType.STRING}:
-            self.raise_error("Expecting {'STRING', INTEGER_VALUE}")
+class ExpressionParser(TypeParser):
+    """Parses expressions. `KsqlParser` parses statements."""
 
     # Conditions.
 
@@ -311,7 +137,7 @@ class ExpressionParser(parser.Parser):
         token = self._curr
         if self._match(TokenType.DASH):
             if self._curr.token_type == TokenType.NUMBER:
-                number = self._number(negative=True)
+                number = self.number(negative=True)
                 return self._parts(self.expression(exp.Neg(this=number), token))
             return self.expression(exp.Neg(this=self._signed()), token)
         if self._match(TokenType.PLUS):
@@ -342,7 +168,7 @@ class ExpressionParser(parser.Parser):
         kind = token.token_type
         if kind == TokenType.DOT and self._next and self._next.token_type == TokenType.NUMBER:
             self._advance()
-            return self.expression(exp.Literal.number(f".{self._number().name}"), token)
+            return self.expression(exp.Literal.number(f".{self.number().name}"), token)
         if kind in {TokenType.NUMBER, TokenType.STRING}:
             return self.literal()
         if kind == TokenType.L_PAREN:
@@ -353,7 +179,7 @@ class ExpressionParser(parser.Parser):
             return self._case(token)
         if kind == TokenType.VAR and self._next.token_type == TokenType.STRING:
             return self._typed_literal(token)
-        if self._next.token_type == TokenType.L_PAREN and kind in _NAME_TOKENS:
+        if self._next.token_type == TokenType.L_PAREN and kind in NAME_TOKENS:
             return self._call()
         if self.at_word("ARRAY") and self._next.token_type == TokenType.L_BRACKET:
             self._advance(2)
@@ -458,30 +284,3 @@ class ExpressionParser(parser.Parser):
             self._retreat(start)
             return None
         return self.expression(exp.Lambda(this=self.condition(), expressions=names), token)
-
-    # Lists.
-
-    def listed(
-        self, one: Callable[[], exp.Expression], closing: TokenType | None = None
-    ) -> list[exp.Expression]:
-        """Read items separated by commas; an empty list if `closing` comes first."""
-        if closing is not None and self._curr.token_type == closing:
-            return []
-        found = [one()]
-        while self._match(TokenType.COMMA):
-            found.append(one())
-        return found
-
-
-def number_of(literal: exp.Literal) -> Decimal:
-    return Decimal(literal.name)
-
-
-def _invalid_number(token: Token, sign: Token | None = None) -> SqlError:
-    first = sign or token
-    # ksqlDB counts columns from 2 here.
-    place = f"line {first.line}:{first.col - len(first.text) + 2}"
-    written = f"{sign.text if sign else ''}{token.text}"
-    return SqlError(
-        f"Failed to prepare statement: {place}: Invalid numeric literal: {written}", kind="syntax"
-    )
