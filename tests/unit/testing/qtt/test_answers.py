@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from duolog.ksql.session import SqlSession
 from duolog.plan.types import DOUBLE, INT, STRING
-from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.testing.qtt.answers import Answer, Answering, ensure_answer
 from duolog.testing.qtt.conditions import Mismatch
 from duolog.testing.qtt.topics import Topics

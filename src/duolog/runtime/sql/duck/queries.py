@@ -21,15 +21,9 @@ from duolog.ksql.syntax.types import wider
 from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.types import BIGINT, INT, STRING, Type
 from duolog.runtime.sql.duck.casts import cast
+from duolog.runtime.sql.duck.clauses import Query, ResultColumn, limited, ordered
 from duolog.runtime.sql.duck.expressions import Written
-from duolog.runtime.sql.duck.selects import (
-    Query,
-    Relation,
-    ResultColumn,
-    Selecting,
-    limited,
-    ordered,
-)
+from duolog.runtime.sql.duck.selects import Relation, Selecting
 
 TableOf = Callable[[SourceInfo], str]
 """Returns the DuckDB table with the rows of a source."""

@@ -6,61 +6,51 @@ SQL names here differ by case and DuckDB's do not.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.expressions.aggregates import bind_aggregate
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope, Visible
 from duolog.ksql.expressions.user_calls import user_function
 from duolog.ksql.query.analysis import error_text, items_of, meaning
 from duolog.ksql.query.table_functions import array_of, ensure_not_in_case, is_table_function
-from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.ksql.syntax.types import sql_name
-from duolog.plan.aggregates.user_folds import OF_USER, UserAggregate
-from duolog.plan.expressions import Call, Expression
-from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
+from duolog.runtime.sql.duck.aggregate_calls import (
+    bound_sql,
+    call_of,
+    call_of_user,
+    children_of,
+    has_aggregate,
+    has_window,
+    is_aggregate,
+    nested,
+)
 from duolog.runtime.sql.duck.aggregates import (
     AGGREGATES,
     OVER_ONLY,
-    Aggregate,
-    takes,
-    written,
+)
+from duolog.runtime.sql.duck.clauses import (
+    Query,
+    ResultColumn,
+    column_at,
+    condition,
+    ensure_distinct,
+    frame,
+    limited,
+    number_of,
+    ordered,
 )
 from duolog.runtime.sql.duck.expressions import Lowered, Written, lowered
 from duolog.runtime.sql.duck.offsets import BY_OFFSET, by_offset
-from duolog.runtime.sql.duck.user_functions import fold_of
 
-_PLAIN_COMPARISONS: Final = {
-    PREFIX + name: sign
-    for name, sign in (
-        *(("EQUAL", "="), ("NOT_EQUAL", "<>"), ("LESS_THAN", "<"), ("GREATER_THAN", ">")),
-        *(("LESS_THAN_OR_EQUAL", "<="), ("GREATER_THAN_OR_EQUAL", ">=")),
-    )
-}
 _SEES_ALIASES: Final = ("HAVING", "QUALIFY", "ORDER BY")
 """Clauses that may use aliases of select items."""
 _ADD_EMIT: Final = "Add EMIT CHANGES if you intended to issue a push query."
-
-
-class ResultColumn(NamedTuple):
-    """Column of a query's result."""
-
-    name: str
-    type: Type
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query in DuckDB's SQL, whose columns there are named `o0`, `o1`, …."""
-
-    sql: str
-    columns: tuple[ResultColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +110,7 @@ class Selecting:
             texts = [self._group(node) for node in group.expressions]
             clauses.append(f"GROUP BY {', '.join(texts)}")
         self._aggregated = group is not None or any(
-            _has_aggregate(node, over=False) for node in asked
+            has_aggregate(node, over=False) for node in asked
         )
         if (having := self.select.args.get("having")) is not None:
             self._aggregated = True
@@ -146,8 +136,8 @@ class Selecting:
 
     def _group(self, node: exp.Expression) -> str:
         """Bind a grouping expression, which may be the number or the alias of a select item."""
-        if (number := _number(node)) is not None:
-            item = self.select.expressions[_place(number, node, len(self.select.expressions))]
+        if (number := number_of(node)) is not None:
+            item = self.select.expressions[column_at(number, node, len(self.select.expressions))]
             node = item.this if isinstance(item, exp.Alias) else item
         elif isinstance(node, exp.Column) and self.scope.get(node) is None:
             node = self._aliases.get(node.name, node)
@@ -190,13 +180,13 @@ class Selecting:
                 return self._scalar(node)
             if isinstance(node, exp.Exists):
                 query = self.subquery(node.this, self)
-                return _bound(f"EXISTS ({query.sql})", BOOLEAN)
+                return bound_sql(f"EXISTS ({query.sql})", BOOLEAN)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 return self._among(clause, node)
             makes_rows = isinstance(node, exp.Anonymous) and is_table_function(node)
             if makes_rows or isinstance(node, exp.Window | exp.Filter) or is_aggregate(node):
                 if inside and not makes_rows and (isinstance(node, exp.Window) or not over):
-                    raise _nested(node, inside)
+                    raise nested(node, inside)
                 return (
                     self._rows_of(clause, node, inside=inside)
                     if makes_rows
@@ -235,7 +225,7 @@ class Selecting:
                 f"A subquery in an expression must return one column, not {len(query.columns)}",
                 at=place_of(node),
             )
-        return _bound(f"({query.sql})", query.columns[0].type)
+        return bound_sql(f"({query.sql})", query.columns[0].type)
 
     def _among(self, clause: str, node: exp.In) -> Bound:
         query = self.subquery(node.args["query"].this, self)
@@ -250,7 +240,7 @@ class Selecting:
                 f"({sql_name(found)}).",
                 at=place_of(node),
             )
-        return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
+        return bound_sql(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
 
     def _called(self, clause: str, node: exp.Expression, *, aggregated: bool) -> Bound:
         """Return the call of an aggregate, optionally with FILTER and OVER."""
@@ -283,11 +273,11 @@ class Selecting:
             behind += f" OVER ({self._window(window, inside)})"
         assert isinstance(call, exp.Anonymous), call
         if of_user is not None:
-            return _of_user(call, inside, behind)
+            return call_of_user(call, inside, behind)
         if found is None:
             value = lowered(inside.bind(call.expressions[0]).expression)
-            return _bound(*by_offset(call, *value, self.scope.columns, behind))
-        return _call(found, name, call, inside, behind)
+            return bound_sql(*by_offset(call, *value, self.scope.columns, behind))
+        return call_of(found, name, call, inside, behind)
 
     def _rows_of(self, clause: str, node: exp.Expression, *, inside: str) -> Bound:
         """Return the element of a table function; DuckDB's UNNEST makes one row for each."""
@@ -299,14 +289,14 @@ class Selecting:
                 at=place_of(node),
                 hint="Use a subquery: FROM (SELECT … ) AS x.",
             )
-        if inside or self._aggregated or any(map(_has_window, self.select.expressions)):
+        if inside or self._aggregated or any(map(has_window, self.select.expressions)):
             raise SqlError(
                 f"Table functions cannot be used with aggregations: {name}",
                 at=place_of(node),
                 hint="Compute one of them in a subquery: FROM (SELECT … ) AS x.",
             )
         array, of = array_of(node, self._binder(clause))
-        return _bound(f"UNNEST({lowered(array).sql})", of.element)
+        return bound_sql(f"UNNEST({lowered(array).sql})", of.element)
 
     def _window(self, window: exp.Window, binder: Binder) -> str:
         def one(node: exp.Expression) -> str:
@@ -318,7 +308,7 @@ class Selecting:
         if order := window.args.get("order"):
             parts.append(ordered(order, (), one))
         if spec := window.args.get("spec"):
-            parts.append(_frame(spec))
+            parts.append(frame(spec))
         return " ".join(parts)
 
     def _ensure_answerable(self) -> None:
@@ -333,165 +323,7 @@ class Selecting:
                 )
 
 
-def is_aggregate(node: exp.Expression) -> bool:
-    """Return true for a call of an aggregate function, even if it is not allowed here."""
-    if not isinstance(node, exp.Anonymous):
-        return False
-    if (of_user := user_function(node)) is not None:
-        return of_user.kind == "aggregate"
-    name = str(node.this).upper()
-    return name in AGGREGATES or name in BY_OFFSET
-
-
-def _has_window(node: exp.Expression) -> bool:
-    return node.find(exp.Window) is not None
-
-
-def _nested(node: exp.Expression, around: str) -> SqlError:
-    return SqlError(
-        f"{around} cannot contain an aggregate function",
-        at=place_of(node) or next(filter(None, map(place_of, node.find_all(exp.Expression))), None),
-        hint="Compute the inner one in a subquery: FROM (SELECT … ) AS x.",
-    )
-
-
-def _has_aggregate(node: exp.Expression, *, over: bool) -> bool:
-    """Return true if an expression aggregates rows; `over` marks the call before OVER."""
-    if isinstance(node, exp.Query | exp.Exists):
-        return False
-    if isinstance(node, exp.Window):
-        return any(_has_aggregate(one, over=one is node.this) for one in _children(node))
-    if isinstance(node, exp.Filter):
-        return not over or any(_has_aggregate(one, over=False) for one in _children(node.this))
-    if is_aggregate(node) and not over:
-        return True
-    return any(_has_aggregate(one, over=False) for one in _children(node))
-
-
-def _children(node: exp.Expression) -> Iterator[exp.Expression]:
-    yield from node.iter_expressions()
-
-
 def _under(select: exp.Select, *keys: str) -> Iterator[exp.Expression]:
     for key in keys:
         if (found := select.args.get(key)) is not None:
-            yield from _children(found)
-
-
-def _call(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
-    given = [one for one in call.expressions if not isinstance(one, exp.Star)]
-    distinct = any(isinstance(one, exp.Distinct) for one in given)
-    nodes = [one.expressions[0] if isinstance(one, exp.Distinct) else one for one in given]
-    args = [lowered(binder.bind(node).expression) for node in nodes]
-    types = [one.type for one in args]
-    if not takes(found, types):
-        listed = ", ".join(map(sql_name, types))
-        raise SqlError(
-            f"Function '{name.lower()}' does not accept parameters ({listed}).", at=place_of(call)
-        )
-    return _bound(*written(found, [one.sql for one in args], types, behind, distinct=distinct))
-
-
-def _of_user(call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
-    aggregate = bind_aggregate(call, binder, Settings())
-    kept = dict(aggregate.options)[OF_USER]
-    assert isinstance(kept, UserAggregate), kept
-    columns = () if aggregate.arg is None else (aggregate.arg, *aggregate.others)
-    args = [lowered(one).sql for one in columns]
-    return _bound(fold_of(kept, args, behind), kept.routine.result)
-
-
-def _bound(sql: str, of: Type) -> Bound:
-    return Bound(Written(sql, of), of)
-
-
-def condition(expression: Expression) -> str:
-    """Return a condition in DuckDB's SQL; null counts as false, so plain comparisons can be used.
-
-    A join with `coalesce(a = b, false)` would compare each row with each other row.
-    """
-    match expression:
-        case Call("AND" | "OR" as word, (left, right)):
-            return f"({condition(left)} {word} {condition(right)})"
-        case Call(name, (left, right)) if name in _PLAIN_COMPARISONS:
-            return f"({lowered(left).sql} {_PLAIN_COMPARISONS[name]} {lowered(right).sql})"
-        case _:
-            return lowered(expression).sql
-
-
-def ordered(
-    order: exp.Order, columns: Sequence[ResultColumn], item: Callable[[exp.Expression], str]
-) -> str:
-    """Return ORDER BY; items are numbers or names of result columns, or expressions."""
-    names = [column.name for column in columns]
-    parts = []
-    for one in order.expressions:
-        node = one.this
-        if columns and (number := _number(node)) is not None:
-            text = f"o{_place(number, node, len(columns))}"
-        elif isinstance(node, exp.Literal | exp.Boolean | exp.Null):
-            raise SqlError("ORDER BY a constant has no effect", at=place_of(node))
-        elif isinstance(node, exp.Column) and not node.table and node.name in names:
-            text = f"o{names.index(node.name)}"
-        else:
-            text = item(node)
-        way = "DESC" if one.args.get("desc") else "ASC"
-        first = one.args.get("nulls_first")
-        parts.append(f"{text} {way} NULLS {'FIRST' if first else 'LAST'}")
-    return f"ORDER BY {', '.join(parts)}"
-
-
-def limited(query: exp.Query) -> list[str]:
-    """Return LIMIT and OFFSET, if given."""
-    return [
-        f"{key.upper()} {int(query.args[key].expression.name)}"
-        for key in ("limit", "offset")
-        if query.args.get(key) is not None
-    ]
-
-
-def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
-    """Raise a SqlError if two columns have the same name."""
-    seen: set[str] = set()
-    for column in columns:
-        if column.name in seen:
-            raise SqlError(
-                f"Duplicate value columns found in schema: `{column.name}` {sql_name(column.type)}"
-            )
-        seen.add(column.name)
-
-
-def _number(node: exp.Expression) -> int | None:
-    """Return the number of a column, possibly signed or in parentheses, or None."""
-    if isinstance(node, exp.Paren):
-        return _number(node.this)
-    if isinstance(node, exp.Neg):
-        number = _number(node.this)
-        return None if number is None else -number
-    return (
-        int(node.name)
-        if isinstance(node, exp.Literal) and node.name.isdigit() and node.is_int
-        else None
-    )
-
-
-def _place(place: int, node: exp.Expression, count: int) -> int:
-    """Return the position, from 0, of a column number, which counts from 1."""
-    if not 1 <= place <= count:
-        raise SqlError(
-            f"There is no column {place}; there are {count} columns",
-            at=place_of(node)
-            or next(filter(None, map(place_of, node.find_all(exp.Literal))), None),
-            hint="Use the position of a column, from 1, as the number in GROUP BY and ORDER BY.",
-        )
-    return place - 1
-
-
-def _frame(spec: exp.WindowSpec) -> str:
-    def bound(value: object, side: object) -> str:
-        text = value.name if isinstance(value, exp.Expression) else str(value)
-        return f"{text} {side}" if side else text
-
-    start = bound(spec.args["start"], spec.args.get("start_side"))
-    end = bound(spec.args["end"], spec.args.get("end_side"))
-    return f"{spec.args['kind']} BETWEEN {start} AND {end}"
+            yield from children_of(found)

@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 import duckdb
 
 from duolog.plan.types import Type
+from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.failures import sql_error
 from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
 from duolog.runtime.sql.duck.queries import SourceColumn
-from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row

@@ -22,8 +22,9 @@ from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.plan.expressions import Call, ColumnRef, Expression, Literal
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, numeric
+from duolog.runtime.sql.duck.aggregate_calls import is_aggregate
+from duolog.runtime.sql.duck.clauses import ResultColumn, ensure_distinct
 from duolog.runtime.sql.duck.queries import SourceColumn, source_columns
-from duolog.runtime.sql.duck.selects import ResultColumn, ensure_distinct, is_aggregate
 from duolog.runtime.sql.tables.materialized_tables import MaterializedTable
 from duolog.serde.row import Row
 

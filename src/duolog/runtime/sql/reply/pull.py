@@ -21,9 +21,9 @@ from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import Translator
-from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.needs import Answering
 from duolog.runtime.sql.reply.lookup import lookup_of
 from duolog.runtime.sql.tables.materialized_tables import placeholder

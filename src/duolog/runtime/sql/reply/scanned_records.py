@@ -6,8 +6,8 @@ Threads: one at a time.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import source_columns
-from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.topic_reader import TopicReader
 from duolog.serde.row import Row

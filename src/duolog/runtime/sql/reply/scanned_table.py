@@ -17,8 +17,8 @@ from confluent_kafka import Message
 from sqlglot import exp
 
 from duolog.core.errors import SerdeError
+from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.reply.scanned_records import ScannedRecords
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.serde.row import Row

@@ -17,8 +17,9 @@ from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.compatibility.extensions import extension_column
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax.types import sql_name
+from duolog.runtime.sql.duck.aggregate_calls import is_aggregate
+from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import Translator
-from duolog.runtime.sql.duck.selects import Query, is_aggregate
 from duolog.runtime.sql.needs import Engine
 from duolog.runtime.sql.reply.row_source import RowSource
 from duolog.runtime.sql.reply.scanned_records import TABLE, ScannedRecords

@@ -17,9 +17,9 @@ from confluent_kafka import Message
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import source_columns
-from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.tables.expiring import Expiring
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable

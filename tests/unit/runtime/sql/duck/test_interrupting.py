@@ -11,8 +11,8 @@ import pytest
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.plan.types import BIGINT
+from duolog.runtime.sql.duck.clauses import Query, ResultColumn
 from duolog.runtime.sql.duck.interrupting import THREAD, AnswerLimits
-from duolog.runtime.sql.duck.selects import Query, ResultColumn
 from duolog.runtime.sql.duck.tables import _within, answered, connect
 from duolog.runtime.sql.reply.printing import guessed
 
