@@ -15,15 +15,14 @@ from typing import Final
 THEIRS: Final[Mapping[str, str]] = {
     "StreamsBuilder": "stream table globalTable addStateStore addGlobalStore build",
     "KStream": (
-        "filter filterNot selectKey mapValues map flatMap flatMapValues print foreach "
-        "peek split merge "
-        "repartition to toTable groupByKey groupBy join leftJoin outerJoin process processValues"
+        "filter filterNot selectKey mapValues map flatMap flatMapValues print foreach peek split "
+        "merge repartition to toTable groupByKey groupBy join leftJoin outerJoin process "
+        "processValues"
     ),
     "BranchedKStream": "branch defaultBranch noDefaultBranch",
     "KTable": (
-        "filter filterNot mapValues toStream suppress transformValues groupBy join "
-        "leftJoin outerJoin "
-        "queryableStoreName"
+        "filter filterNot mapValues toStream suppress transformValues groupBy join leftJoin "
+        "outerJoin queryableStoreName"
     ),
     "GlobalKTable": "queryableStoreName",
     "KGroupedStream": "count reduce aggregate windowedBy cogroup",

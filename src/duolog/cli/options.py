@@ -67,8 +67,7 @@ def mode_option(command: Command) -> Command:
         default="auto",
         show_default=True,
         help="auto: catch up in micro-batches, then switch to real time. real-time: use "
-        "micro-batches only "
-        "for the records that exist at the start.",
+        "micro-batches only for the records that exist at the start.",
     )(command)
 
 
@@ -134,9 +133,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--master",
             metavar="URL",
             # No `envvar`: the engine reads the variable itself if the option is not given.
-            help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env "
-            "var: DUOLOG_MASTER; "
-            "default: this process]",
+            help="Spark cluster to run on: spark://HOST:PORT, yarn or k8s://…  [env var: "
+            "DUOLOG_MASTER; default: this process]",
         ),
         set_option("An engine setting. Repeatable."),
     ):

@@ -27,8 +27,8 @@ STOP_GRACE_S: Final = 15.0
     "--advertise",
     multiple=True,
     metavar="[NAME://]HOST:PORT",
-    help="Address that clients use to connect; default: that of --listen. Give one "
-    "for each listener.",
+    help="Address that clients use to connect; default: that of --listen. Give one for each "
+    "listener.",
 )
 @set_option("A broker setting. Repeatable.", "-c", "--override")
 @click.option(

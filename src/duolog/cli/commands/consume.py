@@ -49,9 +49,8 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     "--offset",
     "start",
     metavar="N|-N|beginning|end|@TIME",
-    help="Where to start: N, -N (N records before the end), beginning, end, or @TIME in ms, "
-    "RFC 3339 or as an "
-    "age such as @10m. Default: end.",
+    help="Where to start: N, -N (N records before the end), beginning, end, or @TIME in ms, RFC "
+    "3339 or as an age such as @10m. Default: end.",
 )
 @click.option(
     "-p", "--partition", "partitions", multiple=True, type=PARTITION, help="Default: all."

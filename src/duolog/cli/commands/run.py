@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     "--upgrade",
     type=click.Choice(["keep", "rebuild", "from-now"]),
     help="Resume a changed topology with its state. keep: only if every store can be kept. "
-    "rebuild: recompute the other "
-    "stores while the old version keeps running. from-now: start the other stores empty.",
+    "rebuild: recompute the other stores while the old version keeps running. from-now: "
+    "start the other stores empty.",
 )
 @mode_option
 @click.option(
@@ -196,9 +196,8 @@ def _applications(
 def _ensure_broker_has_a_disk(directory: Path) -> None:
     if is_url(directory):
         raise click.UsageError(
-            f"--data {directory} can hold checkpoints, but not the log of a broker. "
-            "Name a cluster with "
-            "--bootstrap-servers, or a local directory."
+            f"--data {directory} can hold checkpoints, but not the log of a broker. Name a cluster "
+            "with --bootstrap-servers, or a local directory."
         )
 
 
@@ -238,8 +237,7 @@ def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None)
     if servers is not None:
         raise click.UsageError(
             "--fresh cannot be combined with -b: it deletes result topics, which others may read. "
-            "Leave out -b to start a "
-            "broker for this topology."
+            "Leave out -b to start a broker for this topology."
         )
 
 

@@ -47,9 +47,8 @@ COLUMNS: Final = (
     "addresses",
     multiple=True,
     metavar="HOST:PORT",
-    help="Read the metrics of an application started with this --metrics address, "
-    "instead of those of "
-    "this machine's processes. Repeatable.",
+    help="Read the metrics of an application started with this --metrics address, instead of "
+    "those of this machine's processes. Repeatable.",
 )
 @click.option(
     "--interval",

@@ -226,10 +226,8 @@ def _how_to_free_space(topic_id: str | None) -> str:
     where = f" The files of the topic are in {folder_of(topic_id)}." if topic_id else ""
     return (
         "The broker cannot write to its disk, which may be full; its log says what failed. Free "
-        "space by removing or "
-        f"moving files of other programs, restart the broker, then delete the topic again.{where} "
-        "Never remove files of "
-        "a running broker."
+        "space by removing or moving files of other programs, restart the broker, then delete the "
+        f"topic again.{where} Never remove files of a running broker."
     )
 
 

@@ -108,9 +108,8 @@ def demo(
     ensure_extra_installed()
     if fresh and bootstrap_servers and not yes:
         raise click.UsageError(
-            "--fresh deletes the demo's topics on your cluster (flights, airlines, "
-            "airports, planes, "
-            "flights-by-airline, flights-by-destination). To confirm, add --yes."
+            "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, "
+            "planes, flights-by-airline, flights-by-destination). To confirm, add --yes."
         )
     options = DemoOptions(
         data_dir=data_dir or default_data_dir("demo"),

@@ -48,9 +48,8 @@ def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Ite
     if reader is None or (path.suffix in _INDEXES and not path.stem.isdigit()):
         raise ConfigError(
             f'file "{path}" is not a log file',
-            hint=f"Name a file that is, or ends with, one of {', '.join(KINDS)}. An index is "
-            "named after the "
-            "base offset of its segment.",
+            hint=f"Name a file that is, or ends with, one of {', '.join(KINDS)}. An index is named "
+            "after the base offset of its segment.",
         )
     return reader(path)
 

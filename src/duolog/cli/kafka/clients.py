@@ -27,8 +27,7 @@ _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 _HINTS: Final = {
     -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 "
-    "letters, digits, dots, "
-    "underscores and hyphens.",
+    "letters, digits, dots, underscores and hyphens.",
     -190: "List the partitions with `duolog topics describe TOPIC`.",
 }
 """Hints for an unknown topic or partition."""
@@ -123,9 +122,8 @@ def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError
     code = int(error.code())
     if code == _MSG_TIMED_OUT:
         hint = (
-            f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why "
-            "it cannot write "
-            "(a full disk, a damaged partition)."
+            f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why it "
+            "cannot write (a full disk, a damaged partition)."
         )
     elif code in _NO_BROKER:
         hint = f"Check that a broker is running at {bootstrap_servers}. `duolog broker` starts one."

@@ -94,9 +94,8 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
         )
     if len(data) > BOUND_BYTES:
         return (
-            f"{told}; if it ends with a window of 1 h, add --key 'name STRING' "
-            "--key-window 1h, "
-            "or read it as a topology does with --like FILE"
+            f"{told}; if it ends with a window of 1 h, add --key 'name STRING' --key-window 1h, or "
+            "read it as a topology does with --like FILE"
         )
     return f"{told}; specify its form with --key or --like"
 

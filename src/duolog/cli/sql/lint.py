@@ -180,9 +180,8 @@ def _joins_without_grace(node: exp.Expression) -> Iterator[Match]:
         outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
         if within is not None and outer and within.args.get("grace") is None:
             told = (
-                "without GRACE PERIOD, a row without a match is emitted at once, and "
-                "again if a match "
-                "arrives later"
+                "without GRACE PERIOD, a row without a match is emitted at once, and again if a "
+                "match arrives later"
             )
             yield within, told
 

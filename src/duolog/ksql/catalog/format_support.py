@@ -110,8 +110,8 @@ def ensure_formats(sources: Sequence[SourceInfo], clause: str) -> None:
     bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
     if bare:
         raise SqlError(
-            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
-            f"This format does not yet support {clause}.",
+            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. This format does not "
+            f"yet support {clause}.",
             hint="Copy them to another format first: CREATE STREAM … WITH (VALUE_FORMAT = "
             "'JSON') AS SELECT ….",
         )
@@ -122,11 +122,10 @@ def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:
     for column in columns:
         if any(isinstance(part, Map) for part in parts_of(column.type)):
             raise SqlError(
-                "Map keys, including types that contain maps, are not supported as they may "
-                "lead to unexpected "
-                f"behavior due to inconsistent serialization. Key column name: `{column.name}`. "
-                f"Column type: {sql_name(column.type)}. "
-                "See https://github.com/confluentinc/ksql/issues/6621 for more."
+                "Map keys, including types that contain maps, are not supported as they may lead "
+                "to unexpected behavior due to inconsistent serialization. Key column name: "
+                f"`{column.name}`. Column type: {sql_name(column.type)}. See "
+                "https://github.com/confluentinc/ksql/issues/6621 for more."
             )
 
 

@@ -141,8 +141,8 @@ class Properties:
         if both is not None and own is not None:
             raise SqlError(
                 f"Cannot supply both '{part}_FORMAT' and 'FORMAT' properties, as 'FORMAT' sets "
-                "both key and value "
-                "formats. Either use just 'FORMAT', or use 'KEY_FORMAT' and 'VALUE_FORMAT'."
+                "both key and value formats. Either use just 'FORMAT', or use 'KEY_FORMAT' and "
+                "'VALUE_FORMAT'."
             )
         name = both if own is None else own
         return None if name is None else self.with_options(part, format_named(name))
@@ -232,15 +232,13 @@ class Properties:
         if of != STRING and pattern is not None:
             raise SqlError(
                 "'TIMESTAMP_FORMAT' set in the WITH clause can only be used when the timestamp "
-                "column is of type "
-                "STRING.",
+                "column is of type STRING.",
                 hint=f"`{name}` is {sql_name(of)}: leave TIMESTAMP_FORMAT out.",
             )
         if of != STRING and of.name not in {"BIGINT", "TIMESTAMP"}:
             raise SqlError(
                 f"Timestamp column, `{name}`, should be LONG(INT64), TIMESTAMP, or a "
-                "String(VARCHAR) with a "
-                f"timestamp_format specified. It is {sql_name(of)}."
+                f"String(VARCHAR) with a timestamp_format specified. It is {sql_name(of)}."
             )
         return TimestampColumn(name, pattern)
 
@@ -351,8 +349,7 @@ def _ensure_delimiter(name: str, given: str) -> None:
     if not given.strip():
         why = (
             "Delimiter cannot be empty, if you meant to have a tab or space for delimiter, please "
-            "use the special "
-            "values 'TAB' or 'SPACE'"
+            "use the special values 'TAB' or 'SPACE'"
         )
     else:
         why = (

@@ -132,9 +132,8 @@ def _ensure_alternative(
             continue
         if key in seen:
             raise SqlError(
-                "A comparison condition on the key column cannot be combined with "
-                "other comparisons "
-                "such as an IN predicate",
+                "A comparison condition on the key column cannot be combined with other "
+                "comparisons such as an IN predicate",
                 at=place_of(condition),
             )
         seen.append(key)
@@ -152,8 +151,8 @@ def _ensure_alternative(
         raise SqlError(f"WHERE clause missing key column for disjunct: {listed_text}")
     if len(seen) < len(keys):
         raise SqlError(
-            "Multi-column sources must specify every key in the WHERE clause. "
-            f"Specified: [{', '.join(f'`{name}`' for name in seen)}] Expected: "
+            "Multi-column sources must specify every key in the WHERE clause. Specified: "
+            f"[{', '.join(f'`{name}`' for name in seen)}] Expected: "
             f"[{', '.join(map(str, source.key))}]."
         )
     if needs_scan:

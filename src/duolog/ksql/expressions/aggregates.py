@@ -209,8 +209,7 @@ def _constant(node: exp.Anonymous, given: exp.Expression, bound: Bound, at: int)
 
 def _no_constant(node: exp.Anonymous, given: exp.Expression, at: int) -> SqlError:
     return SqlError(
-        f"Parameter {at + 1} passed to function {called(node).function.name} must be a "
-        "literal constant, "
-        f"but was expression: '{formatted(given)}'",
+        f"Parameter {at + 1} passed to function {called(node).function.name} must be a literal "
+        f"constant, but was expression: '{formatted(given)}'",
         at=place_of(given),
     )

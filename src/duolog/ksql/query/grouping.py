@@ -248,9 +248,8 @@ class Grouping:
         if refused and self.relation.node.is_table:
             names = dict.fromkeys(called(call).function.name for call in refused)
             raise SqlError(
-                f"The aggregation function(s) ({', '.join(names)}) cannot be applied to "
-                "a table source, "
-                "only to a stream source.",
+                f"The aggregation function(s) ({', '.join(names)}) cannot be applied to a table "
+                "source, only to a stream source.",
                 at=place_of(refused[0]),
             )
         if self._window is not None and self._window.args["kind"] == "SESSION":
@@ -260,8 +259,7 @@ class Grouping:
         if parts and strict and not SUPPORT[of.name].nested:
             raise SqlError(
                 "One of the functions used in the statement has an intermediate type that the "
-                "value format can not "
-                "handle. Please remove the function or change the format.",
+                "value format can not handle. Please remove the function or change the format.",
                 at=place_of(parts[0]),
             )
 
@@ -301,8 +299,7 @@ class Grouping:
         if beside:
             raise SqlError(
                 "Column used in aggregate SELECT expression(s) outside of aggregate functions not "
-                "part of GROUP BY: "
-                f"[{', '.join(beside)}]",
+                f"part of GROUP BY: [{', '.join(beside)}]",
                 at=place_of(next(iter(beside.values()))),
             )
         having = self.select.args.get("having")
@@ -338,9 +335,8 @@ class Grouping:
             for column in node.find_all(exp.Column):
                 if column.name in WINDOW_BOUNDS and self._scope.get(column) is None:
                     raise SqlError(
-                        f"Window bounds column {column.name} can only be used in the SELECT "
-                        "clause of windowed "
-                        "aggregations and can not be passed to aggregate functions.\n"
+                        f"Window bounds column {column.name} can only be used in the SELECT clause "
+                        "of windowed aggregations and can not be passed to aggregate functions.\n"
                         "See https://github.com/confluentinc/ksql/issues/4397",
                         at=place_of(column),
                     )

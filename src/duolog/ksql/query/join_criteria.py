@@ -153,9 +153,8 @@ class CriterionReader:
         if mixed or not sources:
             raise SqlError(
                 f"Invalid comparison expression '{meaning(side, self.scope)}' in join "
-                f"'{condition_text}'. "
-                "Each side of the join comparision must contain references from "
-                "exactly one source.",
+                f"'{condition_text}'. Each side of the join comparision must contain references "
+                "from exactly one source.",
                 at=place_of(side),
             )
         return sources
@@ -183,16 +182,15 @@ def ensure_tree(first: Relation, joins: Sequence[exp.Join], scope: SqlScope) -> 
         tree = " ⋈ ".join(joined)
         if left in joined and right in joined:
             raise SqlError(
-                f"Cannot perform circular join - both `{right}` and `{left}` are already "
-                "included in the current "
-                f"join tree: {tree}",
+                f"Cannot perform circular join - both `{right}` and `{left}` are already included "
+                f"in the current join tree: {tree}",
                 at=place_of(condition),
             )
         if left not in joined and right not in joined:
             raise SqlError(
                 "Cannot build JOIN tree; neither source in the join is the FROM source or "
-                "included in a previous "
-                f"JOIN: {meaning(condition, scope)}. The current join tree is {tree}",
+                f"included in a previous JOIN: {meaning(condition, scope)}. The current join tree "
+                f"is {tree}",
                 at=place_of(condition),
             )
         joined.append(right if left in joined else left)

@@ -30,14 +30,14 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
         )
     if (one.kind == "SESSION") != (other.kind == "SESSION"):
         raise SqlError(
-            f"Incompatible windowed sources.\nLeft source: {one.kind}\nRight source: {other.kind}\n"
-            "Session windowed sources can only be joined to other session windowed sources, "
-            "and may still not "
-            "result in expected behaviour as session bounds must be an exact match for "
-            "the join to work\n"
+            "Incompatible windowed sources.\n"
+            f"Left source: {one.kind}\n"
+            f"Right source: {other.kind}\n"
+            "Session windowed sources can only be joined to other session windowed sources, and "
+            "may still not result in expected behaviour as session bounds must be an exact match "
+            "for the join to work\n"
             "Hopping and tumbling windowed sources can only be joined to other hopping and "
-            "tumbling windowed "
-            "sources"
+            "tumbling windowed sources"
         )
 
 
@@ -55,8 +55,8 @@ def ensure_no_window(join: exp.Join, what: str) -> None:
 def no_repartitioning(node: exp.Expression) -> SqlError:
     """Return the error of windowed records that are not joined by their key."""
     return SqlError(
-        "Implicit repartitioning of windowed sources is not supported. "
-        "See https://github.com/confluentinc/ksql/issues/4385.",
+        "Implicit repartitioning of windowed sources is not supported. See "
+        "https://github.com/confluentinc/ksql/issues/4385.",
         at=place_of(node),
     )
 

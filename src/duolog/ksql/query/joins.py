@@ -108,8 +108,8 @@ class Joiner:
         for at, table in enumerate(tables):
             if self.strict and names[at] in names[:at]:
                 raise SqlError(
-                    f"Can not join '{names[at]}' to '{names[at]}': self joins are "
-                    "not yet supported."
+                    f"Can not join '{names[at]}' to '{names[at]}': self joins are not yet "
+                    "supported."
                     if len(tables) == 2
                     else "N-way joins do not support multiple occurrences of the same source. "
                     f"Source: '{names[at]}'",
@@ -148,9 +148,8 @@ class Joiner:
         kinds = left.node.is_table, right.node.is_table
         if kinds == (True, False):
             raise SqlError(
-                "Invalid join order: table-stream joins are not supported; only "
-                "stream-table joins. "
-                f"Got {left.sources[0].name} {_SIDE_NAMES[side_of(join)]} JOIN "
+                "Invalid join order: table-stream joins are not supported; only stream-table "
+                f"joins. Got {left.sources[0].name} {_SIDE_NAMES[side_of(join)]} JOIN "
                 f"{right.sources[0].name}.",
                 at=place_of(join),
             )
@@ -200,9 +199,8 @@ class Joiner:
         if side in {"RIGHT", "FULL"}:
             called = "Right" if side == "RIGHT" else "Full"
             raise SqlError(
-                f"{called} outer joins between streams and tables (stream: left, "
-                "table: right) are not "
-                "supported.",
+                f"{called} outer joins between streams and tables (stream: left, table: right) are "
+                "not supported.",
                 at=place_of(join),
                 hint="Use LEFT JOIN: a change of the table emits nothing.",
             )
@@ -275,8 +273,7 @@ class Joiner:
         if self.strict and len(left.sources) > 1:
             raise SqlError(
                 "Invalid join condition: foreign-key table-table joins are not supported as part "
-                "of n-way joins. "
-                f"Got {criterion}.",
+                f"of n-way joins. Got {criterion}.",
                 at=place_of(join),
             )
         side = side_of(join)
@@ -361,9 +358,8 @@ class Joiner:
         first, second = counts.get(one.topic), counts.get(other.topic)
         if first is not None and second is not None and first != second:
             raise SqlError(
-                f"Can't join `{one.name}` with `{other.name}` since the number of "
-                "partitions don't match. "
-                f"`{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
+                f"Can't join `{one.name}` with `{other.name}` since the number of partitions don't "
+                f"match. `{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
                 "Please repartition either one so that the number of partitions match."
             )
 

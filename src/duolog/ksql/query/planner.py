@@ -126,8 +126,7 @@ class _Planner:
             raise SqlError(
                 "TTL applies to groups, and this query has none.",
                 hint="Set it on the table that is read, CREATE TABLE … WITH (TTL = '7 days'): "
-                "derived rows are removed "
-                "with their input.",
+                "derived rows are removed with their input.",
             )
         return relation, *self._selected(select, relation)
 
@@ -364,8 +363,7 @@ def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymo
     kind = "TABLE"
     return SqlError(
         f"CREATE {kind} AS SELECT statement does not support aggregate function "
-        f"[{', '.join(texts)}] "
-        "without a GROUP BY clause."
+        f"[{', '.join(texts)}] without a GROUP BY clause."
     )
 
 

@@ -133,8 +133,8 @@ def _ensure_selected(view: View, found: Sequence[Sequence[Item]], sink: str) -> 
     raise SqlError(
         "Key missing from projection (ie, SELECT). See https://cnfl.io/2LV7ouS.\n"
         f"The query used to build `{sink}` must include the {view.keyed_by}{plural} "
-        f"{listed(texts, word)} in its "
-        f"projection (eg, SELECT {example}...).{''.join(key.note for key in view.keys)}"
+        f"{listed(texts, word)} in its projection (eg, SELECT "
+        f"{example}...).{''.join(key.note for key in view.keys)}"
     )
 
 
@@ -145,8 +145,7 @@ def _primary_key_missing(view: View, found: Sequence[Sequence[Item]]) -> SqlErro
     names = ", ".join(f"`{column.name}`" for column in columns)
     return SqlError(
         f"Primary key column{plural} missing in projection. For foreign-key table-table joins, the "
-        "projection must "
-        "include all primary key columns from the left input table "
+        "projection must include all primary key columns from the left input table "
         f"(`{columns[0].args['table'].name}`). Missing column{plural}: {names}."
     )
 

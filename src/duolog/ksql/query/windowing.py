@@ -113,8 +113,8 @@ def _calendar(node: nodes.StreamWindow) -> CalendarWindows:
         raise SqlError(
             f"Calendar windows cannot have SIZE {number} {unit}",
             at=place_of(size),
-            hint="Use one day, week, month, quarter or year: SIZE 1 MONTH. "
-            "For a fixed length, remove TIMEZONE: SIZE 14 DAYS, OFFSET 4 DAYS.",
+            hint="Use one day, week, month, quarter or year: SIZE 1 MONTH. For a fixed length, "
+            "remove TIMEZONE: SIZE 14 DAYS, OFFSET 4 DAYS.",
         )
     windows = CalendarWindows(
         of,
@@ -157,7 +157,6 @@ def _ensure_kept(node: nodes.StreamWindow, least: int) -> None:
     if said is not None and milliseconds(said) < least:
         raise SqlError(
             f"The retention period '{milliseconds(said)} ms' must be at least the window's size "
-            "and grace period, "
-            f"{least} ms",
+            f"and grace period, {least} ms",
             at=place_of(node),
         )

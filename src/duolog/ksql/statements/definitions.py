@@ -277,8 +277,7 @@ def _default_value_format(state: SessionState, properties: Properties) -> SqlFor
     if default is None:
         raise SqlError(
             "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either "
-            "provide one or set a "
-            f"default via the '{settings.VALUE_FORMAT}' config."
+            f"provide one or set a default via the '{settings.VALUE_FORMAT}' config."
         )
     return properties.with_options("VALUE", format_named(default))
 
@@ -308,8 +307,8 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
         )
     if role == "HEADERS" and of != HEADERS_TYPE:
         raise SqlError(
-            f"Invalid type for HEADERS column: expected {sql_name(HEADERS_TYPE)}, "
-            f"got {sql_name(of)}",
+            f"Invalid type for HEADERS column: expected {sql_name(HEADERS_TYPE)}, got "
+            f"{sql_name(of)}",
             at=place_of(node),
         )
     header = node.args["header"].name if role == "HEADER" else ""

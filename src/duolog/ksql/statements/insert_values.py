@@ -80,8 +80,8 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
     if missing and (source.is_table or row.tombstone):
         key, whom = ("primary key", "tables") if source.is_table else ("key", "a tombstone")
         raise SqlError(
-            f"Failed to insert values into '{source.name}'. "
-            f"Value for {key} column(s) {', '.join(missing)} is required for {whom}"
+            f"Failed to insert values into '{source.name}'. Value for {key} column(s) "
+            f"{', '.join(missing)} is required for {whom}"
         )
     return Done(node, inserted=(row,))
 
@@ -169,8 +169,8 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
         return
     if node.args.get("columns") is not None:
         raise SqlError(
-            "Failed to prepare statement: "
-            f"Expected number columns and values to match: {len(names)}, {len(node.expressions)}",
+            "Failed to prepare statement: Expected number columns and values to match: "
+            f"{len(names)}, {len(node.expressions)}",
             at=place_of(node.this),
         )
     given = ", ".join(map(formatted, node.expressions))

@@ -316,8 +316,8 @@ def _ensure_kind(kind: str, planned: Planned) -> None:
     made = "TABLE" if planned.is_table else "STREAM"
     if made != kind:
         raise SqlError(
-            f"Invalid result type. Your SELECT query produces a {made}. "
-            f"Please use CREATE {made} AS SELECT statement instead."
+            f"Invalid result type. Your SELECT query produces a {made}. Please use CREATE {made} "
+            "AS SELECT statement instead."
         )
 
 

@@ -41,9 +41,8 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     if bool(old.query) != bool(new.query):
         made, other = ("", "not ") if old.query else ("not ", "")
         raise SqlError(
-            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by "
-            "CREATE ... AS SELECT, "
-            f"and its replacement is {other}made by it.",
+            f"Cannot upgrade data source: DataSource '{old.name}' is {made}made by CREATE ... AS "
+            f"SELECT, and its replacement is {other}made by it.",
             hint=f"DROP {old.kind} {old.name} first.",
         )
     _ensure_same_topic(old, new)

@@ -119,8 +119,8 @@ def _decimal(sizes: list[int], node: exp.DataType) -> Decimal:
         raise SqlError(
             f"DECIMAL precision must be <= {DECIMAL_PRECISION_MAX}: {written}",
             at=place_of(node),
-            hint="Use a STRING for numbers with more digits: Spark and DuckDB have "
-            "no type for them.",
+            hint="Use a STRING for numbers with more digits: Spark and DuckDB have no type for "
+            "them.",
         )
     if precision < scale:
         raise SqlError(f"DECIMAL precision must be >= scale: {written}", at=place_of(node))

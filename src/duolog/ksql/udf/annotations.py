@@ -52,9 +52,8 @@ PLAIN: Final[Mapping[object, Type]] = {
 }
 _GIVEN_DECIMAL: Final = Decimal(38, 18)
 _KNOWN: Final = (
-    "Use str, int, float, bool, bytes, Decimal, datetime, date, time, list[…], dict[…, …] "
-    "or a dataclass, "
-    "optionally | None."
+    "Use str, int, float, bool, bytes, Decimal, datetime, date, time, list[…], dict[…, …] or a "
+    "dataclass, optionally | None."
 )
 _ROWS: Final = (list, Iterable, Iterator, Generator, Sequence, Collection)
 

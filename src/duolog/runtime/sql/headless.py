@@ -172,8 +172,8 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
             words = " ".join(text.split()[:2]).upper()
             raise SqlError(
                 f"{words} is not allowed in a file of statements",
-                hint="Use only definitions, queries, SET and DEFINE; run others "
-                "with duolog sql -e.",
+                hint="Use only definitions, queries, SET and DEFINE; run others with duolog sql "
+                "-e.",
                 at=place_of(node),
             )
 

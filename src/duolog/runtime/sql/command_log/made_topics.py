@@ -82,8 +82,8 @@ def _ensure_partitions(topic: str, there: int, wanted: int | None, node: exp.Exp
     if wanted is not None and wanted != there:
         raise SqlError(
             f"A Kafka topic with the name '{topic}' already exists, with different "
-            "partition/replica configuration "
-            f"than required. KSQL expects {wanted} partitions (topic has {there}).",
+            f"partition/replica configuration than required. KSQL expects {wanted} partitions "
+            f"(topic has {there}).",
             at=place_of(node),
         )
 
@@ -92,10 +92,8 @@ def _missing(topic: str, node: exp.Expression) -> SqlError:
     kind = str(node.args["kind"])
     return SqlError(
         f"Topic '{topic}' does not exist. If you want to create a new topic for the {kind.lower()} "
-        "please re-run the "
-        "statement providing the required 'PARTITIONS' configuration in the WITH clause (and "
-        "optionally 'REPLICAS'). "
-        f"For example: CREATE {kind} {node.this.name} (...) WITH "
-        f"(KAFKA_TOPIC='{topic}', PARTITIONS=1);",
+        "please re-run the statement providing the required 'PARTITIONS' configuration in the "
+        f"WITH clause (and optionally 'REPLICAS'). For example: CREATE {kind} {node.this.name} "
+        f"(...) WITH (KAFKA_TOPIC='{topic}', PARTITIONS=1);",
         at=place_of(node),
     )

@@ -52,8 +52,8 @@ def cast(  # noqa: PLR0911 - a table of cases
             return f"list_transform({value}, lambda {name}: {cast(name, one, other, depth + 1)})"
         case Map(key=k1, value=v1), Map(key=k2, value=v2):
             parts = (
-                f"key := {cast(f'{name}.key', k1, k2, depth + 1)}, "
-                f"value := {cast(f'{name}.value', v1, v2, depth + 1)}"
+                f"key := {cast(f'{name}.key', k1, k2, depth + 1)}, value := "
+                f"{cast(f'{name}.value', v1, v2, depth + 1)}"
             )
             entries = f"list_transform(map_entries({value}), lambda {name}: struct_pack({parts}))"
             return f"map_from_entries({entries})"
@@ -90,9 +90,8 @@ def nearest(value: str, wanted: Type) -> str:
     most = 2 ** (_BITS[wanted] - 1) - 1
     of = duck_type(wanted)
     return (
-        f"CASE WHEN isnan({value}) THEN 0::{of} WHEN {value} >= {most} THEN {most}::{of} "
-        f"WHEN {value} <= {-most - 1} THEN ({-most - 1})::{of} "
-        f"ELSE CAST(trunc({value}) AS {of}) END"
+        f"CASE WHEN isnan({value}) THEN 0::{of} WHEN {value} >= {most} THEN {most}::{of} WHEN "
+        f"{value} <= {-most - 1} THEN ({-most - 1})::{of} ELSE CAST(trunc({value}) AS {of}) END"
     )
 
 
@@ -114,16 +113,16 @@ def _read(value: str, wanted: Type) -> str:
     plain = f"trim({value})"
     if wanted in {INT, BIGINT}:
         return (
-            f"CASE WHEN regexp_matches({plain}, {text(_WHOLE)}) "
-            f"THEN TRY_CAST({plain} AS {duck_type(wanted)}) END"
+            f"CASE WHEN regexp_matches({plain}, {text(_WHOLE)}) THEN TRY_CAST({plain} AS "
+            f"{duck_type(wanted)}) END"
         )
     if wanted == BOOLEAN:
         return f"regexp_matches(lower({plain}), {text(_TRUE)})"
     if wanted == TIME:
         read = f"TRY_CAST(concat('1970-01-01 ', {plain}) AS TIMESTAMP)"
         return (
-            f"CASE WHEN regexp_matches({plain}, {text(_TIME)}) "
-            f"THEN CAST(epoch_ms({read}) AS INTEGER) END"
+            f"CASE WHEN regexp_matches({plain}, {text(_TIME)}) THEN CAST(epoch_ms({read}) AS "
+            "INTEGER) END"
         )
     if wanted == DOUBLE:
         return called("text_double", (value,))
@@ -177,7 +176,6 @@ def _time_text(value: str) -> str:
     """Format a time of day in its shortest form: 10:15, 10:15:30, 10:15:30.120."""
     at = f"make_timestamp_ms({value})"
     return (
-        f"CASE WHEN {value} % 1000 <> 0 THEN strftime({at}, '%H:%M:%S.%g') "
-        f"WHEN {value} % 60000 <> 0 THEN strftime({at}, '%H:%M:%S') "
-        f"ELSE strftime({at}, '%H:%M') END"
+        f"CASE WHEN {value} % 1000 <> 0 THEN strftime({at}, '%H:%M:%S.%g') WHEN {value} % 60000 <> "
+        f"0 THEN strftime({at}, '%H:%M:%S') ELSE strftime({at}, '%H:%M') END"
     )

@@ -35,8 +35,8 @@ def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
         return up
     said = f"upper({args[1]})"
     return (
-        f"CASE WHEN {said} IN ('ASC', 'ASCENDING') THEN {up} "
-        f"WHEN {said} IN ('DESC', 'DESCENDING') THEN {down} END"
+        f"CASE WHEN {said} IN ('ASC', 'ASCENDING') THEN {up} WHEN {said} IN ('DESC', 'DESCENDING') "
+        f"THEN {down} END"
     )
 
 
@@ -100,8 +100,8 @@ LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "ARRAY_CONTAINS": lambda args, _types, _result: f"coalesce({_has(*args)}, false)",
     "ARRAY_DISTINCT": lambda args, _types, _result: _once(args[0]),
     "ARRAY_EXCEPT": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[1]} IS NOT NULL THEN "
-        f"list_filter({args[0]}, lambda x: NOT {_has(args[1], 'x')}) END"
+        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: NOT "
+        f"{_has(args[1], 'x')}) END"
     ),
     "ARRAY_INTERSECT": lambda args, _types, _result: _once(
         f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: "

@@ -59,9 +59,8 @@ def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
     if not there:
         consumer.close()
         raise SqlError(
-            f"Could not find topic '{topic}', or the KSQL user does not have permissions to "
-            "list the topic. "
-            "Topic names are case-sensitive.",
+            f"Could not find topic '{topic}', or the KSQL user does not have permissions to list "
+            "the topic. Topic names are case-sensitive.",
             at=place_of(node),
         )
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
