@@ -1,8 +1,10 @@
 """Start time, memory and recovery of Duolog's broker compared with Apache Kafka.
 
     start      process start ─▶ first acknowledged produce, data directory empty or 1,000 partitions
-    memory     resident set, idle with 1,000 partitions and after load; Kafka also with 256 MB of heap
-    recovery   kill -9 ─▶ start ─▶ first acknowledged produce: one partition of 10 GB, 1,000 of 10 MB
+    memory     resident set, idle with 1,000 partitions and after load;
+               Kafka also with 256 MB of heap
+    recovery   kill -9 ─▶ start ─▶ first acknowledged produce:
+               one partition of 10 GB, 1,000 of 10 MB
 
 Recovery is measured twice: with the data in the page cache, and after evicting it.
 

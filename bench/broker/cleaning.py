@@ -145,7 +145,7 @@ class Produces(threading.Thread):
 
 
 def fill(address: str, topic: str, log_dir: Path, wanted_bytes: int, value_bytes: int) -> int:
-    """Write lz4 batches until the topic has `wanted_bytes` on disk; return the number of records."""
+    """Write lz4 batches until the topic has `wanted_bytes` on disk; return their records."""
     producer = Producer(
         {
             "bootstrap.servers": address,

@@ -46,7 +46,7 @@ class Harness:
         Connection(self.broker, far, "127.0.0.1:1")
 
     def ask(self, key: int, version: int, **fields: Any) -> tuple[float, list[float]]:
-        """Send a flexible request; return the seconds until its response, and those of each iteration."""
+        """Send a flexible request; return the seconds until its response, and per iteration."""
         body = encoder(entity_type(key, version, "request"))(fields)
         header = key.to_bytes(2) + version.to_bytes(2) + bytes(4)
         header += write_string("bench", flexible=False) + b"\0"
@@ -130,7 +130,8 @@ def main() -> None:
             harness.broker.stop()
             harness.near.close()
             del harness
-            gc.collect()  # Remove the stopped broker, so that the next one is not slowed by its objects.
+            # Remove the stopped broker, so that the next one is not slowed by its objects.
+            gc.collect()
     middle = len(runs) // 2
     write_result(
         "topic_changes",

@@ -60,7 +60,7 @@ class SteadyLoad(threading.Thread):
 
 
 def event_of(key: int, number: int, at_ms: int, sent_at: float) -> dict[str, str | float]:
-    """Return an event; `at` is its timestamp, `sent_at` the time at which the producer received it."""
+    """Return an event; `at` is its timestamp, `sent_at` the time at which it was sent."""
     return {
         "user": f"key-{key:07}",
         "place": f"place-{key % PLACES}",

@@ -1,4 +1,4 @@
-"""Time of the README's first command in a fresh clone with empty caches, to the first row and the end.
+"""Time of the README's first command in a fresh clone with empty caches.
 
 Clones this repository into a temporary folder with separate, empty caches for pip and Duolog, and
 runs `scripts/demo --json` there. The result depends on the speed of the package registries.

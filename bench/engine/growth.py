@@ -1,7 +1,8 @@
 """Effect of ten times the events, keys or tasks on rate, memory, checkpoint size and commit time.
 
     events   1,000,000 and 10,000,000 events, 100,000 keys, 2 tasks
-    keys     100,000, 1,000,000 and 10,000,000 keys: one event per key, then as many with random keys; 2 tasks
+    keys     100,000, 1,000,000 and 10,000,000 keys, 2 tasks:
+             one event per key, then as many with random keys
     tasks    1, 4 and 16 tasks, 2,000,000 events, 100,000 keys
 
 Records are counted and summed by key in micro-batches of 500,000 events, JSON in and out, with the

@@ -1,8 +1,9 @@
-"""Kill processes during exactly-once writes and check the results: the counts in docs/reliability.md.
+"""Kill processes during exactly-once writes, for the counts in docs/reliability.md.
 
-    scripts/bench kills --kills 20 --seed 7 --broker embedded        adds its campaign to bench/results/kills.json
-    scripts/bench kills --kills 20 --cluster                         on a Spark cluster of two workers of this machine
+    scripts/bench kills --kills 20 --seed 7 --broker embedded
+    scripts/bench kills --kills 20 --cluster         on a Spark cluster of two local workers
 
+A run adds its campaign to bench/results/kills.json.
 tests/fault/campaign.py defines a campaign. It replaces an earlier one with the same seed, broker
 and place.
 """
@@ -32,7 +33,7 @@ RESULTS: Final = RESULTS_DIR / "kills.json"
 # As in tests: in a JVM that lives for seconds, C2 costs more than it saves.
 ONE_JVM: Final = "one JVM"
 ON_CLUSTER: Final = ("each", "live")
-"""One in micro-batches and one in real time; three would need more slots than this machine's executors have."""
+"""One in micro-batches and one in real time; three would need more slots than there are."""
 WORKERS: Final = 2
 JVM_OPTIONS: Final = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
 

@@ -80,7 +80,7 @@ def path_of(work: Path, topic: str) -> Path:
 
 
 def write_events(cluster: Cluster, work: Path, count: int) -> dict[str, int]:
-    """Write the events to their topics and to files for DuckDB; return the number of events of each topic."""
+    """Write the events to topics and to files for DuckDB; return their number by topic."""
     cluster.create(*SCHEMAS)
     counts = {}
     for topic, (key, _) in SCHEMAS.items():
@@ -97,7 +97,7 @@ def write_events(cluster: Cluster, work: Path, count: int) -> dict[str, int]:
 
 
 def results_of(servers: str, topic: str, query: Query) -> Iterator[Row]:
-    """Yield the content of a result topic: all records of a stream, or the last row of each key of a table."""
+    """Yield a result topic: all records of a stream, or the last row of each key of a table."""
     consumer = reader(servers, topic)
     table: dict[bytes, dict[str, object] | None] = {}
     while messages := consumer.consume(10_000, 5):

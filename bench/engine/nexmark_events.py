@@ -1,8 +1,8 @@
 """Generate the events of NEXMark, an online auction, from its public definition.
 
     of 50 events  1 person, 3 auctions, 46 bids; one event each millisecond; ids rise by one
-    hot           3 of 4 auctions have the latest seller, and 3 of 4 bids the latest bidder, among a hundred;
-                  every second bid is for the latest auction among a hundred
+    hot           among a hundred: 3 of 4 auctions have the latest seller, 3 of 4 bids the
+                  latest bidder; every second bid is for the latest auction
     prices        ten to a random power up to six, times 100
     categories    five, from 10 on
 
@@ -33,8 +33,8 @@ SCHEMAS: Final = {
     "auctions": (
         "id",
         (
-            "item STRING, initial_bid BIGINT, reserve BIGINT, date_time BIGINT, expires BIGINT, seller "
-            "BIGINT, category BIGINT"
+            "item STRING, initial_bid BIGINT, reserve BIGINT, date_time BIGINT, expires BIGINT, "
+            "seller BIGINT, category BIGINT"
         ),
     ),
     "bids": ("auction", "bidder BIGINT, price BIGINT, channel STRING, date_time BIGINT"),

@@ -3,9 +3,11 @@
 Results are compared as rows: all records of a stream, the last row of each key of a table.
 Differences from the public definitions:
 
-    q4, q6   the highest bid is emitted whenever it rises instead of when the auction expires; the SQL does the same
-    q5, q7   among auctions with the same rank, only the one with the largest id is emitted: `top_k` has one row
-    q6       the last ten auctions of a seller are those that expire last, whether or not they have expired
+    q4, q6   the highest bid is emitted whenever it rises instead of when the auction expires;
+             the SQL does the same
+    q5, q7   among auctions with the same rank, only the one with the largest id is emitted:
+             `top_k` has one row
+    q6       the last ten auctions of a seller are those that expire last, expired or not
 """
 
 import struct
@@ -62,7 +64,7 @@ def numbers_of(key: bytes) -> tuple[int, ...]:
 
 
 def winning_bids(sources: Sources) -> Table:
-    """Return the highest bid of each auction until it expires, with the columns that the queries need."""
+    """Return the highest bid of each auction until it expires, with the needed columns."""
     auctions = sources.table("auctions", key="auction")
     auctions = auctions.map_values("seller", "category", "expires", opens=col("date_time"))
     bids = sources.stream("bids").join(auctions)
@@ -175,7 +177,9 @@ QUERIES: Final = {
         lambda key, row: (*key, row["hot"][0]["bids"], row["hot"][0]["auction"]),
         """SELECT start, max(bids), arg_max(auction, (bids, auction)) FROM (
             SELECT auction, start, count(*) AS bids FROM (
-                SELECT auction, unnest(range(date_time - date_time % 2000 - 8000, date_time + 1, 2000)) AS start FROM bids
+                SELECT auction, unnest(
+                    range(date_time - date_time % 2000 - 8000, date_time + 1, 2000)
+                ) AS start FROM bids
             ) GROUP BY ALL
         ) GROUP BY start""",
         in_streams=False,
@@ -195,8 +199,8 @@ QUERIES: Final = {
         ("bids",),
         q7,
         lambda key, row: (key[1], row["highest"][0]["price"], row["highest"][0]["auction"]),
-        """SELECT date_time - date_time % 10000, max(price), arg_max(auction, (price, auction)) FROM bids
-        GROUP BY 1""",
+        """SELECT date_time - date_time % 10000, max(price), arg_max(auction, (price, auction))
+        FROM bids GROUP BY 1""",
     ),
     "q8": Query(
         ("people", "auctions"),

@@ -3,7 +3,8 @@
     stateless    filter and map
     count        records and sum by key, 10,000 keys
     tumbling     the same in windows of a minute; one event each millisecond
-    join         with the row of a table of 10,000 keys, or nulls: some frameworks start before they have read the table
+    join         with the row of a table of 10,000 keys, or nulls: some frameworks start before
+                 they have read the table
 
 All frameworks read the same topics of one Duolog broker, JSON in and out, one after the other, each
 in a separate process with default settings. Duolog runs twice, with its record cache and with every
@@ -151,7 +152,7 @@ class Results:
         return at
 
     def events(self, work: str) -> int:
-        """Return the number of events that the results include; for a join, of those with a match."""
+        """Return the number of events in the results; for a join, of those with a match."""
         count, consumer = self.count(), reader(self._servers, self._topic)
         rows: dict[object, int] = {}
         plain = taken = 0

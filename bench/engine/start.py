@@ -1,6 +1,7 @@
 """Start time of Duolog, and memory of its processes.
 
-    broker       process start ─▶ first acknowledged produce (empty data directory), `--rounds` times
+    broker       process start ─▶ first acknowledged produce, in an empty data directory,
+                 `--rounds` times
     demo_warm    `duolog demo` with everything installed ─▶ first row of a table
     memory       resident set (VmRSS) of the broker idle, of the broker after a run of the demo at
                  full speed, and the highest total of all processes of the demo

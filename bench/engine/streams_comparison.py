@@ -131,7 +131,7 @@ def compile_streams(classes: Path) -> None:
 
 
 def run_streams(classes: Path, program: str, *arguments: str, **options: object) -> Figures:
-    """Run a program in bench/engine/kafka_streams/ with the options of `Run.java`; return its output."""
+    """Run a program of kafka_streams/ with the options of `Run.java`; return its output."""
     command = ["java", "-Xmx2g", "-cp", f"{libs()}/*:{classes}", program, *arguments]
     command += [f"{name}={value}" for name, value in {"threads": 2, **options}.items()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)

@@ -1,4 +1,4 @@
-"""Windows at their limits: a million keys closing at once, and disk usage over ten retention periods.
+"""Windows at their limits: a million keys closing at once, and disk usage over time.
 
     expiry       one window of many keys, then one record that closes it: duration and memory
     disk         windows in succession, each with other keys: state on disk after each

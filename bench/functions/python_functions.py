@@ -73,7 +73,7 @@ def kernel(step: Callable[[Any], Any]) -> float:
 
 
 def best_rate(evaluator: KernelEvaluator, records: list[SourceRecord]) -> float:
-    """Return the best of three passes in records per second; each record has one result. Closes the evaluator."""
+    """Return records per second, the best of three passes; close the evaluator."""
     best = 0.0
     for _ in range(3):
         began = time.perf_counter()

@@ -1,7 +1,8 @@
 """Speed of pull queries (SELECT without EMIT) over a table of 1,000,000 rows.
 
     read        the first answer, which reads the topic to its end
-    lookup      SELECT … WHERE id = …; `select` for a parsed statement, `execute` including parsing and catalog
+    lookup      SELECT … WHERE id = …; `select` for a parsed statement, `execute` including
+                parsing and catalog
     load        the first answer by DuckDB, which loads all rows
     aggregate   GROUP BY over all rows, unchanged since the previous answer
 

@@ -1,10 +1,11 @@
 """Start time of SQL (a plan, a statement, a query, a hundred queries), and cost of idle queries.
 
     plan           parse, bind and plan a script of 30 lines, `--rounds` times, in this process
-    show_streams   process start of `duolog sql -e "SHOW STREAMS"` ─▶ its end: wall clock, and processor time
-    first_row      CREATE STREAM … AS SELECT on a warm session ─▶ first row of its result in the topic
+    show_streams   `duolog sql -e "SHOW STREAMS"`, start ─▶ end: wall clock, and processor time
+    first_row      CREATE STREAM … AS SELECT on a warm session ─▶ first row in its topic
     hundred        `--queries` queries of one file ─▶ all of them run
-    idle           `--idle` of them without records: share of one core, and resident memory, of this process and the JVM
+    idle           `--idle` of them without records: share of one core, and resident memory,
+                   of this process and the JVM
 
 The broker is another process on this machine; only elapsed times include its share.
 """
@@ -95,7 +96,7 @@ def show_streams(bootstrap: str, rounds: int) -> dict[str, object]:
 
 
 def first_row(engine: SqlEngine, bootstrap: str, rounds: int) -> dict[str, object]:
-    """Return seconds from a statement to the first row of its result; for the first query, only the JVM is warm."""
+    """Return seconds from a statement to its first row; the first query has only a warm JVM."""
     took = []
     for number in range(rounds + 1):
         began = time.perf_counter()

@@ -84,7 +84,7 @@ def flat(found: Any) -> Figures:
 
 
 def fill(records: int) -> Callable[[Contestant, str], None]:
-    """Return a function that writes batches of `records` until each of four partitions is full enough."""
+    """Return a function that fills each of four partitions with batches of `records`."""
 
     def prepare(contestant: Contestant, topic: str) -> None:
         wanted = _FETCHED_RECORDS if records > 1 else _FETCHED_SINGLES

@@ -1,4 +1,4 @@
-"""The workloads of bench/engine/peers_python.py in faust-streaming, its tables in memory, one worker.
+"""The workloads of peers_python.py in faust-streaming, with tables in memory, one worker.
 
 Usage: faust_streaming.py WORK SERVERS SOURCE RESULT ROWS STATE_DIR
 """
