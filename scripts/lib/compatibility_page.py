@@ -1,4 +1,4 @@
-"""Generate the page of clients: results of the suites in `compat/`, and the API versions each client used.
+"""Generate the page of clients: results of the suites in `compat/`, and API versions in use.
 
 Sources: `compat/results/*.json` written by `compat/run`, `compat/known_issues.toml`, and the
 broker's APIs.
@@ -15,8 +15,9 @@ from duolog.broker.router import find_apis
 RESULTS: Final = Path(__file__).parents[2] / "compat/results"
 
 INTRO: Final = """\
-Results of real clients. Their own tests are used if these can run against a single broker; otherwise we
-wrote checks. The command in a row repeats its run and downloads what the suite needs."""
+Results of real clients. Their own tests are used if these can run against a single broker;
+otherwise we wrote checks. The command in a row repeats its run and downloads what the suite
+needs."""
 EXPECTED_INTRO: Final = """\
 Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"

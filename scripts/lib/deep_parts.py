@@ -3,7 +3,8 @@
 `tests/deep_parts.json` keeps three things:
 
     parts     number of parts
-    groups    part and seconds of each group; a group is a file, or a test function of a file that is too long for one part
+    groups    part and seconds of each group; a group is a file, or a test function of a file
+              that is too long for one part
     passed    for each part: date and commit of its last pass, number of tests, minutes
 
 A group stays in its part until the file is edited. A test file that is not listed belongs to the
@@ -95,7 +96,7 @@ class Parts:
         return {nodeid: part_of[name] for nodeid, name in group_of.items()}
 
     def after(self, part: int, entry: Pass, seconds_of: Mapping[str, float]) -> "Parts":
-        """Return the content after a part has passed; `seconds_of` maps its tests to their durations."""
+        """Return the content after a part has passed; `seconds_of` has durations by test."""
         groups = {name: group for name, group in self.groups.items() if group["part"] != part}
         measured: dict[str, float] = {}
         for nodeid, seconds in seconds_of.items():

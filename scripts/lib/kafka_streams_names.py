@@ -47,7 +47,7 @@ HOMES: Final[Mapping[str, str]] = {
     "TimeWindowedKStream": "Grouped",
     "SessionWindowedKStream": "Grouped",
 }
-"""Duolog classes that correspond to interfaces of Kafka Streams. For others, only the name is compared."""
+"""Classes that correspond to interfaces of Kafka Streams; others have the same name."""
 
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "KStream.foreach": ("Stream.for_each", "at least once per record, outside of the tasks"),
@@ -101,7 +101,7 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Table.to_arrow": "KafkaStreams.store(…).all(), as an Arrow table",
     "Table.to_polars": "KafkaStreams.store(…).all(), as a DataFrame of Polars",
 }
-"""Duolog operators without a counterpart of the same name, and the most similar operator of Kafka Streams."""
+"""Operators without a counterpart of their name, and the most similar one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Counterpart:
 
 
 def counterparts(ours: Iterable[str]) -> list[Counterpart]:
-    """Return the counterpart among `ours` (such as `Stream.filter`) of each operator of Kafka Streams."""
+    """Return the counterpart among `ours` of each operator of Kafka Streams."""
     known = [*ours, *PROPERTIES]
     return [
         _counterpart(interface, name, known)

@@ -1,4 +1,4 @@
-"""List the evidence for each DSL operator: the test that verifies it, the test that runs it, and its throughput.
+"""List the evidence for each DSL operator: its tests, and its throughput.
 
     SHOWN  ── a row for each feature of an operator ──►  the table of docs/reference/streams.md
 

@@ -168,7 +168,7 @@ def _totals(of: dict[str, Counts]) -> Counter[str]:
 
 
 def shrink(found: dict[str, Counts]) -> list[str]:
-    """Lower the limits to the current counts; return the phrases whose totals have grown, and then write nothing."""
+    """Lower the limits to the current counts; if totals have grown, return them instead."""
     if ALLOWED.exists() and (more := grown(found, allowed())):
         return more
     ALLOWED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")

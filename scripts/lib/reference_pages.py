@@ -41,8 +41,9 @@ Settings that Kafka has, too, have Kafka's names and defaults. An unknown name i
 suggests the most similar one."""
 BROKER_INTRO: Final = "Set with `duolog broker --set NAME=VALUE` or `--config FILE`."
 INERT_INTRO: Final = """\
-These settings of Kafka 4.1 are accepted and validated, so that scripts and `server.properties` files for Kafka work. They
-have no effect. DescribeConfigs returns them as given, and `duolog broker` lists the given ones when it starts."""
+These settings of Kafka 4.1 are accepted and validated, so that scripts and `server.properties`
+files for Kafka work. They have no effect. DescribeConfigs returns them as given, and
+`duolog broker` lists the given ones when it starts."""
 TOPIC_INTRO: Final = """\
 Set with `duolog topics create --config NAME=VALUE`, or by any Kafka client. A setting that is not
 given for a topic defaults to the broker's."""

@@ -14,14 +14,15 @@ from duolog.plan.sql.signatures import SqlFunction
 INTRO: Final = """\
 All SQL functions, as listed by `SHOW FUNCTIONS` and `DESCRIBE FUNCTION name`. In a signature:
 
-- Numbers are widened from INTEGER to BIGINT, DECIMAL and DOUBLE. Strings are parsed if a DATE, TIME or TIMESTAMP is expected.
+- Numbers are widened from INTEGER to BIGINT, DECIMAL and DOUBLE. Strings are parsed if a DATE, TIME
+  or TIMESTAMP is expected.
 - DECIMAL is a decimal of any precision and scale.
 - `T`, `U`, `K` and `V` are arbitrary types. Each name has the same type throughout a signature.
 - `...` repeats the argument any number of times.
 - `(T) => U` is a lambda, such as `x => x + 1`.
 
-If a call has no result, for example because a pattern is invalid, a string is not a date, or a number is too large, it returns
-null and the record is processed further."""
+If a call has no result, for example because a pattern is invalid, a string is not a date, or a
+number is too large, it returns null and the record is processed further."""
 
 
 def sql_functions_page() -> str:

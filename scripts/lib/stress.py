@@ -1,4 +1,4 @@
-"""Run a command while other processes keep every core busy: `python scripts/lib/stress.py COMMAND...`.
+"""Run a command while other processes keep every core busy: `stress.py COMMAND...`.
 
 One busy process for each core that this process may use, at normal priority. They end with the
 command: after success, after failure, on Ctrl-C and on SIGTERM. If this process is killed, each of
