@@ -27,6 +27,8 @@ DuologError
          └─ SourceTopicRecreated  a topic that it reads
 """
 
+from dataclasses import dataclass
+
 from duolog.core.errors import ConfigError, QueryError
 
 
@@ -106,16 +108,27 @@ class SlotsMissing(QueryError):
     """A real-time query holds its slots all the time, and too few are free."""
 
 
-class QueryFailed(QueryError):
-    """Spark ended the query.
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """The kind of a failure, which decides whether and how the query is restarted."""
 
-    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), or empty. `may_pass` is
-    true if something is missing that may return: a broker, or the JVM. `out_of_memory` is true if
-    the JVM had too little memory, or ended without an error. `source_missing` is true if a broker
-    does not know a source topic: one that is starting may know it later. `misplaced` is true if
-    records of a source topic are not in the partitions of their tasks, so that the next start must
-    shuffle them.
+    error_class: str = ""
+    """Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), or empty."""
+    may_pass: bool = False
+    """Something is missing that may return: a broker, or the JVM."""
+    out_of_memory: bool = False
+    """The JVM had too little memory, or ended without an error."""
+    source_missing: bool = False
+    """A broker does not know a source topic; one that is starting may know it later."""
+    misplaced: bool = False
+    """Records of a source topic are not in the partitions of their tasks.
+
+    The next start must shuffle them.
     """
+
+
+class QueryFailed(QueryError):
+    """Spark ended the query."""
 
     def __init__(
         self,
@@ -124,18 +137,10 @@ class QueryFailed(QueryError):
         query_id: str = "",
         detail: str = "",
         hint: str = "",
-        error_class: str = "",
-        may_pass: bool = False,
-        out_of_memory: bool = False,
-        source_missing: bool = False,
-        misplaced: bool = False,
+        kind: FailureKind | None = None,
     ) -> None:
         super().__init__(message, query_id=query_id, detail=detail, hint=hint)
-        self.error_class = error_class
-        self.may_pass = may_pass
-        self.out_of_memory = out_of_memory
-        self.source_missing = source_missing
-        self.misplaced = misplaced
+        self.kind = kind or FailureKind()
 
 
 class LogTruncated(QueryFailed):

@@ -101,7 +101,7 @@ def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not
     )
     assert (written.key_text, written.partition) == ("to 0", 0)
     failed = query_failed("a", [Cause("RecordFailedException", told, "")])
-    assert not failed.may_pass
+    assert not failed.kind.may_pass
     assert "production.exception.handler=log_and_continue" in failed.hint
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, Producer
 
 from duolog.core.units import MINUTE_MS
-from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.errors import BrokerUnreachable, FailureKind, QueryFailed
 from duolog.engine.exactly_once.epochs import transactional_id
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.settings import EngineConfig
@@ -84,7 +84,7 @@ def ensure_ended(
                 query_id=application_id,
                 detail=f"It is open in {names}: records committed after its start cannot be read yet.",
                 hint="Start it again later: the broker aborts abandoned transactions after transaction.timeout.ms.",
-                may_pass=True,
+                kind=FailureKind(may_pass=True),
             )
         if not is_told:
             logger.warning("waiting for a transaction to end in %s", names)

@@ -7,7 +7,7 @@ thread that waits for Spark.
 
 from dataclasses import dataclass, field, replace
 
-from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.errors import BrokerUnreachable, FailureKind, QueryFailed
 from duolog.engine.query.positions import Positions
 from duolog.engine.query.spark_run import SparkRun
 from duolog.engine.query.trigger_bounds import TriggerBounds
@@ -48,7 +48,7 @@ class BatchSizer:
                 query_id=launcher.application_id,
                 detail=error.detail,
                 hint=error.hint,
-                may_pass=True,
+                kind=FailureKind(may_pass=True),
             ) from error
         seen = self.run.count()
         backlogs = sources.reader.backlogs(self.run.committed, ends)
@@ -67,7 +67,7 @@ class BatchSizer:
 
     def note(self, failure: QueryFailed) -> None:
         """Remember whether a query failed because memory ran out."""
-        self._out_of_memory |= failure.out_of_memory
+        self._out_of_memory |= failure.kind.out_of_memory
 
     def shrink_after_out_of_memory(self) -> None:
         """Halve the size, and drop the planned micro-batch, if memory ran out before this start."""

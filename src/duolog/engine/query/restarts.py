@@ -45,12 +45,12 @@ class Restarts:
             self._troubled_at, self._pause_s = now, PAUSE_FIRST_S
         self._started_at = None
         left_s = self._troubled_at + self.timeout_s - now
-        if error.source_missing:
+        if error.kind.source_missing:
             self._missing_at = now if self._missing_at is None else self._missing_at
             left_s = min(left_s, self._missing_at + MISSING_S - now)
-        elif error.may_pass:
+        elif error.kind.may_pass:
             self._missing_at = None
-        if not error.may_pass or left_s <= 0:
+        if not error.kind.may_pass or left_s <= 0:
             return None
         pause_s = min(self._pause_s, left_s)
         self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)

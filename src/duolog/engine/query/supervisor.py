@@ -127,7 +127,7 @@ class Supervisor:
                 failed = self._to_failed(error)
                 self.sizer.note(failed)
                 found = restarts.pause_s(failed)
-                if found is None and not failed.misplaced:
+                if found is None and not failed.kind.misplaced:
                     raise failed from (error.__cause__ if failed is error else error)
                 pause_s = found or 0.0
 
@@ -167,7 +167,7 @@ class Supervisor:
         """
         run, lifecycle = self.run, self.run.lifecycle
         run.stop()  # Spark reports a failure before it releases the query's name.
-        if error.misplaced:
+        if error.kind.misplaced:
             logger.info("%s: from now on records are shuffled to their tasks", error.message)
             run.launcher.checkpoint.set_shuffles()
             return self.first_trigger()

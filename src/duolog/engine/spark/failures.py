@@ -18,6 +18,7 @@ from duolog.engine.checkpoint.file_hints import AGAIN, FILE_HINTS
 from duolog.engine.errors import (
     BrokerUnreachable,
     ExecutorsMissing,
+    FailureKind,
     FileSystemFailed,
     JvmNotStarted,
     QueryFailed,
@@ -209,8 +210,7 @@ def to_query_failed(
             query_id=query_id,
             detail=error.detail,
             hint=error.hint,
-            may_pass=away or missing,
-            source_missing=missing,
+            kind=FailureKind(may_pass=away or missing, source_missing=missing),
         )
     failed = query_failed(query_id, list(causes_of(error)))
     failed.detail = f"{_written_at(failed.message, places or {})}{failed.detail}"
@@ -249,7 +249,7 @@ def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
         query_id=failed.query_id,
         detail=f"It is {by}. {failed.message}.",
         hint=_OTHER_OWNER_HINT,
-        error_class=failed.error_class,
+        kind=FailureKind(failed.kind.error_class),
     )
 
 
@@ -273,15 +273,17 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
         query_id=query_id,
         detail=f"Spark's error class: {telling[-1]}." if telling else "",
         hint=next((hint for part, hint in _HINTS if part in text), ""),
-        error_class=telling[-1] if telling else "",
-        may_pass=_TAKEN_OVER not in names
-        and (
-            not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY | _EPOCH_AGAIN)
-            or (not named and _EXECUTOR_AWAY.search(text) is not None)
-            or (not named and _FILES_AWAY.search(text) is not None)
+        kind=FailureKind(
+            telling[-1] if telling else "",
+            may_pass=_TAKEN_OVER not in names
+            and (
+                not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY | _EPOCH_AGAIN)
+                or (not named and _EXECUTOR_AWAY.search(text) is not None)
+                or (not named and _FILES_AWAY.search(text) is not None)
+            ),
+            out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
+            misplaced=_MISPLACED in names,
         ),
-        out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
-        misplaced=_MISPLACED in names,
     )
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from duolog.engine.errors import QueryFailed
+from duolog.engine.errors import FailureKind, QueryFailed
 from duolog.engine.query.batch_sizer import BatchSizer
 from duolog.engine.query.positions import Positions
 from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of
 
-OUT_OF_MEMORY = QueryFailed("no memory", query_id="flights", out_of_memory=True)
+OUT_OF_MEMORY = QueryFailed("no memory", kind=FailureKind(out_of_memory=True))
 
 
 def sizer_of(launcher: PlayedLauncher, topics: PlayedTopics) -> BatchSizer:
@@ -70,7 +70,7 @@ def test_an_unreachable_broker_is_a_failure_that_may_pass() -> None:
     with pytest.raises(QueryFailed, match='application "flights" cannot read') as failed:
         sizer.plan()
 
-    assert failed.value.may_pass
+    assert failed.value.kind.may_pass
 
 
 def test_real_time_has_no_micro_batches_that_could_outgrow_their_bounds() -> None:

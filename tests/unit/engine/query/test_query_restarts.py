@@ -10,6 +10,7 @@ from duolog.engine.errors import (
     BrokerUnreachable,
     CheckpointInUse,
     ExecutorsMissing,
+    FailureKind,
     JvmNotStarted,
     QueryFailed,
     SourceTopicMissing,
@@ -170,7 +171,7 @@ def test_a_restart_waits_for_an_unreachable_broker() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "micro-batch")
     launcher.refuses_once = [BrokerUnreachable('topic "t" cannot be read or written')]
-    launcher.queries[-1].failure = QueryFailed("away", query_id="flights", may_pass=True)
+    launcher.queries[-1].failure = QueryFailed("away", kind=FailureKind(may_pass=True))
     launcher.live.clear()
     launcher.queries[-1].stop()
 

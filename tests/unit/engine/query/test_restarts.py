@@ -1,8 +1,10 @@
-from duolog.engine.errors import QueryFailed
+from duolog.engine.errors import FailureKind, QueryFailed
 from duolog.engine.query.restarts import MISSING_S, PAUSE_MAX_S, Restarts
 
-AWAY = QueryFailed("no broker", may_pass=True)
-MISSING = QueryFailed('source topic "t" does not exist', may_pass=True, source_missing=True)
+AWAY = QueryFailed("no broker", kind=FailureKind(may_pass=True))
+MISSING = QueryFailed(
+    'source topic "t" does not exist', kind=FailureKind(may_pass=True, source_missing=True)
+)
 
 
 class Clock:
