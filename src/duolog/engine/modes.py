@@ -55,7 +55,10 @@ def choose_mode(
             why += f" {render_shortage(needed, free, slots_total)} A start is refused."
         return ChosenMode("real-time", catches_up=True, why=why, waits_for_lag=False)
     if exactly_once:
-        why = "With exactly_once_v2 results are visible once committed, and micro-batches commit more often."
+        why = (
+            "With exactly_once_v2 results are visible once committed, and micro-batches "
+            "commit more often."
+        )
         return ChosenMode("micro-batch", catches_up=False, why=why)
     if free is None:
         why = f"Every operator allows it, if the cluster has {needed} free slots when it starts."

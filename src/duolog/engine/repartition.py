@@ -246,7 +246,8 @@ def _record_key(process: Process, name: str) -> tuple[list[str], list[str]]:
     if missing or not wanted:
         raise _refused(
             f'store "{name}" of {process.name}',
-            f"has keys of {render_columns(kept.key)}, among which the record's ({render_columns(wanted)}) is not",
+            f"has keys of {render_columns(kept.key)}, among which the record's "
+            f"({render_columns(wanted)}) is not",
         )
     named = ", ".join(f"c{at} {spark_type(column.type)}" for at, column in enumerate(kept.key))
     places = [kept.key.index(column) for column in wanted]
@@ -275,5 +276,6 @@ def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json
 def _refused(node: str, why: str) -> NotRepartitionable:
     return NotRepartitionable(
         f"{node} {why}, so its state cannot be moved to other tasks",
-        hint="Start the topology under another name with the setting tasks: it then computes everything again from the topics.",
+        hint="Start the topology under another name with the setting tasks: it then computes "
+        "everything again from the topics.",
     )

@@ -81,11 +81,15 @@ def _of_changelogs(
             yield f'Changelog "{topic}" has {there[topic]} partitions instead of {tasks}.'
         elif known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
             yield (
-                f'Changelog "{topic}" was deleted and created again: it lacks the earlier entries, unless these were '
+                f'Changelog "{topic}" was deleted and created again: it lacks the earlier '
+                "entries, unless these were "
                 "restored."
             )
         if is_kept_by_age(policies.get(topic, "")):
-            yield f'Changelog "{topic}" has cleanup.policy={policies[topic]}: it deletes records by age.'
+            yield (
+                f'Changelog "{topic}" has cleanup.policy={policies[topic]}: it deletes '
+                "records by age."
+            )
 
 
 def _of_sources(
@@ -99,12 +103,16 @@ def _of_sources(
             yield f'Source topic "{topic}" is missing.'
             continue
         if known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
-            yield f'Source topic "{topic}" was deleted and created again: its offsets mean other records.'
+            yield (
+                f'Source topic "{topic}" was deleted and created again: its offsets mean '
+                "other records."
+            )
             continue
         for partition, offset in sorted(offsets.items()):
             first = begins[topic].get(partition, 0)
             if offset < first:
                 yield (
-                    f'Source topic "{topic}" has lost records to retention: partition {partition} begins at {first}, '
+                    f'Source topic "{topic}" has lost records to retention: partition '
+                    f"{partition} begins at {first}, "
                     f"but reading must continue at {offset}."
                 )

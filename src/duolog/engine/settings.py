@@ -50,7 +50,8 @@ ENGINE_SETTINGS: Final = Settings(
             "master",
             MASTER_DEFAULT,
             Kind.STRING,
-            "The Spark master: local[n] with n slots (not cores), or a cluster: spark://host:7077, yarn, k8s://…. "
+            "The Spark master: local[n] with n slots (not cores), or a cluster: "
+            "spark://host:7077, yarn, k8s://…. "
             f"If not set, the environment variable {MASTER_VARIABLE} is used.",
             importance=Importance.HIGH,
         ),
@@ -58,17 +59,17 @@ ENGINE_SETTINGS: Final = Settings(
             "tasks",
             0,
             Kind.INT,
-            "The number of tasks of an application; 0 uses the largest partition count of its source topics. "
-            "Fixed by the first start.",
+            "The number of tasks of an application; 0 uses the largest partition count of "
+            "its source topics. Fixed by the first start.",
             at_least(0),
         ),
         Setting(
             "processing.guarantee",
             AT_LEAST_ONCE,
             Kind.STRING,
-            "With exactly_once_v2, the results of an epoch or micro-batch are committed in one transaction with its state, "
-            "so readers with isolation.level=read_committed see each result once, whatever fails. Mode auto then stays "
-            "in micro-batches.",
+            "With exactly_once_v2, the results of an epoch or micro-batch are committed in "
+            "one transaction with its state, so readers with isolation.level=read_committed "
+            "see each result once, whatever fails. Mode auto then stays in micro-batches.",
             one_of(AT_LEAST_ONCE, EXACTLY_ONCE),
             importance=Importance.HIGH,
         ),
@@ -76,7 +77,8 @@ ENGINE_SETTINGS: Final = Settings(
             "epoch.ms",
             0,
             Kind.LONG,
-            "The length of an epoch in real-time mode, which bounds the work repeated after a crash or a stop. 0 uses "
+            "The length of an epoch in real-time mode, which bounds the work repeated after "
+            "a crash or a stop. 0 uses "
             f"{EPOCH_MS_DEFAULT}, or {EPOCH_MS_EXACTLY_ONCE} with exactly_once_v2.",
             at_least(0),
         ),
@@ -91,23 +93,24 @@ ENGINE_SETTINGS: Final = Settings(
             "max.bytes.per.trigger",
             0,
             Kind.LONG,
-            "The maximum size of the keys and values that a micro-batch reads, estimated from the records seen "
-            "so far; 0 uses a sixteenth of driver.memory.bytes.",
+            "The maximum size of the keys and values that a micro-batch reads, estimated "
+            "from the records seen so far; 0 uses a sixteenth of driver.memory.bytes.",
             at_least(0),
         ),
         Setting(
             "task.timeout.ms",
             TASK_TIMEOUT_MS_DEFAULT,
             Kind.LONG,
-            "How long a query whose broker or JVM is unavailable is restarted, with growing pauses, before "
-            "it fails; 0 fails at once.",
+            "How long a query whose broker or JVM is unavailable is restarted, with growing "
+            "pauses, before it fails; 0 fails at once.",
             at_least(0),
         ),
         Setting(
             "statestore.cache.max.bytes",
             CACHE_BYTES_MAX_DEFAULT,
             Kind.LONG,
-            "The size of the write-back cache of aggregates in micro-batches; 0 emits every update.",
+            "The size of the write-back cache of aggregates in micro-batches; 0 emits every "
+            "update.",
             at_least(0),
         ),
         Setting(
@@ -128,9 +131,11 @@ ENGINE_SETTINGS: Final = Settings(
             "class.archive",
             True,  # noqa: FBT003 - a default
             Kind.BOOLEAN,
-            "Whether to keep an archive of the JVM's classes (190 MB) in the cache directory, so that later runs start with a third less "
-            "processor time and 150 MB less memory. The JVM of a first run writes it after the run has ended, within a minute "
-            "and with at most 1 GiB of additional memory, unless the machine is busy or short of memory.",
+            "Whether to keep an archive of the JVM's classes (190 MB) in the cache "
+            "directory, so that later runs start with a third less processor time and 150 "
+            "MB less memory. The JVM of a first run writes it after the run has ended, "
+            "within a minute and with at most 1 GiB of additional memory, unless the "
+            "machine is busy or short of memory.",
             importance=Importance.LOW,
         ),
         Setting(
@@ -144,33 +149,37 @@ ENGINE_SETTINGS: Final = Settings(
             "auto.lag.ms",
             AUTO_LAG_MS_DEFAULT,
             Kind.LONG,
-            "The event time between the oldest unread record and the newest one at which modes auto and real-time switch to real time. "
-            "Before that they read in micro-batches, which merge partitions by timestamp; in real time each partition is "
-            "read at its own pace. They also switch if another pass gets no closer.",
+            "The event time between the oldest unread record and the newest one at which "
+            "modes auto and real-time switch to real time. Before that they read in "
+            "micro-batches, which merge partitions by timestamp; in real time each "
+            "partition is read at its own pace. They also switch if another pass gets no "
+            "closer.",
             at_least(0),
         ),
         Setting(
             "deserialization.exception.handler",
             LOG_AND_CONTINUE,
             Kind.STRING,
-            "How to handle a record whose bytes cannot be read, or whose timestamp is negative or after "
-            "the year 294246: log_and_continue skips it, log_and_fail ends the query.",
+            "How to handle a record whose bytes cannot be read, or whose timestamp is "
+            "negative or after the year 294246: log_and_continue skips it, log_and_fail "
+            "ends the query.",
             one_of(*HANDLERS),
         ),
         Setting(
             "processing.exception.handler",
             LOG_AND_FAIL,
             Kind.STRING,
-            "How to handle a record that cannot be processed, for example because a sum overflows or a pattern "
-            "is invalid.",
+            "How to handle a record that cannot be processed, for example because a sum "
+            "overflows or a pattern is invalid.",
             one_of(*HANDLERS),
         ),
         Setting(
             "production.exception.handler",
             LOG_AND_FAIL,
             Kind.STRING,
-            "How to handle a result that the broker refuses, for example because it is too large. Errors "
-            "that may pass, such as an unavailable broker, are not passed to this handler.",
+            "How to handle a result that the broker refuses, for example because it is too "
+            "large. Errors that may pass, such as an unavailable broker, are not passed to "
+            "this handler.",
             one_of(*HANDLERS),
         ),
         Setting(
@@ -178,8 +187,8 @@ ENGINE_SETTINGS: Final = Settings(
             LOG_AND_CONTINUE,
             Kind.STRING,
             "How to handle the loss of unread records, for example to retention: "
-            "log_and_continue continues with the first record that is left and counts the others, log_and_fail ends the "
-            "query. In real-time mode the query always ends.",
+            "log_and_continue continues with the first record that is left and counts the "
+            "others, log_and_fail ends the query. In real-time mode the query always ends.",
             one_of(*HANDLERS),
         ),
         Setting(
@@ -193,42 +202,48 @@ ENGINE_SETTINGS: Final = Settings(
             "python.function.timeout.ms",
             PYTHON_TIMEOUT_MS_DEFAULT,
             Kind.LONG,
-            "How long a Python function may take for one record, or a vectorized one for a batch. After that its process is "
-            "killed, and the record counts as one that cannot be processed.",
+            "How long a Python function may take for one record, or a vectorized one for a "
+            "batch. After that its process is killed, and the record counts as one that "
+            "cannot be processed.",
             at_least(1),
         ),
         Setting(
             "python.worker.memory.bytes.max",
             PYTHON_MEMORY_BYTES_MAX_DEFAULT,
             Kind.LONG,
-            "The memory limit of each process that calls Python functions, of which there is one for each task that is calling one. "
-            "Beyond it a function gets a MemoryError, and the record counts as one that cannot be processed. 0: no limit.",
+            "The memory limit of each process that calls Python functions, of which there "
+            "is one for each task that is calling one. Beyond it a function gets a "
+            "MemoryError, and the record counts as one that cannot be processed. 0: no "
+            "limit.",
             at_least(0),
         ),
         Setting(
             "default.timestamp.extractor",
             "",
             Kind.STRING,
-            "How to handle a record with an invalid timestamp, unless its source specifies it: "
-            "FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp; "
-            "WallclockTimestampExtractor uses the clock for all records. If empty, the record counts as one that cannot be read.",
+            "How to handle a record with an invalid timestamp, unless its source specifies "
+            "it: FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, "
+            "UsePartitionTimeOnInvalidTimestamp; WallclockTimestampExtractor uses the clock "
+            "for all records. If empty, the record counts as one that cannot be read.",
             one_of("", *EXTRACTORS, *(PREFIX + name for name in EXTRACTORS)),
         ),
         Setting(
             "state.changelog",
             "auto",
             Kind.STRING,
-            "Whether each store has a changelog topic, from which its state is restored if the checkpoint is lost: on, off, "
-            "or auto, which is on if master is a cluster. Fixed by the first start.",
+            "Whether each store has a changelog topic, from which its state is restored if "
+            "the checkpoint is lost: on, off, or auto, which is on if master is a cluster. "
+            "Fixed by the first start.",
             one_of("auto", "on", "off"),
         ),
         Setting(
             "checkpoint.stores",
             "",
             Kind.STRING,
-            "Comma-separated URL schemes of Hadoop file systems that may have a checkpoint, in addition to hdfs and "
-            "viewfs. Renaming and creating a file must both be atomic there, and never overwrite; otherwise results may be "
-            "lost, or written again.",
+            "Comma-separated URL schemes of Hadoop file systems that may have a checkpoint, "
+            "in addition to hdfs and viewfs. Renaming and creating a file must both be "
+            "atomic there, and never overwrite; otherwise results may be lost, or written "
+            "again.",
             importance=Importance.LOW,
         ),
         Setting(
@@ -243,7 +258,8 @@ ENGINE_SETTINGS: Final = Settings(
             "connector",
             "",
             Kind.STRING,
-            "A different Kafka connector: a directory of jars, or group:artifact:version@sha256 items.",
+            "A different Kafka connector: a directory of jars, or "
+            "group:artifact:version@sha256 items.",
             importance=Importance.LOW,
         ),
     ),

@@ -135,7 +135,8 @@ def _ensure_enough_memory(value: str) -> None:
             f"executors of {value} do not start: Spark needs {EXECUTOR_MEMORY_MIN_MIB} MiB of heap",
             name=_EXECUTOR_MEMORY,
             value=value,
-            hint=f"Set {_EXECUTOR_MEMORY}={EXECUTOR_MEMORY_MIN_MIB}m or more, or remove it: the default is 1g.",
+            hint=f"Set {_EXECUTOR_MEMORY}={EXECUTOR_MEMORY_MIN_MIB}m or more, or remove it: "
+            "the default is 1g.",
         )
 
 

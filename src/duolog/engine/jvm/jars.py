@@ -32,7 +32,10 @@ from duolog.engine.jvm.java import ensure_java
 
 FETCH_TIMEOUT_S: Final = 600
 CONNECTOR_SETTING: Final = "connector"
-COMPILE_AGAIN: Final = "It was compiled from other sources than this Python package: run scripts/install in a clone, otherwise reinstall Duolog."
+COMPILE_AGAIN: Final = (
+    "It was compiled from other sources than this Python package: run scripts/install in a "
+    "clone, otherwise reinstall Duolog."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,8 @@ def _keep(artifact: Artifact, scratch: Path, directory: Path, complaint: str) ->
             name=CONNECTOR_SETTING,
             value=artifact.coordinate,
             detail=complaint,
-            hint=f"It is downloaded once. Without a network, put {artifact.file_name} into {directory}.",
+            hint=f"It is downloaded once. Without a network, put {artifact.file_name} into "
+            f"{directory}.",
         )
     found = _sha256(fetched)
     if found != artifact.sha256:

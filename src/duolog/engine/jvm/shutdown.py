@@ -114,11 +114,12 @@ class JvmShutdown:
         # The gateway process exits when its standard input closes.
         self.process.stdin.close()
         logger.info(
-            "the JVM (process %d) writes a class archive, %s, so that later runs start faster: takes some seconds%s; "
-            "class.archive=false turns it off",
+            "the JVM (process %d) writes a class archive, %s, so that later runs start "
+            "faster: takes some seconds%s; class.archive=false turns it off",
             pid,
             archive.kept,
-            f", at most {ARCHIVE_LIMITS.write_s:.0f} s and {archive_watch.GROWTH_BYTES_MAX // MIB} MiB of additional memory"
+            f", at most {ARCHIVE_LIMITS.write_s:.0f} s and "
+            f"{archive_watch.GROWTH_BYTES_MAX // MIB} MiB of additional memory"
             if watch
             else "",
         )

@@ -28,7 +28,8 @@ def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
         raise CheckpointMismatch(
             f"checkpoint {checkpoint} was written with Spark {written}",
             query_id=checkpoint.name,
-            detail=f"Spark {running} runs here. Spark reads the state of older versions, but not of newer ones.",
+            detail=f"Spark {running} runs here. Spark reads the state of older versions, but "
+            "not of newer ones.",
             hint=f"Use pyspark {written} or later, or another application id.",
         )
 

@@ -194,7 +194,8 @@ def _as_json(value: str, of: Type, depth: int = 0) -> str:
             return f"transform_values({value}, (n, {item}) -> {_as_json(item, inner, depth + 1)})"
         case Struct(fields=fields):
             pairs = (
-                f"{text(field.name)}, {_as_json(f'{value}.{quoted(field.name)}', field.type, depth)}"
+                f"{text(field.name)}, "
+                f"{_as_json(f'{value}.{quoted(field.name)}', field.type, depth)}"
                 for field in fields
             )
             return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(pairs)}) END"

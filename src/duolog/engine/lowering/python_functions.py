@@ -171,7 +171,8 @@ def _pickled(function: Called) -> bytes:
             raise InvalidPlan(
                 f"{function.called} cannot be sent to the process that calls it",
                 detail=f"{describe_exception(error)}.",
-                hint="Create the objects that it uses, such as connections, inside the function at its first call.",
+                hint="Create the objects that it uses, such as connections, inside the "
+                "function at its first call.",
             ) from error
     return pickled
 

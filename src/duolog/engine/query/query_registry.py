@@ -67,9 +67,10 @@ def ensure_not_running(checkpoint: Path, application_id: str) -> None:
             raise CheckpointInUse(
                 f'an application "{application_id}" is already running in this process',
                 query_id=application_id,
-                detail=f"The other one uses checkpoint {place}, this one {checkpoint}. Their metrics and printed records would be mixed.",
-                hint="Stop the other one, give this one another name, or start it in a process of its own. Run each SQL service "
-                "in a duolog sql of its own.",
+                detail=f"The other one uses checkpoint {place}, this one {checkpoint}. Their "
+                "metrics and printed records would be mixed.",
+                hint="Stop the other one, give this one another name, or start it in a "
+                "process of its own. Run each SQL service in a duolog sql of its own.",
             )
 
 

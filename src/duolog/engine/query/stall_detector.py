@@ -66,7 +66,8 @@ class StallDetector:
         if waits_s >= max(self.patience_s, 2 * self._told_s):
             self._told_s = waits_s
             logger.warning(
-                'application "%s" has committed nothing for %.0f s, and %s wait in its topics; if the machine is busy, use a longer '
+                'application "%s" has committed nothing for %.0f s, and %s wait in its '
+                "topics; if the machine is busy, use a longer "
                 "epoch.ms or --mode micro-batch; otherwise stop it and start it again",
                 self.application_id,
                 waits_s,

@@ -44,21 +44,24 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
         return
     if config.exactly_once and config.spark.get("spark.speculation", "").lower() == "true":
         raise ConfigError(
-            "processing.guarantee=exactly_once_v2 cannot be combined with spark.speculation: a task that runs twice writes twice",
+            "processing.guarantee=exactly_once_v2 cannot be combined with "
+            "spark.speculation: a task that runs twice writes twice",
             name="spark.speculation",
             value="true",
             hint="Remove spark.speculation, or use at_least_once.",
         )
     if plan.calls:
         raise _not_there(
-            f"{plan.calls[0].name} calls a function that exists only in this process, not on a cluster",
+            f"{plan.calls[0].name} calls a function that exists only in this process, not "
+            "on a cluster",
             master,
             'Use a local master; or write the records to a topic with to("…"), and consume it.',
         )
     for source in spec()["sources"]:
         if source.get("invalid_timestamp") == "partition_time":
             raise _not_there(
-                f'UsePartitionTimeOnInvalidTimestamp of topic "{source["topic"]}" needs a local master',
+                f'UsePartitionTimeOnInvalidTimestamp of topic "{source["topic"]}" needs a '
+                "local master",
                 master,
                 "Use FailOnInvalidTimestamp or LogAndSkipOnInvalidTimestamp.",
             )
@@ -87,8 +90,8 @@ def ensure_shared(directory: Path, session: Session, master: str) -> None:
         raise ExecutorsMissing(
             f"checkpoint {directory} is not visible to all executors",
             detail=f"{unseen[:1].upper()}{unseen[1:]}.",
-            hint="Put the data directory (--data) on a file system that this machine and all workers mount at the same "
-            "path, and allow the workers to write there.",
+            hint="Put the data directory (--data) on a file system that this machine and all "
+            "workers mount at the same path, and allow the workers to write there.",
         )
 
 

@@ -44,7 +44,8 @@ def ensure_master_answers(master: str, timeout_s: float = REACH_S) -> None:
             f"no Spark master answers at {master}",
             name="master",
             value=master,
-            hint=f"Start it, or correct its address; without a cluster remove the setting and {MASTER_VARIABLE}.",
+            hint="Start it, or correct its address; without a cluster remove the setting "
+            f"and {MASTER_VARIABLE}.",
         )
 
 
@@ -75,8 +76,9 @@ def await_executors(
     if not count:
         raise ExecutorsMissing(
             f"no executor of {config.master} registered within {FIRST_EXECUTOR_S:.0f} s",
-            hint="Check that it has workers with free cores and memory (spark.executor.memory, 1 GiB by default), and "
-            "that they can reach this machine (spark.driver.host).",
+            hint="Check that it has workers with free cores and memory "
+            "(spark.executor.memory, 1 GiB by default), and that they can reach this "
+            "machine (spark.driver.host).",
         )
 
 

@@ -31,14 +31,14 @@ JVM_IS_GONE: Final = (Py4JError, ConnectionError)
 _CAUSES_MAX: Final = 20
 _LINES_MAX: Final = 8
 _DAMAGE_HINT: Final = (
-    "A file of the checkpoint is damaged. Restore the checkpoint from a backup, or run `duolog state reset APPLICATION` "
-    "to compute everything again from the topics."
-    " If its stores have changelogs, `duolog state restore FILE` restores them."
+    "A file of the checkpoint is damaged. Restore the checkpoint from a backup, or run "
+    "`duolog state reset APPLICATION` to compute everything again from the topics. If its "
+    "stores have changelogs, `duolog state restore FILE` restores them."
 )
 _DATA_LOSS_HINT: Final = (
-    "Records were deleted (by retention, or with a topic) before the query read them. "
-    "Run `duolog state reset APPLICATION` to start from the records that are left; in micro-batches the setting "
-    "lost.records.handler=log_and_continue continues with them."
+    "Records were deleted (by retention, or with a topic) before the query read them. Run "
+    "`duolog state reset APPLICATION` to start from the records that are left; in "
+    "micro-batches the setting lost.records.handler=log_and_continue continues with them."
 )
 # Spark's error for the second of two writers of the same log entry.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
@@ -46,7 +46,8 @@ _OTHER_OWNER_HINT: Final = (
     "This process no longer owns the checkpoint. Keep the other one, or stop it and start again."
 )
 _NOT_SYNCED_HINT: Final = (
-    "A retry could report success although data was lost, so none is made. Replace the disk, end the "
+    "A retry could report success although data was lost, so none is made. Replace the "
+    "disk, end the "
     f"process, {AGAIN}"
 )
 _GO_ON: Final = "Set {}.exception.handler=log_and_continue to skip such records."
@@ -55,12 +56,15 @@ _FULL_HINT: Final = (
     'early: when_full="emit". Then start again: nothing is lost.'
 )
 _COMMITS_LOST_HINT: Final = (
-    "Restore the broker's data, or the checkpoint from a backup. To compute everything again from the topics, run "
-    "`duolog state reset` with the application's id."
+    "Restore the broker's data, or the checkpoint from a backup. To compute everything "
+    "again from the topics, run `duolog state reset` with the application's id."
 )
 # The kernel does not know a field of a plan's step that Python sent.
 _OTHER_KERNEL: Final = "UnrecognizedPropertyException"
-_TAKEN_OVER_HINT: Final = "Two running applications share this id and fence each other. Stop one of them, or give it another id."
+_TAKEN_OVER_HINT: Final = (
+    "Two running applications share this id and fence each other. Stop one of them, or give "
+    "it another id."
+)
 _TIMEOUT_HINT: Final = (
     "Raise the client setting transaction.timeout.ms, which the broker limits by its "
     "transaction.max.timeout.ms; or lower max.offsets.per.trigger, so that an epoch reads less."
@@ -148,8 +152,10 @@ _AWAY: Final = (BrokerUnreachable, ExecutorsMissing, FileSystemFailed, JvmNotSta
 # Spark's errors after the loss of an executor: its own, those of a task that was just connected to
 # it, or those of the next real-time epoch, which finds fewer slots than the one before.
 _EXECUTOR_AWAY: Final = re.compile(
-    rf"{_NO_ROOM}|ExecutorLostFailure|FetchFailed|Failed to connect to |Connection reset by peer|Connection from \S+ closed"
-    r"|ClosedChannelException|Executor \S+ lost|SparkContext was shut down|stopped SparkContext"
+    rf"{_NO_ROOM}|ExecutorLostFailure|FetchFailed|Failed to connect to |Connection reset by "
+    rf"peer|Connection from \S+ closed"
+    r"|ClosedChannelException|Executor \S+ lost|SparkContext was shut down|stopped "
+    r"SparkContext"
 )
 # Errors of Hadoop's clients if a file system is unreachable or temporarily read-only.
 _FILES_AWAY: Final = re.compile(

@@ -254,7 +254,8 @@ def _ensure_same(running: EngineConfig, wanted: EngineConfig) -> None:
                 f'setting "{name}" cannot be {asked!r} here: this process runs Spark with {has!r}',
                 name=name,
                 value=asked,
-                detail="All applications of one process share one JVM, and the first one started it.",
+                detail="All applications of one process share one JVM, and the first one "
+                "started it.",
                 hint="Use the same value for all of them, or run this one in a process of its own.",
             )
 
@@ -267,7 +268,8 @@ def _say_where_the_log_is(running: Path | None, wanted: Path | None) -> None:
     place = "the terminal" if running is None else str(running)
     with wanted.open("a") as log:
         log.write(
-            f"The JVM of process {os.getpid()} was started by another application: it logs to {place}\n"
+            f"The JVM of process {os.getpid()} was started by another application: it logs "
+            f"to {place}\n"
         )
 
 

@@ -46,7 +46,8 @@ def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -
                 f'application "{query_id}" does not fit the free slots in real-time mode',
                 query_id=query_id,
                 detail=render_shortage(needed, free, slots_total),
-                hint='Set "master" to more slots, such as local[128], add slots to the workers of a cluster, or run it in '
+                hint='Set "master" to more slots, such as local[128], add slots to the '
+                "workers of a cluster, or run it in "
                 "micro-batches.",
             )
         _held[checkpoint] = needed

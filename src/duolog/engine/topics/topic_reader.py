@@ -435,7 +435,8 @@ class TopicReader:
         many = len(partitions) > 1
         return LeaderMissing(
             f"source partition{'s' if many else ''} {names} {'have' if many else 'has'} no leader",
-            detail=f"The broker at {self._bootstrap_servers} knows the topic, but no broker leads this partition.",
+            detail=f"The broker at {self._bootstrap_servers} knows the topic, but no broker "
+            "leads this partition.",
             hint="Its log may be damaged or its disk missing: see the broker's log.",
         )
 

@@ -117,7 +117,10 @@ def _read(value: str, wanted: Type) -> str:
     if wanted in _BOUNDS and not are_pinned():
         # Spark would read a time without a date as one of today.
         least, most = _BOUNDS[wanted]
-        return f"CASE WHEN {plain} RLIKE {text(_YEAR)} AND {read} BETWEEN {least} AND {most} THEN {read} END"
+        return (
+            f"CASE WHEN {plain} RLIKE {text(_YEAR)} AND {read} BETWEEN {least} AND {most} "
+            f"THEN {read} END"
+        )
     return read
 
 

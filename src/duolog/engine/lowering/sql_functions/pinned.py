@@ -31,9 +31,15 @@ def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
 
 def _cube(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     without = f"concat(cube_row, CAST(array(NULL) AS {spark_type(types[0])}))"
-    both = f"CASE WHEN cube_column IS NULL THEN array({without}) ELSE array({without}, concat(cube_row, array(cube_column))) END"
+    both = (
+        f"CASE WHEN cube_column IS NULL THEN array({without}) ELSE array({without}, "
+        "concat(cube_row, array(cube_column))) END"
+    )
     start = f"CAST(array(array()) AS {spark_type(result)})"
-    return f"aggregate({args[0]}, {start}, (cube_rows, cube_column) -> flatten(transform(cube_rows, cube_row -> {both})))"
+    return (
+        f"aggregate({args[0]}, {start}, (cube_rows, cube_column) -> "
+        f"flatten(transform(cube_rows, cube_row -> {both})))"
+    )
 
 
 def _parse_timestamp(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:

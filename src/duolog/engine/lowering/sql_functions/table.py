@@ -15,9 +15,15 @@ def _cube(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     """Start with one empty row; each column doubles the rows: without it, then with it. A null column does not double them."""
     row = spark_type(types[0])
     without = f"concat(cube_row, CAST(array(NULL) AS {row}))"
-    both = f"CASE WHEN cube_column IS NULL THEN array({without}) ELSE array({without}, concat(cube_row, array(cube_column))) END"
+    both = (
+        f"CASE WHEN cube_column IS NULL THEN array({without}) ELSE array({without}, "
+        "concat(cube_row, array(cube_column))) END"
+    )
     start = f"CAST(array(array()) AS {spark_type(result)})"
-    cube = f"aggregate({args[0]}, {start}, (cube_rows, cube_column) -> flatten(transform(cube_rows, cube_row -> {both})))"
+    cube = (
+        f"aggregate({args[0]}, {start}, (cube_rows, cube_column) -> "
+        f"flatten(transform(cube_rows, cube_row -> {both})))"
+    )
     rows = (
         f"shiftleft(1L, least(size(filter({args[0]}, one -> one IS NOT NULL)), {_ROWS_MAX_LOG2}))"
     )
