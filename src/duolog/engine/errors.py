@@ -13,7 +13,7 @@ DuologError
    ├─ ChangelogMismatch      an internal topic belongs to another topology of this name
    ├─ CheckpointInUse        the application is already running, in this process or another
    ├─ CheckpointNotWritable  this user may not write there, or there is no space
-   ├─ FileSystemFailed       the file system of a checkpoint's URL is unreachable, or refuses a request
+   ├─ FileSystemFailed       the file system of a checkpoint's URL is unreachable or refuses
    ├─ CheckpointDamaged      a file of the checkpoint cannot be read
    ├─ JvmNotStarted          the JVM ended before it was ready; has its output
    ├─ ExecutorsMissing       a Spark cluster provides no executor
@@ -49,7 +49,7 @@ class BrokerUnreachable(QueryError):
 
 
 class LeaderMissing(BrokerUnreachable):
-    """A partition that the topology reads has no leader: its log is damaged, or its broker is down."""
+    """A source partition has no leader: its log is damaged, or its broker is down."""
 
 
 class SourceTopicMissing(QueryError):
@@ -81,7 +81,10 @@ class CheckpointNotWritable(QueryError):
 
 
 class FileSystemFailed(QueryError, OSError):
-    """The file system at a URL is unreachable or refuses a request; an OSError, for callers that expect one."""
+    """The file system at a URL is unreachable or refuses a request.
+
+    An OSError, too, for callers that expect one.
+    """
 
     def __init__(self, message: str, *, path: str, number: int, why: str, hint: str) -> None:
         super().__init__(message, detail=f"{path}: {why}", hint=hint)
@@ -152,12 +155,12 @@ class TopicRecreated(QueryFailed):
 
 
 class ChangelogLost(TopicRecreated):
-    """The changelog of a store was deleted: what is written to it from now on cannot restore the state."""
+    """The changelog of a store was deleted, so later entries alone cannot restore the state."""
 
 
 class ResultTopicRecreated(TopicRecreated):
-    """A topic that the topology writes was deleted, and created again with the broker's defaults."""
+    """A result topic was deleted, and created again with the broker's defaults."""
 
 
 class SourceTopicRecreated(TopicRecreated):
-    """A topic that the topology reads was deleted and created again: its offsets mean other records."""
+    """A source topic was deleted and created again, so its offsets mean other records."""

@@ -31,7 +31,7 @@ class EvaluatedRecord(NamedTuple):
 
 
 def evaluate_record(plan: Plan, name: str, topic: str, value: bytes) -> EvaluatedRecord:
-    """Return the record that `plan` writes when a record with this value arrives from `topic`. Starts the JVM.
+    """Return the record that `plan` writes for one with this value from `topic`. Starts the JVM.
 
     Raises:
         QueryError: the record cannot be computed.

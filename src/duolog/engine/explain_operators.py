@@ -1,7 +1,7 @@
 """Describe each operator of a plan: what it stores and until when, in which modes it runs, and why.
 
 filter-2      both modes; keeps nothing
-aggregate-4   both modes; store aggregate-4-store: a row for each group for good: groups have no end;
+aggregate-4   both modes; store aggregate-4-store: a row for each group for good: groups never end;
 in micro-batches only the last update of a row is emitted, by the record cache
 """
 

@@ -1,1 +1,1 @@
-"""The JVM process: find Java and the jars, prepare the start, bound it, and shut it down without orphans."""
+"""The JVM process: find Java and the jars, start it, bound it, and end it without orphans."""

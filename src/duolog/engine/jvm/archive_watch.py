@@ -1,4 +1,4 @@
-"""Bound the time and memory of a JVM that writes its class archive after its parent process has ended.
+"""Bound a JVM that writes its class archive after its parent process has ended.
 
     python -c PROGRAM FD SECONDS FILE STATM PAGES
 
@@ -54,7 +54,7 @@ def bound(
     seconds: float = WRITE_S,
     growth_bytes_max: int = GROWTH_BYTES_MAX,
 ) -> "subprocess.Popen[bytes] | None":
-    """Start a process that kills the JVM `pid` if it outlives `seconds` or grows too large, and then removes `arriving`.
+    """Start a process that kills the JVM `pid` if it is too slow or large, then removes `arriving`.
 
     Returns that process; None on a system without pidfds, or if no process can be started.
     """

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def exit_forked_children() -> Iterator[None]:
-    """Exit the current process at the end of the block if it was forked within the block, whatever was raised."""
+    """Exit the current process at the end of the block if it was forked within the block."""
     process = os.getpid()
     try:
         yield

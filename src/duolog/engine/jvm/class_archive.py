@@ -1,4 +1,4 @@
-"""The JVM's class-data archive: written once, when the JVM of a first query ends, and mapped by later ones.
+"""The JVM's class-data archive: written when the first JVM ends, and mapped by later ones.
 
     no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ complete ─▶ renamed by the first process
     that sees it
@@ -77,7 +77,7 @@ class ClassArchive:
         return f'"{option}" {_QUIET}'
 
     def take_over(self) -> None:
-        """Rename archives that JVMs completed; remove the oldest archives (one is 190 MB) and leftovers.
+        """Rename archives that JVMs completed; remove the oldest ones (190 MB each) and leftovers.
 
         Leftovers are partial archives of killed JVMs, and archives for another Java or other jars,
         such as an older Duolog's, that no start renamed.

@@ -19,7 +19,7 @@ class _Version(NamedTuple):
     most: str
     used: str
     droppable: str
-    """The line of `memory.stat` for pages of files that were not read for long, of the group and those in it."""
+    """The line of `memory.stat` for file pages not read for long, of the group and its children."""
 
 
 _V1: Final = _Version(
@@ -32,7 +32,7 @@ _V2: Final = _Version("sys/fs/cgroup", "memory.max", "memory.current", "inactive
 
 
 def free_memory_bytes(root: Path = Path("/")) -> int | None:
-    """Return the bytes available without swapping or reaching the container's limit; None if unknown."""
+    """Return the bytes available before swapping or the container's limit; None if unknown."""
     found = [*_of_machine(root), *_of_groups(root)]
     return min(found) if found else None
 

@@ -1,4 +1,4 @@
-"""Interpret the name of a Spark master: where tasks run, and which address of this machine they reach.
+"""Interpret the name of a Spark master: where tasks run, and which address of ours they reach.
 
 local, local[64], local[*,2]     tasks are threads of the one JVM that this process starts
 local-cluster[2,8,1024]          executors are processes of this machine, for tests
@@ -38,8 +38,8 @@ def promised_slots(master: str) -> int | None:
     """Return the number of slots that a master's name states; None if only the cluster knows.
 
     Example:
-        >>> promised_slots("local[64]"), promised_slots("local"), promised_slots("local-cluster[2,8,1024]")
-        (64, 1, 16)
+        >>> promised_slots("local[64]"), promised_slots("local-cluster[2,8,1024]")
+        (64, 16)
     """
     if found := _LOCAL_CLUSTER.fullmatch(master):
         return int(found[1]) * int(found[2])
@@ -85,7 +85,7 @@ def driver_host(master: str) -> str | None:
 
 @contextlib.contextmanager
 def local_address(master: str) -> Iterator[None]:
-    """Make a JVM that starts within the block use `driver_host` as its own address, unless the user has set one.
+    """Make a JVM that starts within the block use `driver_host`, unless the user sets an address.
 
     Otherwise Spark resolves the host name, and fails to start on a machine whose name does not
     resolve.

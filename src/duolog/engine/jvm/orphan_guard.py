@@ -4,7 +4,7 @@
 machine. Until then a shell waits on a pipe that only this process holds open:
 
     a line        the JVM watches for itself, or has ended: the guard exits
-    end of file   this process has died: every process whose working directory is the scratch directory is killed
+    end of file   this process has died: kill each process whose working directory is scratch
 
 The guard starts before the JVM and needs no process id: the working directory identifies the
 processes of a start.

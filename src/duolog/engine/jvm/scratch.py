@@ -35,7 +35,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch_dir() -> Iterator[Scratch]:
-    """Create a scratch directory and remove it at the end; first remove the leftovers of other processes."""
+    """Create a scratch directory, and remove it at the end. Removes leftovers of others first."""
     base = Path(tempfile.gettempdir()).resolve()
     sweep(base)
     arriving = Path(tempfile.mkdtemp(prefix=f"{_ARRIVING}{PREFIX}", dir=base))

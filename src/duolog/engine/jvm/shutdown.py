@@ -26,10 +26,10 @@ _ROOM_BYTES_MIN: Final = archive_watch.GROWTH_BYTES_MAX + 512 * MIB
 
 @dataclass(slots=True)
 class ArchiveLimits:
-    """When to skip or abort writing an archive: a program that waits for its archive raises both limits."""
+    """When to skip or abort writing an archive. Programs that wait for their archive raise both."""
 
     load_max: float = 2.0
-    """Load average per processor. Above 1, because an application that has just ended kept all of them busy."""
+    """Load average per processor. Above 1: the application has just kept all busy."""
     write_s: float = archive_watch.WRITE_S
 
 
@@ -37,7 +37,7 @@ ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 
 def is_busy(load: float | None = None) -> bool:
-    """Return whether enough processes wait for a processor that writing an archive would take minutes."""
+    """Return whether so many processes wait for a processor that an archive would take minutes."""
     now = os.getloadavg()[0] if load is None else load
     return now > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
 
@@ -67,7 +67,7 @@ class JvmShutdown:
         return self.archive is not None and self.ran_query and not self._what_lacks()
 
     def _what_lacks(self) -> str:
-        """Return why no archive can be written now, or an empty string; computed once, at shutdown."""
+        """Return why no archive can be written, or an empty string; computed once, at shutdown."""
         if self._lacks is None:
             room = self.room()
             short = room is not None and room < _ROOM_BYTES_MIN
@@ -128,7 +128,10 @@ class JvmShutdown:
         ).start()
 
     def _take_over(self, archive: ClassArchive, watch: "subprocess.Popen[bytes] | None") -> None:
-        """Take over what was written once the JVM has ended; if this process ends first, the next start does it."""
+        """Take over what was written once the JVM has ended.
+
+        If this process ends first, the next start does it.
+        """
         self.process.wait()
         archive.take_over()
         if watch is not None:
@@ -136,7 +139,7 @@ class JvmShutdown:
 
 
 def _yield_to_others(pid: int) -> None:
-    """Give every thread of a process the lowest priority: Linux keeps a priority for each thread."""
+    """Give every thread of a process the lowest priority: Linux keeps one for each thread."""
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, int(thread.name), _LAST_PRIORITY)

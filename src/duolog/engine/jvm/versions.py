@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 
 
 def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
-    """Raise CheckpointMismatch if a newer Spark has written the state: Spark reads older state only."""
+    """Raise CheckpointMismatch if a newer Spark has written the state, which Spark cannot read."""
     written, running = pinned.get("versions", {}).get("pyspark", ""), versions()["pyspark"]
     if minor_of(written) > minor_of(running):
         raise CheckpointMismatch(

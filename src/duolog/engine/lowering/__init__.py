@@ -1,4 +1,4 @@
-"""Lower plan nodes: one file for each family, from node and input row to kernel nodes and output row.
+"""Lower plan nodes, one file for each family: from node and input row to kernel nodes and a row.
 
     required.py    which columns are needed downstream of a node, so that the rest is not shuffled
     operators.py   the kernel's operators: a class for each kind

@@ -8,7 +8,7 @@ _BUCKETS_PER_SPAN: Final = 16
 
 
 def bucket_ms(span_ms: int) -> int:
-    """Return the bucket length for rows that are kept for a span; similar spans have the same length.
+    """Return the bucket length for rows that are kept for a span; similar spans share a length.
 
     A handful of buckets holds all rows. The checkpoint is bound to this length, and not to the
     span.

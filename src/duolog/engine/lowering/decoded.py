@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Part = Literal["key", "value"]
-"""A record's key or value; in JSON a single key column is a bare value, without an object around it."""
+"""A record's key or value; in JSON a single key column is a bare value, not an object."""
 
 FALSE: Final = "false"
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Bytes as columns. `columns` may refer to the expressions in `parsed`, as p0, p1, … from `first` on."""
+    """Bytes as columns, which may refer to the expressions in `parsed` as p0, … from `first` on."""
 
     columns: list[str]
     is_null: str

@@ -1,6 +1,6 @@
 """Lower expressions of the plan to Spark SQL text over positional names.
 
-    k0, k1, …   key columns          v0, v1, …   value columns       r0, r1, …  the table's side of a join
+    k0, k1, …   key columns      v0, v1, …   value columns     r0, r1, …  the table's side of a join
     a0, a1, …   accumulators         ts          the record's timestamp, BIGINT milliseconds
     topic, partition, offset, headers            of the source record that caused the current one
 
@@ -271,7 +271,7 @@ _COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {
     "BETWEEN": _between,
     "IN": _among,
 }
-"""Comparisons of DOUBLEs, with Java's and Python's treatment of NaN; each operand is computed once."""
+"""Comparisons of DOUBLEs by Java's and Python's rules for NaN; operands are computed once."""
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IS_NULL": lambda args: f"({args[0]} IS NULL)",
     "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",

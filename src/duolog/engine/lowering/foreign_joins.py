@@ -1,7 +1,7 @@
 """The foreign-key join: subscriptions to the right table's tasks, and responses.
 
-Messages:      a subscription   key = foreign key   value = left key, number, instruction, left columns
-               a response       key = left key      value = number, outcome, left columns, right columns
+Messages:      a subscription   key = foreign key   value = left key, number, instruction, left
+               a response       key = left key      value = number, outcome, left, right
                an announcement  key = left key      value = number, whether it can be joined
 """
 

@@ -18,7 +18,7 @@ class NumberOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class AnnounceOperator(Operator):
-    """Announces the number of the newest row of a key; the number is its last column, after the foreign key."""
+    """Announces the number of the newest row of a key: its last column, after the foreign key."""
 
     kind: ClassVar[str] = "announce"
     left: bool
@@ -37,7 +37,7 @@ class SubscribeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsOperator(Operator):
-    """Stores subscriptions, and responds with rows of a table, computed by the steps of `getter`."""
+    """Stores subscriptions, and responds with rows of a table, by the steps of `getter`."""
 
     kind: ClassVar[str] = "subscriptions"
     store: str

@@ -180,7 +180,7 @@ def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) 
 
 
 def _as_json(value: str, of: Type, depth: int = 0) -> str:
-    """Return an expression that `to_json` writes without loss: it truncates a TIMESTAMP to milliseconds.
+    """Return an expression that `to_json` writes without loss: it cuts a TIMESTAMP to milliseconds.
 
     Two keys within one millisecond would become one.
     """

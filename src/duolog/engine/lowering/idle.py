@@ -1,4 +1,4 @@
-"""Ticks: close windows and call processors while no records arrive. Each tick is sent to every waiting task.
+"""Ticks, sent to every waiting task: close windows and call processors without records.
 
     ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
                                    └───▶ punctuate ┄▶ a processor
@@ -28,7 +28,7 @@ _KEY: Final = ["BIGINT", "BIGINT"]
 
 
 def waits_idle(nodes: Iterable[object]) -> bool:
-    """Return whether something must happen while no records arrive: windows close, or a processor is called."""
+    """Return whether windows must close, or a processor be called, while no records arrive."""
     return any(
         isinstance(node, Process) or (isinstance(node, AggregateNode) and node.idle_ms is not None)
         for node in nodes
@@ -36,7 +36,7 @@ def waits_idle(nodes: Iterable[object]) -> bool:
 
 
 def add_ticks(spec: Json, levels: Levels) -> None:
-    """Add ticks to a spec if something must happen while no records arrive; most specs need none."""
+    """Add ticks to a spec if something must happen while no records arrive; most need none."""
     routes = []
     nodes, edges = spec["nodes"], spec["edges"]
     for part in levels.subtopologies:

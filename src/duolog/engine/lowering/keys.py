@@ -50,7 +50,10 @@ def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered
 
 
 def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
-    """Return a key's expression; for its pinned text, without the second call that `map` makes for records without a value."""
+    """Return a key's expression.
+
+    Its pinned text lacks the second call that `map` makes for records without a value.
+    """
     computed = dict(node.parent.values) if isinstance(node.parent, Project) else {}
 
     def once(part: Expression) -> Expression | None:
@@ -64,7 +67,10 @@ def _as_lowered_first(expression: Expression, node: SelectKey) -> Expression:
 
 
 def _was_two_steps(node: SelectKey) -> bool:
-    """Return whether the first lowering had two steps, with a call for many records before the key; other keys called their function in the expression."""
+    """Return whether the first lowering called the function for many records before the key.
+
+    Other keys called their function in the expression.
+    """
     (name, key), *others = node.keys
     was_free = "key" not in node.parent.schema.names
     return not others and name == "key" and isinstance(key, PythonCall) and was_free
@@ -128,7 +134,7 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
 def _carry(
     node: SelectKey | GroupBy, row: Row, needed: frozenset[str]
 ) -> tuple[list[dict[str, object]], Row]:
-    """Copy into the value what is needed downstream of `node`, and what its key is computed from."""
+    """Copy into the value what is needed downstream of `node`, and what computes its key."""
     old_key = {column.name for column in node.parent.schema.key}
     behind = {_source(expression) for name, expression in node.values if name in needed}
     for_key = {name for _, expression in node.keys for name in column_names(expression)}

@@ -1,4 +1,4 @@
-"""ksqlDB's JSON and DELIMITED as Spark SQL. The kernel reads and writes them (`KsqlJson`, `Delimited`).
+"""ksqlDB's JSON and DELIMITED as Spark SQL; the kernel codes them (`KsqlJson`, `Delimited`).
 
 A single key column is a bare value; so is a single value column if the format says so.
 """

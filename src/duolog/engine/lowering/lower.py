@@ -1,4 +1,4 @@
-"""Lower a plan to the kernel's spec: walk the levels that `plan.cutting.levels` has cut, and link the kernel's nodes.
+"""Lower a plan to the kernel's spec: walk the levels of `plan.cutting.levels` and link the nodes.
 
     plan ─▶ find_levels ─▶ for each source:        decode ─▶ nodes of its ingress ─▶ routes, sinks
                            for each sub-topology:  edge   ─▶ its nodes            ─▶ routes, sinks
@@ -270,7 +270,7 @@ class _Walk:
         return self._link(lowered.entries)[0]
 
     def _one_reader(self, edge: Edge, readers: list[int]) -> int:
-        """Return the node that an edge feeds; several readers share a filter that passes every record."""
+        """Return the node that an edge feeds; several readers share a filter that passes all."""
         if len(readers) == 1:
             return readers[0]
         row = self.arriving[edge]

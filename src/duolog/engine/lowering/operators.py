@@ -79,7 +79,7 @@ class PunctuateOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SelectKeyOperator(Operator):
-    """Gives records of a stream a new key; a key of nulls only is a null key, unless such keys are kept."""
+    """Gives records of a stream a new key; a key of nulls only is null, unless these are kept."""
 
     kind: ClassVar[str] = "select_key"
     keys: Sequence[str]
@@ -115,7 +115,7 @@ class ToStreamOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class TableOperator(Operator):
-    """Stores rows, and converts upserts to changes; with a history it keeps earlier versions, too."""
+    """Stores rows, and converts upserts to changes; with a history, keeps earlier versions."""
 
     kind: ClassVar[str] = "table"
     store: str
@@ -143,7 +143,7 @@ class LookupOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class WaitOperator(Operator):
-    """Buffers records of a stream until stream time has advanced beyond them by the grace period."""
+    """Buffers records of a stream until stream time is beyond them by the grace period."""
 
     kind: ClassVar[str] = "wait"
     store: str
@@ -167,7 +167,7 @@ class JoinOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class StreamJoinOperator(Operator):
-    """Joins the records of one stream with those of another; the window is relative to its own records."""
+    """Joins the records of one stream with another's; the window is relative to its own records."""
 
     kind: ClassVar[str] = "stream_join"
     store: str
@@ -287,7 +287,7 @@ class SlidingFoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class IdleOperator(Operator):
-    """Passes the wall-clock time to the node `fold`, which closes windows while no records arrive."""
+    """Passes the wall-clock time to the node `fold`, which closes windows without records."""
 
     kind: ClassVar[str] = "idle"
     fold: int

@@ -14,7 +14,7 @@ from duolog.plan.schema import Schema
 def lower_partition(
     partitioner: Expression | None, of: Node, row: Row, schema: Schema, around: Surroundings
 ) -> str | None:
-    """Return the expression of the partition for the node `of`; the kernel identifies a function by that node's name."""
+    """Return the expression of the partition for the node `of`, by whose name the kernel calls."""
     if partitioner is None:
         return None
     if not isinstance(partitioner, KeyFunction):

@@ -44,7 +44,7 @@ def pinned_texts() -> contextlib.AbstractContextManager[None]:
 
 
 def unpinned_texts() -> contextlib.AbstractContextManager[None]:
-    """Lower expressions to the texts of versions before pinned texts, in this thread within the block."""
+    """Lower to the texts of versions before pinned texts, in this thread within the block."""
     return _wanted(_Texts.UNPINNED)
 
 
@@ -54,5 +54,5 @@ def are_pinned() -> bool:
 
 
 def are_compared() -> bool:
-    """Return whether expressions are lowered to be compared with a checkpoint, and not to be run."""
+    """Return whether expressions are lowered to be compared with a checkpoint, and not to run."""
     return _WANTED.get() is not _Texts.RUN

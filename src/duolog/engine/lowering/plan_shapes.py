@@ -1,4 +1,4 @@
-"""The shape of a plan: its layouts in pinned texts, and in the texts of versions before pinned texts.
+"""The shape of a plan: its layouts in pinned texts, and in the texts of earlier versions.
 
 A checkpoint is written in pinned texts (`pinned_texts`), and compared with them. Between b506ee0
 and ADR 0099 Duolog wrote the texts that it ran with: such a checkpoint fits, too, and its next
@@ -19,7 +19,7 @@ def pinned_spec(levels: Levels, application_id: str) -> Json:
 
 
 def unpinned_spec(levels: Levels, application_id: str) -> Json:
-    """Return the spec of a plan in the texts of versions before pinned texts: to be compared, never to be run."""
+    """Return the spec of a plan in the texts before pinned texts: to be compared, never run."""
     with unpinned_texts():
         return lower(levels, application_id, cache_bytes_max=0)
 

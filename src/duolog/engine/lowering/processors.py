@@ -1,4 +1,4 @@
-"""Processors: one kernel node that calls, and one for each output that converts forwarded values to records."""
+"""Processors: a kernel node that calls, and one for each output that makes records of values."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def lower_process(node: Process, row: Row, around: Surroundings) -> Lowered:
 
 
 def _may_wait(node: Process, around: Surroundings) -> bool:
-    """Return whether records may be passed in batches: no node downstream or in parallel notices the delay."""
+    """Return whether records may be passed in batches: no node downstream notices the delay."""
     part = next(part for part in around.levels.subtopologies if node in part.nodes)
     alone = not any(isinstance(other, Process) and other is not node for other in part.nodes)
     return alone and all(

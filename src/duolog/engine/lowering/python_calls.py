@@ -1,4 +1,4 @@
-"""Python functions that are called with many records at once, before the step whose expressions use them.
+"""Python functions that are called with many records at once, before the step that uses them.
 
     map_values(total=price(n))  ─▶  python: r0 = price of each   ─▶  project: the value of r0
 
@@ -28,7 +28,7 @@ def calls_before(
     *,
     nulls: bool = False,
 ) -> tuple[list[Json], Row, Names]:
-    """Return the nodes that call the functions of `expressions`, their output row, and the names for the expressions there.
+    """Return the nodes that call the functions of `expressions`, their row, and its names.
 
     Functions are called with records without a value only with `nulls`, for a filter and a new key:
     the new value of such a record is null whatever they return.

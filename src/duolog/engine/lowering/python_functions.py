@@ -114,7 +114,7 @@ def lower_result(function: PythonFunction, given: str) -> str:
 
 
 def described_of_keys(functions: Mapping[str, KeyFunction]) -> list[Json]:
-    """Return functions of keys, by the nodes that use them, in the form of the kernel's spec for executors."""
+    """Return functions of keys by the nodes that use them, as the kernel's spec has them."""
     return [
         _described(f"{_OF_KEYS_AT}{node}", PythonFunction(OfKey(function), (STRING,), INT))
         for node, function in functions.items()
@@ -143,7 +143,7 @@ def _described(name: str, function: Called) -> Json:
     if isinstance(function, Definition):
         return _described_as(name, function.called, _pickled(function), None)
     if isinstance(function.function, Routine):
-        function.function.bound()  # If the module of a SQL function is missing, this raises its name.
+        function.function.bound()  # Raises the name if the module of a SQL function is missing.
     told = f"{function.called} ({function.place})" if function.place else function.called
     return _described_as(name, told, _pickled(function), function.lookups)
 
@@ -204,7 +204,7 @@ def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
 
 
 def _is_replaced(function: Called) -> bool:
-    """Return whether a module was reloaded here: a worker that has imported it would not reload it."""
+    """Return whether a module was reloaded here: a worker that has imported it would not do so."""
     if isinstance(function, Definition) or not isinstance(function.function, Routine):
         return False
     called = function.function.function

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The key and value columns by position, and a map from names in the plan to names in the row."""
+    """The key and value columns by position, and a map from the plan's names to the row's."""
 
     key: tuple[Column, ...]
     value: tuple[Column, ...]

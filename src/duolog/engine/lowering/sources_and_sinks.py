@@ -97,7 +97,7 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
 
 
 def _chosen_topic(sink: Sink, row: Row) -> str | None:
-    """Return the expression of the topic that a record chooses, which fails for a topic that was not created."""
+    """Return the expression of the topic that a record chooses; fails for a topic not created."""
     if sink.topic_of is None:
         return None
     chosen = lower_expression(sink.topic_of, row.naming(sink.schema))
@@ -122,7 +122,7 @@ def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
 
 
 def lower_for_each(node: ForEach, row: Row, around: Surroundings) -> Lowered:
-    """Return the kernel's sink that passes records to a function, as JSON objects of their columns."""
+    """Return the kernel's sink that passes records to a function, as JSON of their columns."""
     plan = around.levels.plan
     key, value = (
         encode(JSON, columns, [row.names[column.name] for column in columns], "value")

@@ -76,7 +76,7 @@ def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
 
 
 def _as_long_as_all(arrays: Sequence[str], element: Type) -> str:
-    """Return the first of arrays, padded with nulls to the length of the longest: the kernel counts its elements."""
+    """Return the first of arrays, padded with nulls to the longest: the kernel counts elements."""
     first, *others = arrays
     if not others:
         return first

@@ -1,4 +1,4 @@
-"""Lower the steps of aggregates, `plan.steps`, to Spark SQL: lists and maps by Spark's functions, the rest by the kernel's."""
+"""Lower the steps of aggregates, `plan.steps`: lists and maps to Spark's functions, else ours."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -41,12 +41,12 @@ _WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
 """Parts of a layout for people; they are not compared."""
 UNPINNED: Final = "unpinned_stores"
-"""Part of a shape: its stores in the texts of versions before pinned texts, if these differ. Never written."""
+"""Part of a shape: its stores in the texts before pinned texts, if these differ. Never written."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record on its path: its columns in terms of topics and stores, and the filters that it has passed."""
+    """A record on its path: its columns in terms of topics and stores, and the filters passed."""
 
     keys: tuple[str, ...]
     values: tuple[str, ...]
@@ -80,7 +80,7 @@ class _Record:
 
 
 def shape_of(spec: Json, names: Names) -> Json:
-    """Return the part of `spec` that state depends on; state written under one shape can be read under an equal one."""
+    """Return the part of `spec` that state depends on; equal shapes can read each other's state."""
     walk = _Walk(spec, names)
     for place, (source, (keys, values)) in enumerate(
         zip(spec["sources"], names.sources, strict=True)
@@ -179,7 +179,7 @@ class _Walk:
             self.stores[store] = _either(known, layout)
 
     def _keep_processor(self, node: Json, record: _Record, subtopology: int) -> None:
-        """Lay out the stores of a processor: the plan, and not the records, defines how their rows are written."""
+        """Lay out the stores of a processor, whose rows the plan defines, and not the records."""
         level = next(n for n, ids in enumerate(self.spec["levels"]) if subtopology in ids)
         for store in (node["store"], *node["stores"]):
             layout = {
@@ -242,7 +242,7 @@ def subtopologies_of(spec: Json) -> dict[int, int]:
 
 
 def _ways(coming: Mapping[_Record, _Way]) -> list[tuple[_Record, _Way]]:
-    """Return the records that arrive at a node in the order of their paths; if there are too many, combined into one."""
+    """Return the records that arrive at a node, by their paths; too many are combined into one."""
     records = sorted(coming.items(), key=lambda item: item[1])
     if len(records) <= _WAYS_MAX:
         return records
@@ -272,7 +272,7 @@ def _waiting(node: Json) -> str:
 
 
 def _either(one: Json, other: Json) -> Json:
-    """Combine two layouts of a store that is filled in two ways, as downstream of a join of two tables."""
+    """Combine two layouts of a store that is filled in two ways, as after a join of two tables."""
     layout = one | {part: list(_one_or_other(one[part], other[part])) for part in ("key", "row")}
     if one.get("filters") != other.get("filters"):
         layout["filters"] = [*one["filters"], "or", *other["filters"]]

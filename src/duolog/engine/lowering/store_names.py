@@ -40,7 +40,7 @@ class Names:
     stores: Mapping[str, str] = field(default_factory=dict)
     """A description of each store: `aggregate of topic "totals"`."""
     results: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    """For the store of an aggregate: each result, and the accumulators from which it is computed."""
+    """For the store of an aggregate: each result, and the accumulators that compute it."""
     processors: Mapping[str, str] = field(default_factory=dict)
     """For the store of a processor: its kind, key and value."""
 

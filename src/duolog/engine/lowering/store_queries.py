@@ -59,7 +59,7 @@ def shown_columns(table: Node, levels: Levels) -> tuple[Column, ...]:
 
 
 def kept_columns(table: Node, row: Row) -> tuple[Column, ...]:
-    """Return the value columns of `table` that are in a row: the others are not needed downstream."""
+    """Return the value columns of `table` that are in a row; no node needs the others."""
     return tuple(column for column in table.schema.value if column.name in row.names)
 
 

@@ -45,7 +45,7 @@ def lower_stream_join_side(node: StreamJoinSide, row: Row, _around: Surroundings
 
 
 def _names(node: StreamJoinSide, own: list[str], other: list[str]) -> Names:
-    """Return the names for expressions over both streams: v0… is the record's own, r0… the other's."""
+    """Return the names for expressions over both streams: v0… is its own record, r0… the other."""
     keys = {column.name: f"k{index}" for index, column in enumerate(node.left.schema.key)}
     here = {name: f"v{index}" for index, name in enumerate(own)}
     there = {name: f"r{index}" for index, name in enumerate(other)}

@@ -183,7 +183,7 @@ def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:
 
 
 def _names_of_side(node: JoinSide, row: Row, other: Row) -> Names:
-    """Return the names for expressions over both tables: v0… is the changed table, r0… the other."""
+    """Return the names for expressions over both tables: v0… is the changed one, r0… the other."""
     keys = {column.name: f"k{index}" for index, column in enumerate(node.left.schema.key)}
     own = _value_names(node.own, row)
     looked_up = {name: f"r{at[1:]}" for name, at in _value_names(node.other, other).items()}

@@ -30,7 +30,7 @@ def lower_windows(windows: FixedWindows) -> Json:
 
 
 def laid_out(windows: Json) -> str:
-    """Return the part that state depends on; the grace period, which decides what is late, may change."""
+    """Return the part that state depends on. The grace period is not: it decides what is late."""
     match windows:
         case {"kind": "hopping", "size_ms": size, "advance_ms": advance, "origin_ms": origin}:
             return f"of {size} ms every {advance} ms" + (f" from {origin} ms on" if origin else "")

@@ -1,4 +1,4 @@
-"""Defaults for Kafka's clients in the JVM, unless the user sets them: Kafka's names, values in bytes and ms."""
+"""Kafka's names: defaults for its clients in the JVM, unless the user sets them. Bytes and ms."""
 
 from typing import Final
 

@@ -3,7 +3,7 @@
     more than auto.lag.records.max records left (mode auto)     another pass
     at most auto.lag.ms of event time left                      live
     less than half of what the previous pass left               another pass
-    else                                                        live: further passes do not get closer
+    else                                                        live: more passes get no closer
 
 A pass merges partitions by timestamp. In real time each partition is read at its own pace: the rest
 is then read unevenly, and a window closes before the records of a slower partition arrive. New
@@ -21,7 +21,7 @@ _SHRINKS_BY: Final = 2
 
 @dataclass(slots=True)
 class GoingLive:
-    """Evaluates the passes of one start. `records_max` is None if the number of records does not matter."""
+    """Evaluates the passes of one start. `records_max`: None if their number does not matter."""
 
     lag_ms: int
     records_max: int | None
@@ -29,7 +29,10 @@ class GoingLive:
     """The event time that the previous pass left."""
 
     def is_near(self, lag: Mapping[str, int], left_ms: Callable[[], int | None]) -> bool:
-        """Return whether to go live; `lag` is empty if no broker answers, and `left_ms` is then not called."""
+        """Return whether to go live.
+
+        `lag` is empty if no broker answers; `left_ms` is then not called.
+        """
         records = sum(lag.values())
         if not lag or (self.records_max is not None and records > self.records_max):
             return False

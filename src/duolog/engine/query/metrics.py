@@ -1,6 +1,6 @@
 """The metrics of a running application: its tasks and nodes, topics, epochs and state.
 
-    Metrics ─┬─ tasks     one for each task of a sub-topology, and for each topic partition that is read
+    Metrics ─┬─ tasks     one for each task of a sub-topology, and each topic partition that is read
              │    ├─ nodes    by the plan's names
              │    └─ stores   rows and bytes
              ├─ sources   topic partitions: positions and ends
@@ -46,8 +46,11 @@ class StoreMetrics:
 
     store: str
     rows: int
-    """Number of entries according to RocksDB. Counted at commits, using a hundredth of the time: for a large store the number is as old
-    as `counted_at_ms`, so it is an estimate while rows change."""
+    """Number of entries according to RocksDB, counted at commits.
+
+    Counting takes a hundredth of the time: for a large store the number is as old as
+    `counted_at_ms`, so it is an estimate while rows change.
+    """
     bytes: int
     """Size of their keys and values, before compression."""
     counted_at_ms: int | None
@@ -56,7 +59,7 @@ class StoreMetrics:
 
 @dataclass(frozen=True, slots=True)
 class TaskMetrics:
-    """The work of a task: `1_0` is task 0 of sub-topology 1, `flights-0` reads partition 0 of that topic."""
+    """The work of a task: `1_0` is task 0 of sub-topology 1, `flights-0` reads that partition."""
 
     task: str
     records: int
@@ -116,7 +119,7 @@ class SinkMetrics:
     e2e_latency_sum_ms: int
     """The sum of the records' ages by timestamp when they were written."""
     e2e_latency_counts: tuple[int, ...] = ()
-    """A histogram of ages: below 1, 2, 4, 8, … ms, each without the bucket before; the last one has the rest."""
+    """A histogram of ages: 0-1, 1-2, 2-4, 4-8, … ms; the last bucket has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,7 @@ class Metrics:
 
     @property
     def state_rows(self) -> int | None:
-        """Return the number of rows in all stores; None if no store was counted yet, or there is none."""
+        """Return the number of rows in all stores; None before the first count."""
         rows = [store.rows for task in self.tasks for store in task.stores]
         return sum(rows) if rows else None
 

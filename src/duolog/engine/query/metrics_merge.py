@@ -56,7 +56,7 @@ def _both(one: Any, other: Any, *, greatest: bool) -> Any:
 
 
 def _later(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
-    """Return the latest count of each store; of two counts at the same time the greater one is more complete.
+    """Return the latest count of each store; of two at the same time, the greater is more complete.
 
     Example:
         >>> _later({"a": {"rows": 9, "counted_at": 1}}, {"a": {"rows": 2, "counted_at": 5}})

@@ -24,7 +24,7 @@ class Skipped:
     """
 
     stage: str
-    """What failed: deserialization, processing, production; or retention, which was faster than the query."""
+    """What failed: deserialization, processing, production; or retention, if it was faster."""
     reason: str
     at: str
     """The node or the topic where it failed; empty if the stage says enough."""
@@ -67,7 +67,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a query at one point in time. Counts are of records since this process started it."""
+    """The progress of a query at one time. Counts are of records since this process started it."""
 
     mode: str
     state: str
@@ -76,7 +76,7 @@ class Progress:
     records_in: int = 0
     records_out: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Records that were skipped, by the stage that failed: deserialization, processing, production."""
+    """Records that were skipped, by stage: deserialization, processing, production."""
     skipped_because: tuple[Skipped, ...] = ()
     """The same by reason, each with its first record."""
     late: Mapping[str, int] = field(default_factory=dict)
@@ -113,10 +113,10 @@ class Report:
     """Records read from each topic."""
     records_per_second: float
     durations_ms: Mapping[str, int]
-    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (the total), …"""
+    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (total), …"""
     positions: EndOffsets
     state_commit_ms: int = 0
-    """Duration of the stores' commits, summed over the tasks of all levels, which run in parallel."""
+    """Duration of the stores' commits, summed over the tasks of all levels, which are parallel."""
 
     @property
     def duration_ms(self) -> int:

@@ -41,7 +41,7 @@ def runs_here(checkpoint: Path) -> bool:
 
 
 def forget_ended() -> None:
-    """Release the resources of ended queries: a client's threads and connections, the session of a JVM."""
+    """Release the resources of ended queries: clients with their connections, sessions of JVMs."""
     for place, query in list(_by_checkpoint.items()):
         if query.has_ended:
             del _by_checkpoint[place]
@@ -54,7 +54,7 @@ def stop_running(checkpoint: Path) -> None:
 
 
 def ensure_not_running(checkpoint: Path, application_id: str) -> None:
-    """Raise CheckpointInUse if this process runs a query on a checkpoint, or one with this id on another."""
+    """Raise CheckpointInUse if this process runs a query on this checkpoint, or with this id."""
     if runs_here(checkpoint):
         raise CheckpointInUse(
             f'application "{application_id}" is already running',

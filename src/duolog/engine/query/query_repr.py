@@ -1,4 +1,4 @@
-"""A short description of a query, as a notebook shows it: `<RunningQuery counts: running in real-time>`."""
+"""A short description of a query for notebooks: `<RunningQuery counts: running in real-time>`."""
 
 from typing import Any, Protocol
 

@@ -27,7 +27,7 @@ class Reservations:
 
     @contextlib.contextmanager
     def while_starting(self, directory: Path, application_id: str) -> Iterator[None]:
-        """Reserve a checkpoint for the block, which claims it; if the block fails, the reservation ends."""
+        """Reserve a checkpoint for the block, which claims it; a failure ends the reservation."""
         had = directory in self._directories
         self.reserve(directory, application_id)
         try:

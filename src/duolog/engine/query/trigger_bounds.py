@@ -1,4 +1,4 @@
-"""The bounds of a running query's micro-batches: planned at each start, and compared with what was read later.
+"""The bounds of micro-batches: planned at each start, and compared with what was read later.
 
 Thread rule: the thread that waits for Spark.
 """
@@ -48,7 +48,7 @@ class TriggerBounds:
     def are_outgrown(
         self, report: Report | None, seen: Counters, lag: Callable[[], Mapping[str, int]]
     ) -> bool:
-        """Return whether the last micro-batch was far larger than allowed, or a guess keeps micro-batches small.
+        """Return whether a micro-batch was far too large, or a guess keeps them small.
 
         The size of its records is that of the records since the last check, according to the
         kernel's counts of bytes; Spark reports their number.

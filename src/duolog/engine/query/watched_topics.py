@@ -1,4 +1,4 @@
-"""The topics that a query checks while it runs: sources, result topics, and the changelogs of its stores."""
+"""The topics that a query checks while it runs: sources, results, and changelogs of its stores."""
 
 import contextlib
 from collections.abc import Collection
@@ -17,7 +17,10 @@ from duolog.plan.nodes import Plan
 def log_watch(
     topics: TopicReader, checkpoint: Checkpoint, changelogs: Collection[str], *, of_sql: bool
 ) -> TruncationWatch:
-    """Return the watch that compares positions with the logs of sources and changelogs; these have a partition for each task."""
+    """Return the watch that compares positions with the logs of sources and changelogs.
+
+    Changelogs have a partition for each task.
+    """
     internal = dict.fromkeys(changelogs, checkpoint.pinned_tasks() or 0)
     return TruncationWatch(
         topics, checkpoint.directory, internal, rewrite_changelogs_hint(of_sql=of_sql)
@@ -40,7 +43,10 @@ def ensure_logs_whole(
 
 
 def ensure_changelogs_whole(topics: TopicReader, checkpoint: Checkpoint, *, of_sql: bool) -> None:
-    """Compare what a lost checkpoint still has of its changelogs with their logs; raises as `ensure_logs_whole`."""
+    """Compare a lost checkpoint with its changelogs, as far as it is left.
+
+    Raises as `ensure_logs_whole`.
+    """
     with contextlib.suppress(CheckpointDamaged):  # Treated as if nothing was stored.
         _changelog_watch(topics, checkpoint, of_sql=of_sql).ensure_whole({})
 

@@ -29,7 +29,7 @@ Listed = Callable[[Sequence[str], Callable[[str, str], str], Callable[[str], str
 
 
 def _of_sets(name: str, otherwise: Listed) -> Lowering:
-    """Lower to Spark's function, which does not support elements that are or contain maps; for those use `otherwise`."""
+    """Lower to Spark's function; for elements that are or contain maps, to `otherwise`."""
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         element = _element(types)

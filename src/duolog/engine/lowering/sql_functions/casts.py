@@ -3,7 +3,7 @@
     STRING to INT, BIGINT     only whole numbers; Spark would truncate 1.5
     STRING to BOOLEAN         any prefix of true and yes is true, all else false
     TIME                      milliseconds of the day, an INT in Spark
-    ARRAY, MAP, STRUCT        element by element; to STRING in Java's form: [1, 2], {a=1}, Struct{F=1}
+    ARRAY, MAP, STRUCT        element by element; to STRING as Java does: [1, 2], {a=1}, Struct{F=1}
 
 Source: ksqlDB's documentation of CAST, and its query tests.
 """

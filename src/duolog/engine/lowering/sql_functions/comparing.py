@@ -1,6 +1,6 @@
 """Comparisons that Spark lacks, or defines differently.
 
-DOUBLE    NaN is neither equal to, less than, nor greater than any number; in Spark it is the greatest
+DOUBLE    NaN is not equal to, less than or greater than any number; in Spark it is the greatest
 MAP       compared as sorted entries, which Spark can compare
 """
 
@@ -28,7 +28,7 @@ def compares_as_java(types: Container[Type]) -> bool:
 
 
 def compared(sign: str, left: str, right: str) -> str:
-    """Return the comparison of two numbers, one of them a DOUBLE, as in Java; null if either is null.
+    """Return the comparison of two numbers, one of them a DOUBLE, as in Java; null with a null.
 
     Example:
         >>> compared("<", "v0", "30D")

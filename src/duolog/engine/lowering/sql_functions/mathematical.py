@@ -22,7 +22,7 @@ def _whole(name: str) -> Lowering:
 
 
 def _at_places(of_double: str, at_places: str, of_decimal: str) -> Lowering:
-    """Return the lowering of rounding functions: of a DOUBLE to an integer, of one to given places, and of a DECIMAL."""
+    """Return the lowering of rounding: of a DOUBLE to an integer or to places, and of a DECIMAL."""
 
     def lower(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
         if isinstance(result, Decimal):

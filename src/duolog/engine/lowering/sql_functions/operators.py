@@ -1,4 +1,7 @@
-"""SQL's operators: comparisons are never null; DOUBLE division by zero follows Java, all other division by zero is null."""
+"""SQL's operators: comparisons are never null, and DOUBLE division by zero follows Java.
+
+All other division by zero is null.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -23,7 +26,7 @@ from duolog.plan.types import (
 _BY_JAVA: Final = {"/": "duolog_divide", "%": "duolog_remainder"}
 _APART: Final = "< or >"
 _NO_ESCAPE: Final = "\x01"
-"""A character that no pattern contains: without ESCAPE nothing is escaped, but Spark's default is the backslash."""
+"""A character that no pattern contains: without ESCAPE, Spark would escape by the backslash."""
 
 
 def _arithmetic(sign: str) -> Lowering:

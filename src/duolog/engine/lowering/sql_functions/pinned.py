@@ -1,4 +1,4 @@
-"""The first lowerings of functions that have changed since: the pinned texts of checkpoints (`lowering.pinned_texts`).
+"""The first lowerings of functions that changed since: the pinned texts (`lowering.pinned_texts`).
 
 These texts are compared and never run. No entry may change.
 """

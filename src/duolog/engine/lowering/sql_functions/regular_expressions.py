@@ -1,4 +1,4 @@
-"""Functions of regular expressions: Java's in Spark, too, but with other errors and group numbers."""
+"""Functions of regular expressions: Java's, as in Spark, with other errors and group numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -12,7 +12,10 @@ _ROWS_MAX_LOG2: Final = 32
 
 
 def _cube(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
-    """Start with one empty row; each column doubles the rows: without it, then with it. A null column does not double them."""
+    """Start with one empty row; each column doubles the rows: without it, and with it.
+
+    A null column does not double them.
+    """
     row = spark_type(types[0])
     without = f"concat(cube_row, CAST(array(NULL) AS {row}))"
     both = (
