@@ -67,11 +67,11 @@ _OF_OWN: Final = {
     "newest": "rows",
 }
 _KEY_COLUMNS_MAX: Final = 62
-"""With the bounds of a window these are 64: beyond that, columns would be at other positions in a row."""
+"""With the bounds of a window these are 64: more would move columns to other positions in a row."""
 
 
 def _forms(node: Json) -> dict[str, str]:
-    """Return how the stores lie that a node fills, by name, as the kernel's `StateRepartitioner.Form` calls it.
+    """Return how the stores of a node lie, by name, as the kernel's `StateRepartitioner.Form` says.
 
     Raises:
         NotRepartitionable: the task of an entry cannot be determined.
@@ -111,10 +111,10 @@ class Movable:
     key_bytes: str
     form: str = "rows"
     keys: Sequence[str] = ()
-    """For a processor's store: the columns of the record key, taken from its own key, which is JSON."""
+    """For a processor's store: the record key's columns, taken from the store's key, in JSON."""
 
     def as_kernel_reads_it(self, tasks_before: int) -> Json:
-        """Return the fields that its `InitialState` needs in addition to those of a store that is not moved."""
+        """Return what its `InitialState` needs beyond the fields of a store that stays."""
         return {
             "key_types": self.key_types,
             "keys": list(self.keys),
@@ -255,7 +255,7 @@ def _record_key(process: Process, name: str) -> tuple[list[str], list[str]]:
 
 
 def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json]) -> None:
-    """Raise NotRepartitionable if a processor's store has rows with keys that belong to another task."""
+    """Raise NotRepartitionable if a processor's store has rows whose keys belong to other tasks."""
     if not any(of["form"] == "processor" for of in initial):
         return
     spark = session.spark_with(spec["shuffle_partitions"])

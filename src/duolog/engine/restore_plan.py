@@ -22,7 +22,7 @@ from duolog.plan.nodes import Plan
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The state that would be restored, and the positions at which the application would continue."""
+    """The state that would be restored, and the positions from which reading would continue."""
 
     changelogs: Mapping[str, str]
     """The topic of each store, by the store's name."""

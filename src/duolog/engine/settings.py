@@ -19,7 +19,7 @@ Mode = Literal["auto", "micro-batch", "real-time"]
 
 MICRO_BATCH_INTERVAL_MS: Final = 100
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
-"""Length of an epoch in real-time mode: the maximum work that is repeated after a crash or a stop."""
+"""Length of an epoch in real-time mode: the most work that a crash or a stop repeats."""
 EPOCH_MS_EXACTLY_ONCE: Final = 1000
 """The same if results become visible when their epoch is committed."""
 AT_LEAST_ONCE: Final = "at_least_once"
@@ -288,7 +288,7 @@ class ErrorHandling:
 
 
 OF_SQL: Final = ErrorHandling(processing=LOG_AND_CONTINUE, aggregation=LOG_AND_FAIL)
-"""ksqlDB's: a record that an expression cannot process is logged and skipped, one that overflows a sum ends the query."""
+"""ksqlDB's: log and skip a record that an expression cannot process; fail if a sum overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,10 @@ class EngineConfig:
     exactly_once: bool = False
     """Whether results are committed in transactions, together with their epoch."""
     internal_prefix: str = ""
-    """A prefix of the application id in names that a whole Kafka cluster shares: transactions, marker and changelogs."""
+    """A prefix of the application id in names that a whole Kafka cluster shares.
+
+    These are transactions, markers and changelogs.
+    """
     lost_records: str = LOG_AND_CONTINUE
     """The handling of a query whose next records were deleted before it read them."""
     timestamp_extractor: str = ""

@@ -17,7 +17,7 @@ from duolog.engine.kernel_classes import kernel_class_name
 
 PREFIX: Final = "spark."
 EXECUTOR_MEMORY_MIN_MIB: Final = 512
-"""Spark requires 450 MiB (`UnifiedMemoryManager`) of what the garbage collector leaves of the heap for objects."""
+"""Spark requires 450 MiB (`UnifiedMemoryManager`) of the heap that the collector leaves."""
 _EXECUTOR_MEMORY: Final = "spark.executor.memory"
 _SIZE: Final = re.compile(r"(\d+)(?:([kmgt])b?)?")
 _MEBIBYTES: Final = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
@@ -56,7 +56,7 @@ FIXED: Final = {
     "spark.hadoop.fs.file.impl": kernel_class_name("LocalFiles"),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": kernel_class_name("LocalFiles") + "$Context",
 }
-"""Settings that define the meaning of a query, or that the kernel depends on: the same everywhere."""
+"""Settings that define the meaning of a query, or that the kernel needs: the same everywhere."""
 
 DEFAULTS: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
@@ -125,7 +125,7 @@ def check_spark_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ensure_enough_memory(value: str) -> None:
-    """Check that executors can start: Spark ends those whose heap is below its own reserve, and retries forever."""
+    """Check that executors can start: Spark restarts those with too small a heap forever."""
     found = _SIZE.fullmatch(value.strip().lower())
     if found is None:
         return  # Spark reports what it cannot parse.

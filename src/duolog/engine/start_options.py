@@ -19,6 +19,6 @@ class StartOptions:
     errors: "ErrorHandling | None" = None
     """Overrides the error handling of the engine's settings."""
     upgrade: "How | None" = None
-    """Continue with the state of another plan; decides what happens to state that cannot be kept."""
+    """Continue with the state of another plan; decides what happens to state that does not fit."""
     exactly_once: bool = False
     """Enables that guarantee, whatever the settings are."""

@@ -1,4 +1,4 @@
-"""Read the rows of a store as of the last commit of an application, from its checkpoint, using Spark.
+"""Read the rows of a store as of the last commit of an application, from its checkpoint.
 
 The checkpoint is read from disk, whether or not a query runs on it. Spark copies the state files of
 the commit and scans the whole store, so a query takes a second or more, whatever its bounds; only
@@ -70,7 +70,7 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """A query of the store of a table, in a plan as it was cut and lowered, within bounds of its key."""
+    """A query of the store of a table, in a plan as it was lowered, within bounds of its key."""
 
     levels: Levels
     spec: Json
@@ -84,7 +84,7 @@ class CommittedRows:
 
     rows: Sequence[KeptRow] = ()
     position: EndOffsets = field(default_factory=dict)
-    """The next offset of each source partition after the records that are reflected. Empty before the first commit."""
+    """The next offset of each partition after the records reflected; empty before a commit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _Structs = Mapping[Type, Type]
 
 
 def as_lowered_first(accumulators: Sequence[Accumulator]) -> Sequence[Accumulator]:
-    """Return accumulators; their pinned texts name the fields they sort by as the first version did."""
+    """Return accumulators; their pinned texts have the first names of the fields they sort by."""
     if not are_pinned():
         return accumulators
     structs: _Structs = {of: _unnamed(of) for kept in accumulators for of in _sorted_by(kept.add)}

@@ -59,7 +59,7 @@ class Launcher:
     places: Mapping[str, str] = field(default_factory=dict)  # Source lines of the plan's nodes.
     partition_counts: Mapping[str, int] = field(default_factory=dict)  # As of the first start.
     until: Callable[[], EndOffsets] | None = None
-    """Returns at each start where micro-batches end for good, for each partition that is read at all."""
+    """Returns at each start where micro-batches end for good, for each partition that is read."""
 
     @property
     def application_id(self) -> str:
@@ -90,7 +90,7 @@ class Launcher:
         return self.config.internal_prefix + self.application_id
 
     def open_transactions(self, trigger: Trigger, record_batch_bytes_max: int | None) -> None:
-        """Check that the checkpoint matches the end of the committed results, and start to write after them.
+        """Check that the checkpoint matches the end of the committed results, and write after them.
 
         Fences earlier writers with this name. Does nothing if results are written at least once.
 
@@ -213,7 +213,7 @@ class Launcher:
         return StreamingQuery(started)
 
     def _log_initial(self, spec: str, kept: str) -> None:
-        """Write the initial contents of stores to their changelogs, before the first epoch of the generation."""
+        """Write the initial contents of stores to their changelogs, before the first epoch."""
         stores = self.checkpoint.initial_logs()
         if stores:
             producer = PRODUCER | {"max.request.size": str(ENTRY_BYTES_MAX)} | self._client()
@@ -231,7 +231,7 @@ class Launcher:
         log.cancel(self.session.spark._jsparkSession, self.application_id)  # noqa: SLF001 - as _java below
 
     def take_over(self, query: str, epoch: int) -> None:
-        """Let the checkpoint continue after results that a query committed exactly once, up to an epoch.
+        """Let the checkpoint continue after an epoch that a query committed exactly once.
 
         Raises:
             CheckpointMismatch: other results were committed after them.
@@ -245,13 +245,17 @@ class Launcher:
             ensure_goes_on(self.checkpoint, marker, marker_topic(self._name_in_kafka))
 
     def take_over_what_was_begun(self) -> None:
-        """As `Transactions`, if results are written exactly once; raises QueryFailed if no broker answers."""
+        """Do as `Transactions` does, if results are written exactly once.
+
+        Raises:
+            QueryFailed: no broker answers.
+        """
         if self.config.exactly_once:
             with self._failing():
                 self._transactions(self._client()).take_over_what_was_begun()
 
     def commit_decided(self) -> None:
-        """Commit what executors of a cluster have written in an epoch that counts, if a crash prevented that.
+        """Commit what executors wrote in an epoch that counts, if a crash prevented that.
 
         Raises:
             CheckpointMismatch: the broker has aborted it.
@@ -298,7 +302,7 @@ class Launcher:
         return self.session.how_it_ended
 
     def counters(self) -> Counters:
-        """Return what the kernel has counted since `reset_counters`, in this JVM and those of executors."""
+        """Return the kernel's counts since `reset_counters`, of this JVM and those of executors."""
         return Counters.of(self.counted())
 
     def counted(self) -> Json:
@@ -319,7 +323,7 @@ class Launcher:
         return any(node["kind"] == "print" for node in self.spec["nodes"].values())
 
     def take_printed(self) -> str:
-        """Return the printed records of this JVM since the last call, in the form that `printing` reads."""
+        """Return the records printed in this JVM since the last call, as `printing` reads them."""
         taken: str = self.session.kernel("Prints").take(self.application_id)
         return taken
 
@@ -329,12 +333,12 @@ class Launcher:
         return bool(self.spec.get("functions"))
 
     def take_output(self) -> str:
-        """Return what Python functions have printed since the last call, in the form that `printing` reads."""
+        """Return what Python functions printed since the last call, as `printing` reads it."""
         taken: str = self.session.kernel("PythonOutput").take()
         return taken
 
     def take_calls(self, records_max: int, wait_ms: int) -> str:
-        """Wait for records for callbacks in this JVM; return them as `for_each_callbacks` reads them."""
+        """Wait for records for callbacks in this JVM; return what `for_each_callbacks` reads."""
         calls = self.session.kernel("Calls")
         taken: str = calls.take(self.application_id, records_max, wait_ms)
         return taken
@@ -348,7 +352,7 @@ class Launcher:
         self.session.kernel("Calls").failed(self.application_id, number, error)
 
     def take_keys(self, keys_max: int, wait_ms: int) -> str:
-        """Wait for keys that need a result in this JVM; return them as `key_functions` reads them."""
+        """Wait for keys that need a result in this JVM; return what `key_functions` reads."""
         asked = self.session.kernel("KeyFunctions")
         taken: str = asked.take(self.application_id, keys_max, wait_ms)
         return taken
@@ -365,7 +369,7 @@ class Launcher:
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def close(self) -> None:
-        """End everything but Spark's query and the claim of the checkpoint; a failure does not stop the rest."""
+        """End everything but Spark's query and the claim, whatever fails."""
         self.close_transactions()
         spark_dir = str(self.checkpoint.spark_dir)
         for kind, name in (
@@ -380,7 +384,7 @@ class Launcher:
             self.session.kernel("Launcher").closeUnusedProducers()
 
     def _inputs(self) -> list[list[str]]:
-        """Return the topics of each of Spark's Kafka sources: one topic, or those that match a pattern."""
+        """Return the topics of each of Spark's Kafka sources: one, or those of a pattern."""
         found: dict[str, list[str]] = {}
         for source in self.spec["sources"]:
             topics = found.setdefault(source.get("input", source["topic"]), [])
@@ -448,7 +452,7 @@ class Launcher:
         return all(source["table"] for source in readers)
 
     def _horizon(self, name: str, number: int, topics: list[str]) -> dict[str, str]:
-        """Return the options by which the topics of this query end their micro-batches at one time."""
+        """Return the options by which the topics of this query end micro-batches at one time."""
         options = {"horizon": name, "horizon.input": str(number)}
         options |= {
             "horizon.table": str(self._is_table(topics[0])).lower(),

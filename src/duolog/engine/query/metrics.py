@@ -250,8 +250,10 @@ class Metrics:
         )
 
 
-_PLAIN: Final = ("application_id", "state", "mode", "at_ms", "records_in", "records_out",
-                 "failed_calls", "skipped", "late")  # fmt: skip
+_PLAIN: Final = (
+    *("application_id", "state", "mode", "at_ms", "records_in", "records_out"),
+    *("failed_calls", "skipped", "late"),
+)
 
 
 def metrics_of(query: "RunningQuery") -> Metrics:

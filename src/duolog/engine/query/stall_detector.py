@@ -2,7 +2,7 @@
 
     positions advance                      healthy
     they do not, and no record waits       idle
-    they do not, and records wait          a warning after 30 s or three epochs, and after twice that
+    they do not, and records wait          a warning after 30 s or three epochs, later repeated
 
 Spark reports an epoch without records like any other: the query is running, no error is raised, and
 only the lag would show it. Thread rule: the thread that waits for Spark.

@@ -1,1 +1,1 @@
-"""The Spark session: its settings, its slots and executors, and the translation of its failures into errors."""
+"""The Spark session: settings, slots, executors, and the translation of failures into errors."""

@@ -2,16 +2,16 @@
 
 Tasks of a cluster run in other JVMs than the one that this process has started:
 
-    functions that this process must call    refused: they exist in this process only
-    functions of keys                        called in a process next to each executor, like other functions
-    actions by wall-clock time               tasks request the time from the driver, which creates the ticks
-    processors                               reused if their task returns to the same executor; else created again
-    exactly-once results                     each executor has a transaction, and the driver commits all (`transactions`)
-    a task that runs twice at once           refused under exactly-once: both would write
-    the time of a partition                  refused: only the JVM that has read the partition before knows it
-    the order of tables and streams          in micro-batches as anywhere; in real time records do not wait for table rows
-    printed records                          written to the standard output of the executors
-    checkpoints                              must be a directory that all executors see at the same path
+    functions that this process calls     refused: they exist in this process only
+    functions of keys                     called in a process next to each executor, as others are
+    actions by wall-clock time            tasks request the time from the driver, which has ticks
+    processors                            recreated if their task moves to another executor
+    exactly-once results                  each executor has a transaction; the driver commits all
+    a task that runs twice at once        refused under exactly-once: both would write
+    the time of a partition               refused: only the JVM that read it before knows the time
+    the order of tables and streams       in real time records do not wait for table rows
+    printed records                       written to the standard output of the executors
+    checkpoints                           a directory that all executors see at the same path
 """
 
 from collections.abc import Callable, Mapping
@@ -68,12 +68,12 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
 
 
 def functions_on_executors(levels: Levels, master: str) -> list[Json]:
-    """Return the functions that executors call on a cluster; with a local master this process calls them."""
+    """Return the functions that executors of a cluster call; with a local master, none."""
     return [] if is_one_jvm(master) else described_of_keys(key_functions_of(levels.nodes))
 
 
 def ensure_shared(directory: Path, session: Session, master: str) -> None:
-    """Check that the executors see the checkpoint at the same path as this process. It must be claimed already.
+    """Check that the executors see the checkpoint, which must be claimed, at the same path.
 
     Raises:
         ExecutorsMissing: an executor does not see it.
@@ -96,7 +96,7 @@ def ensure_shared(directory: Path, session: Session, master: str) -> None:
 
 
 def has_room(directory: Path, needed: int, master: str, session: Callable[[], Session]) -> bool:
-    """Return whether the real-time query on a checkpoint fits now: workers of a cluster join and leave."""
+    """Return whether the real-time query on a checkpoint fits now: workers join and leave."""
     if is_one_jvm(master):
         return True
     return needed <= slots_free(slots_of(session().spark, master), besides=directory)

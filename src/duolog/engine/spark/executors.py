@@ -83,7 +83,7 @@ def await_executors(
 
 
 def executors_left_in(master: str, spark: SparkSession) -> Path | None:
-    """Return where Spark leaves jars and output of the executors that it starts on this machine for tests.
+    """Return where Spark leaves jars and output of executors that it starts here for tests.
 
     This is in its installation directory, which it never cleans. None for any other master: workers
     have their own.

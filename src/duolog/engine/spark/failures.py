@@ -1,4 +1,4 @@
-"""Translate Spark's failures: name the cause, keep Spark's error class, and add a hint where one is known.
+"""Translate Spark's failures: name the cause, keep the error class, and add a hint if there is one.
 
 Spark wraps the failure of a task several times (query, job, task, cause). The cause is what a
 person needs; the wrappers are kept as the Python cause of the error.
@@ -183,7 +183,7 @@ class Cause:
 
 
 def _sentence(message: str) -> str:
-    """Return the text of a message: its first lines, without the stack trace or plan that follows."""
+    """Return the text of a message: its first lines, without a stack trace or plan."""
     lines: list[str] = []
     for line in message.strip().splitlines():
         # Spark wraps long sentences; an indented or separated line does not belong to them.
@@ -249,7 +249,7 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
 
 
 def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
-    """Return the failure of a query whose checkpoint another process has claimed; it is not restarted."""
+    """Return the failure, without a restart, of a query whose checkpoint another process claimed."""
     return QueryFailed(
         f'application "{failed.query_id}" failed: another process writes to its checkpoint',
         query_id=failed.query_id,

@@ -71,7 +71,10 @@ class _Running:
 
     spark: SparkSession
     jvm: Any
-    """Access to Java. PySpark has one per process, which is None or the next JVM's once this JVM has ended."""
+    """Access to Java.
+
+    PySpark has one per process, which is None or the next JVM's once this JVM has ended.
+    """
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
@@ -116,7 +119,7 @@ class Session:
         return self._running.spark
 
     def spark_with(self, shuffle_partitions: int) -> SparkSession:
-        """Return a session whose queries have this number of shuffle partitions, the only setting that differs by query.
+        """Return a session with this number of shuffle partitions: it alone differs by query.
 
         Created once and never changed, so that concurrent starts cannot get each other's number.
         """
@@ -136,7 +139,7 @@ class Session:
         return holder
 
     def kernel(self, name: str) -> Any:
-        """Return a class of the kernel; cached, because the JVM searches all jars for each part of its name."""
+        """Return a class of the kernel; cached, as the JVM searches all jars for a name."""
         known = self._running.kernel
         if name not in known:
             known[name] = kernel_class(self.jvm, name)
@@ -144,7 +147,7 @@ class Session:
 
     @property
     def jvm(self) -> Any:
-        """Java's packages by name; calls to a JVM that has ended raise Py4JError or ConnectionError."""
+        """Java's packages by name; an ended JVM raises Py4JError or ConnectionError."""
         return self._running.jvm
 
     @property
@@ -158,7 +161,7 @@ class Session:
         return int(self._running.java_process.pid)
 
     def note_query(self) -> None:
-        """Record that a query was started: from then on an archive of its classes is worth writing."""
+        """Record that a query was started: an archive of its classes is then worth writing."""
         self._running.end.ran_query = True
 
     @property
@@ -172,7 +175,7 @@ class Session:
         return self._running.how_it_ended
 
     def end_now(self) -> None:
-        """Kill the JVM unless it has other owners; callers that wait for it, such as `close`, return at once.
+        """Kill the JVM unless it has other owners; callers that wait for it return at once.
 
         The files are left as after a crash, which every start expects.
         """
@@ -316,7 +319,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
 
 @contextlib.contextmanager
 def _lives(process: Any) -> Iterator[None]:
-    """Raise JvmNotStarted for any failure within that is due to the end of the JVM: PySpark then fails in many ways."""
+    """Raise JvmNotStarted for any failure that is due to the end of the JVM; PySpark has many."""
     try:
         yield
     except JvmNotStarted:
@@ -389,7 +392,7 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
 
 
 def _kill_launched(error: BaseException) -> int | None:
-    """Kill the JVM whose launch was interrupted, for example by Ctrl-C; return the exit status if it had ended before.
+    """Kill the JVM whose launch was interrupted, as by Ctrl-C; return its status if it had ended.
 
     PySpark does not expose the process until it is ready, and removes the directory in which the
     JVM must answer: the JVM would fail, but never exit.
@@ -443,7 +446,7 @@ def _forget_gateway(gateway: JavaGateway) -> None:
 
 
 def _let_it_end_with_us(gateway: JavaGateway) -> None:
-    """Make the JVM halt when this process ends: closing its standard input alone takes minutes under load."""
+    """Make the JVM halt when this process ends: a closed standard input alone takes minutes."""
     if gateway.proc is not None:
         with _kernel_is_there():
             kernel_class(gateway.jvm, "ParentWatch").begin(os.getpid())

@@ -5,7 +5,7 @@ The settings in `FIXED` define the meaning of queries and are the same for all o
     ANSI off, UTC           expressions mean what the plan says, in any time zone
     adaptive execution off  a replayed micro-batch splits its rows as the first run did
     RocksDB, changelog      state is on disk, a commit writes changes only, memory is bounded
-    operator check off      Spark admits the chain of stateful operators; the planner does the checks
+    operator check off      Spark admits the chain of stateful operators; the planner checks it
 
 Tasks in the same JVM load the jars of connector and kernel from its class path. Executors fetch
 them from the driver, as `spark.jars`, so that a worker needs nothing but Spark.

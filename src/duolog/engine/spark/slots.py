@@ -28,7 +28,7 @@ def slots_needed(source_partitions: int, tasks: int, levels: int) -> int:
 
 
 def slots_free(slots_total: int, besides: Path | None = None) -> int:
-    """Return how many slots a new real-time query may take, or the query on the checkpoint `besides`."""
+    """Return how many slots a new real-time query may take, or the one on checkpoint `besides`."""
     with _lock:
         return _free(slots_total, besides)
 

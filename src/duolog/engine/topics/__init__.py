@@ -1,1 +1,1 @@
-"""Source topics through Kafka clients: counts, offsets, patterns, sampled records, and the bounds of a micro-batch."""
+"""Source topics through Kafka clients: counts, offsets, patterns, samples and bounds."""

@@ -1,4 +1,4 @@
-"""Bound the number of records that a micro-batch reads of each topic, so that it fits the memory of the JVM.
+"""Bound the records that a micro-batch reads of each topic, so that it fits the JVM's memory.
 
 Spark bounds a micro-batch in records and not in bytes, but a task holds its part of one in memory
 while it merges its inputs: 200,000 records of 3.5 KB ended a JVM of 2 GiB. So the bound in records

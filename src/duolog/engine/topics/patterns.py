@@ -1,7 +1,7 @@
 """Resolve topic patterns: which existing topics match when an application starts.
 
     sources of a spec                                      what the kernel gets
-    {topic: "orders-.*"}  ─▶  orders-eu, orders-us  ─▶     {topic: "orders-eu", input: "orders-.*"}, …
+    {topic: "orders-.*"}  ─▶  orders-eu, orders-us  ─▶  {topic: "orders-eu", input: "orders-.*"}, …
 
 All topics of a pattern are one Kafka source in Spark, and the checkpoint is bound to the number and
 order of sources. So a new topic joins at the next start, from its first record.
@@ -61,7 +61,7 @@ def _ensure_apart(found: Mapping[str, Sequence[str]]) -> None:
 
 
 def with_topics(sources: Sequence[Json], matched: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return the sources of a spec, with each pattern replaced by one source for each of its topics."""
+    """Return the sources of a spec, with a source for each topic of a pattern."""
     found: list[Json] = []
     for source in sources:
         pattern = source["topic"]

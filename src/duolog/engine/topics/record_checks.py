@@ -1,4 +1,4 @@
-"""Check records that were read before: find the last one before a position, and whether it is unchanged.
+"""Check records that were read before: find the last before a position; is it unchanged?
 
 When a consumer starts with a leader epoch, the broker validates it (OffsetsForLeaderEpoch, KIP-320)
 and reports if the log was truncated below its offset. Thread rule: any thread; checks run one at a
@@ -75,7 +75,7 @@ class RecordChecks:
     _opened: dict[str, Consumer] = field(default_factory=dict)
     """Consumers by their `auto.offset.reset`; reused, because a new one needs connections."""
     _without: dict[Position, int] = field(default_factory=dict)
-    """Positions before which no record was found: only markers and aborted records, or too many to read in time."""
+    """Positions before which no record was found: only markers and aborted records, or too many."""
 
     def last_before(self, positions: Mapping[Position, int]) -> dict[Position, SeenRecord]:
         """Return the last record before each position, for those that a broker answers in time."""
@@ -103,7 +103,7 @@ class RecordChecks:
         return found
 
     def changed(self, marks: Mapping[Position, Mark]) -> dict[Position, str]:
-        """Return the partitions that differ from their marks, each with a sentence that says how."""
+        """Return the partitions that differ from their marks, each with a sentence on how."""
         found: dict[Position, str] = {}
 
         def take(at: Position, message: Message) -> bool:
@@ -132,7 +132,10 @@ class RecordChecks:
         reset: str,
         deadline: float,
     ) -> set[Position]:
-        """Pass the records after each offset to `take` until it returns true; return the partitions for which it did in time."""
+        """Pass the records after each offset to `take` until it returns true.
+
+        Returns the partitions for which it did in time.
+        """
         if not begins:
             return set()
         with self._lock, contextlib.suppress(KafkaException):  # Treated as an unreachable broker.

@@ -1,6 +1,6 @@
-"""Resolve the offsets at which an application starts to read: computed at its first start, stored in its checkpoint.
+"""Resolve the offsets at which an application starts to read; its checkpoint stores them.
 
-    start=…  ─▶ offsets, requested from the broker once ─▶ application.json ─▶ Spark's startingOffsets
+    start=…  ─▶ offsets, requested from the broker once ─▶ application.json ─▶ startingOffsets
                                                                           └─▶ the lag is counted
                                                                           from there
 
@@ -45,7 +45,7 @@ def starting_offsets(
 def resolve_starts(
     plan: Plan, topics: TopicReader, partition_counts: Mapping[str, int], starts: EndOffsets
 ) -> EndOffsets:
-    """Return where to start reading topics that were not read before: from `starts`, else as their sources specify.
+    """Return where to start topics that were not read before: `starts`, else what sources specify.
 
     Raises:
         BrokerUnreachable: no broker answers in time.
@@ -56,10 +56,10 @@ def resolve_starts(
 
 
 def spark_starting_offsets(starts: EndOffsets, partition_counts: Mapping[str, int]) -> str:
-    """Return Spark's option `startingOffsets`; a partition that was added since starts at its first record.
+    """Return Spark's option `startingOffsets`; partitions added since start at their first record.
 
     Example:
-        >>> spark_starting_offsets({"t": {0: 5}}, {"t": 2}), spark_starting_offsets({"t": {0: 5}}, {"u": 2})
+        >>> spark_starting_offsets({"t": {0: 5}}, {"t": 2})
         ('{"t": {"0": 5, "1": -2}}', 'earliest')
     """
     if starts.keys().isdisjoint(partition_counts):

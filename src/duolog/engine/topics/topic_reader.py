@@ -86,7 +86,7 @@ EndOffsets = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """An offset at one end of a log, and the leader epoch that a broker returns with it (-1: none)."""
+    """An offset at one end of a log, and the leader epoch returned with it (-1: none)."""
 
     offset: int
     leader_epoch: int = -1
@@ -150,7 +150,7 @@ class TopicReader:
         return {topic: len(found[topic].partitions) for topic in topics if topic in found}
 
     def known_partition_counts(self, is_wanted: Callable[[str], bool]) -> dict[str, int] | None:
-        """Return the partition counts of the topics that are wanted; None if no broker answers soon.
+        """Return the partition counts of wanted topics; None if no broker answers soon.
 
         For display only: a decision must not take a missing answer for an answer.
         """
@@ -161,7 +161,7 @@ class TopicReader:
         return {topic: len(of.partitions) for topic, of in found.items() if is_wanted(topic)}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids that distinguish topics from earlier ones of the same names; only topics that exist.
+        """Return the ids that distinguish topics from earlier ones of the same names.
 
         Empty if no broker answers soon, or if it assigns no topic ids (before Kafka 2.8).
         """
@@ -178,7 +178,7 @@ class TopicReader:
         return {topic: found[topic] for topic in found if found[topic] != _NO_ID}
 
     def gone(self, topics: Iterable[str]) -> list[str]:
-        """Return those of `topics` that a broker reports as missing; an empty list if none answers soon."""
+        """Return those of `topics` that a broker reports as missing; none if none answers soon."""
         wanted = set(topics)
         there = self.known_partition_counts(wanted.__contains__)
         return [] if there is None else sorted(wanted - set(there))
@@ -190,7 +190,7 @@ class TopicReader:
     def end_offsets(
         self, partition_counts: Mapping[str, int], timeout_s: float = TIMEOUT_S
     ) -> dict[str, dict[int, int]]:
-        """Return where each partition ends for a query: before the first transaction that is still open.
+        """Return where each partition ends for a query: before its first open transaction.
 
         Raises:
             BrokerUnreachable: no broker answers in time, or none serves a partition.
@@ -205,7 +205,7 @@ class TopicReader:
         return self._offsets(partition_counts, earliest, TIMEOUT_S)
 
     def open_partitions(self, partition_counts: Mapping[str, int]) -> list[str]:
-        """Return the partitions with an open transaction, for example `totals-3` for topic "totals".
+        """Return the partitions with an open transaction, such as `totals-3` for topic "totals".
 
         Records after its first one are not readable yet, committed or not; raises as `end_offsets`.
         """
@@ -224,7 +224,7 @@ class TopicReader:
     def offsets_at(
         self, partition_counts: Mapping[str, int], time_ms: int
     ) -> dict[str, dict[int, int]]:
-        """Return the first offset of each partition whose record has this time or a later one; else its end.
+        """Return the first offset of each partition with this time or a later one; else its end.
 
         Raises:
             BrokerUnreachable, SourceTopicMissing: as `end_offsets`.
@@ -258,7 +258,10 @@ class TopicReader:
     def log_ends(
         self, partitions: Collection[Position], *, committed: bool, timeout_s: float = TIMEOUT_S
     ) -> dict[Position, LogEnd]:
-        """Return where logs end, or with `committed` where open transactions begin; raises as `end_offsets`."""
+        """Return where logs end, or, if `committed`, where open transactions begin.
+
+        Raises as `end_offsets`.
+        """
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         return self._list_offsets(partitions, latest, timeout_s, isolation)
@@ -364,7 +367,7 @@ class TopicReader:
         return found
 
     def event_time_left_ms(self, positions: EndOffsets, ends: EndOffsets) -> int | None:
-        """Return the time from the first unread record to the last record of all; None if it cannot be sampled."""
+        """Return the time from the first unread record to the last of all; None without samples."""
         behind = {
             (topic, number): positions.get(topic, {}).get(number, 0)
             for topic, offsets in ends.items()
@@ -379,7 +382,7 @@ class TopicReader:
         return max(0, max(last.timestamp_ms for last in lasts) - min(firsts))
 
     def record_batch_bytes_max(self, topics: Iterable[str]) -> int | None:
-        """Return the largest record batch that all these topics accept; None if no topic limits it."""
+        """Return the largest record batch that all topics accept; None if no topic limits it."""
         asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
         if not asked:
             return None
@@ -390,7 +393,7 @@ class TopicReader:
         return min(found, default=None)
 
     def cleanup_policies(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the cleanup policy of each topic; topics whose configuration the broker does not reveal are left out.
+        """Return the cleanup policy of each topic whose configuration the broker reveals.
 
         Raises:
             BrokerUnreachable: no broker answers.
