@@ -37,7 +37,7 @@ def open_transactions(cluster: EmbeddedCluster, directory: Path, name: str) -> M
     config = EngineConfig(cluster.bootstrap_servers, directory, exactly_once=True)
     spec = {"application_id": name, "shuffle_partitions": 1, "sources": []}
     launcher = Launcher(session, config, Checkpoint(directory / name), spec)
-    launcher.open_transactions("micro-batch", None)
+    launcher.transactions.open("micro-batch", None)
     return kernel
 
 

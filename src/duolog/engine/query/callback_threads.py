@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from duolog.engine.errors import QueryFailed
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.query.for_each_callbacks import CallbackRunner
+from duolog.engine.query.kernel_exchange import KernelExchange
 from duolog.engine.query.key_functions import KeyFunctionRunner
 from duolog.engine.query.launch import Launcher
 from duolog.engine.query.printing import Printer
+from duolog.engine.query.spec_topics import calls_python, prints_records
 from duolog.engine.query.user_functions import UserFunctions
 
 
@@ -32,21 +34,26 @@ class CallbackThreads:
     def start(self, launcher: Callable[[], Launcher], stop: Callable[[], None]) -> None:
         """Start those that are needed.
 
-        `launcher` returns the current one: each JVM has its own. `stop` ends the Spark query for
-        `CallbackRunner`.
+        `launcher` returns the current one: each JVM has its own, with an exchange. `stop` ends the
+        Spark query for `CallbackRunner`.
         """
         of, functions = launcher(), self.functions
-        if of.prints or of.calls_python:
-            self.printer = Printer(launcher, of.application_id)
+        records, output = prints_records(of.spec), calls_python(of.spec)
+
+        def exchange() -> KernelExchange:
+            return launcher().exchange
+
+        if records or output:
+            self.printer = Printer(exchange, of.application_id, records=records, output=output)
             self.printer.start()
         if functions.calls:
             passes_over = of.config.errors.processing == "log_and_continue"
             self.caller = CallbackRunner(
-                functions.calls, launcher, stop, of.application_id, passes_over=passes_over
+                functions.calls, exchange, stop, of.application_id, passes_over=passes_over
             )
             self.caller.start()
         if functions.key_functions and is_one_jvm(of.config.master):
-            self.answerer = KeyFunctionRunner(functions.key_functions, launcher, of.application_id)
+            self.answerer = KeyFunctionRunner(functions.key_functions, exchange, of.application_id)
             self.answerer.start()
 
     @property

@@ -46,7 +46,7 @@ _HINT: Final = (
 
 
 class CallbackSource(Protocol):
-    """The source of records for callbacks: a `Launcher`."""
+    """The source of records for callbacks: a `KernelExchange`."""
 
     def take_calls(self, records_max: int, wait_ms: int) -> str: ...
     def calls_done(self, number: int) -> None: ...
@@ -89,7 +89,7 @@ class CallbackRunner:
 
     Args:
         calls: functions, by the names of their nodes.
-        handed: returns the current launcher of the query.
+        handed: returns the exchange with the current JVM.
         passes_over: whether to skip a record whose function failed.
         stop: ends the Spark query, so that its micro-batch or epoch is not committed.
     """

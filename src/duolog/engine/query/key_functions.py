@@ -29,7 +29,7 @@ _JVM_IS_GONE: Final = (Py4JError, ConnectionError, AttributeError)
 
 
 class KeySource(Protocol):
-    """The source of keys that wait for results: a `Launcher`."""
+    """The source of keys that wait for results: a `KernelExchange`."""
 
     def take_keys(self, keys_max: int, wait_ms: int) -> str: ...
     def answer_keys(self, answers: str) -> None: ...
@@ -40,7 +40,7 @@ class KeyFunctionRunner:
 
     Args:
         functions: by the names of the nodes that use them.
-        asking: returns the current launcher of the query.
+        asking: returns the exchange with the current JVM.
     """
 
     def __init__(

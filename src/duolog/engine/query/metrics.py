@@ -271,7 +271,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     ends: EndOffsets = {}
     # The thread that waits for Spark reports why a JVM has ended.
     with contextlib.suppress(*JVM_IS_GONE):
-        counted = query.launcher.counted()
+        counted = query.launcher.exchange.counted()
         # While the query waits for its broker, do not wait for it here, too.
         if query.state != "restarting":
             read, ends = query.reach(GLANCE_S)

@@ -23,21 +23,31 @@ _PERIOD_S: Final = 0.1
 
 
 class Printing(Protocol):
-    """The source of printed records: a `Launcher`."""
+    """The source of printed records: a `KernelExchange`."""
 
-    @property
-    def prints(self) -> bool: ...
-    @property
-    def calls_python(self) -> bool: ...
     def take_printed(self) -> str: ...
     def take_output(self) -> str: ...
 
 
 class Printer:
-    """A thread that writes what an application prints: records, and the output of its functions."""
+    """A thread that writes what an application prints: records, and the output of its functions.
 
-    def __init__(self, printing: Callable[[], Printing], application_id: str) -> None:
+    Args:
+        printing: returns the exchange with the current JVM.
+        records: whether the topology prints records.
+        output: whether Python functions run in other processes, and may print.
+    """
+
+    def __init__(
+        self,
+        printing: Callable[[], Printing],
+        application_id: str,
+        *,
+        records: bool,
+        output: bool,
+    ) -> None:
         self._printing = printing
+        self._records, self._output = records, output
         self._closed = threading.Event()
         name = f"duolog-print-{application_id}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -59,9 +69,9 @@ class Printer:
         # The loss of a terminal or of a JVM must not end the query.
         with contextlib.suppress(Py4JError, ConnectionError, OSError, ValueError):
             printing = self._printing()
-            if printing.prints:
+            if self._records:
                 write_printed(printing.take_printed())
-            if printing.calls_python:
+            if self._output:
                 write_of_functions(printing.take_output())
 
 

@@ -91,7 +91,7 @@ class RunningQuery:
             QueryFailed: Spark or the kernel refuses the query.
         """
         supervisor = self._supervisor
-        self.launcher.reset_counters()
+        self.launcher.exchange.reset()
         supervisor.sizer.start()
         try:
             supervisor.launch(supervisor.first_trigger())

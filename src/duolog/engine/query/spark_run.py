@@ -16,9 +16,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.engine.query.jvm_counts import JvmCounts
-from duolog.engine.query.launch import Launcher, Trigger
+from duolog.engine.query.launch import Launcher
 from duolog.engine.query.lifecycle import Lifecycle
 from duolog.engine.query.progress import Counters, Report
+from duolog.engine.query.triggers import Trigger
 from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.topics.topic_reader import EndOffsets
 
@@ -84,7 +85,7 @@ class SparkRun:
 
     def count(self) -> Counters:
         """Return the kernel's counts of the current JVM."""
-        self.counts.current = self.launcher.counters()
+        self.counts.current = self.launcher.exchange.counters()
         return self.counts.current
 
     def report(self) -> Report | None:

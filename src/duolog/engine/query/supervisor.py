@@ -22,12 +22,12 @@ from duolog.engine.errors import CheckpointNotWritable, LogTruncated, QueryFaile
 from duolog.engine.query.batch_sizer import BatchSizer
 from duolog.engine.query.callback_threads import CallbackThreads
 from duolog.engine.query.check_interval import CHECK_S, next_check_s
-from duolog.engine.query.launch import Trigger
 from duolog.engine.query.positions import Positions
 from duolog.engine.query.restarts import Restarts
 from duolog.engine.query.spark_run import SparkRun
 from duolog.engine.query.stall_detector import StallDetector
 from duolog.engine.query.trigger_chooser import TriggerChooser
+from duolog.engine.query.triggers import Trigger
 from duolog.engine.spark.failures import JVM_IS_GONE, or_jvm_ended, taken_over, to_query_failed
 from duolog.engine.spark.slots import release_slots
 
@@ -81,7 +81,7 @@ class Supervisor:
             sources.watch.ensure_whole(launcher.checkpoint.planned_positions())
         batch_bytes = sources.reader.record_batch_bytes_max(launcher.written_topics)
         # Before the checkpoint is read: an epoch may be committed that it does not contain yet.
-        launcher.open_transactions(trigger, batch_bytes)
+        launcher.transactions.open(trigger, batch_bytes)
         self.run.committed = launcher.checkpoint.committed_positions()
         bounds = {} if trigger == "real-time" else self.sizer.plan()
         if self.run.start(trigger, bounds, batch_bytes):
@@ -173,7 +173,7 @@ class Supervisor:
             return self.first_trigger()
         logger.warning("%s; restarting in %.0f s", error.message, pause_s)
         lifecycle.trouble, lifecycle.state = error.message, "restarting"
-        run.launcher.close_transactions()
+        run.launcher.transactions.close()
         if lifecycle.stopping.wait(pause_s):
             return None
         if self.positions.sources.reader.answers():  # If none does, the launch reports it.

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from duolog.engine.modes import ChosenMode
 from duolog.engine.query.going_live import GoingLive
-from duolog.engine.query.launch import Trigger
 from duolog.engine.query.positions import Positions
 from duolog.engine.query.progress import lag_of
+from duolog.engine.query.triggers import Trigger
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.topic_reader import TIMEOUT_S
 

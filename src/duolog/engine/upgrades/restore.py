@@ -84,7 +84,7 @@ def restore(
     """
     checkpoint, spec = LoggedCheckpoint(launcher.checkpoint), launcher.spec
     # Executors may have written entries and their commit in different transactions.
-    launcher.commit_decided()
+    launcher.transactions.commit_decided()
     counts = dict.fromkeys(changelogs_of(spec), int(spec["tasks"]))
     within_s = ends_within_s(launcher.config)
     ensure_ended(lambda: topics.open_partitions(counts), launcher.application_id, within_s)
@@ -95,7 +95,7 @@ def restore(
     now = Restored(launcher.application_id, 0, 0, total, 0.0)
     if total:
         now = _run(launcher, begun, _Progress(now, _sum(begins), began_at, tell))
-    launcher.take_over(begun.query, begun.number)
+    launcher.transactions.take_over(begun.query, begun.number)
     checkpoint.end_restore(begun)
     done = Restored(
         now.application_id, now.records, total, total, time.monotonic() - began_at, done=True
@@ -113,7 +113,7 @@ class _Progress:
 
     def look(self, launcher: Launcher) -> None:
         """Report the entries that were read since the last call."""
-        counted = launcher.counters()
+        counted = launcher.exchange.counters()
         done = max(0, _sum(counted.positions) - self.begin)
         if done > self.last.offsets_done:
             seconds = time.monotonic() - self.began_at
@@ -133,7 +133,7 @@ class _Progress:
 
 def _run(launcher: Launcher, begun: Committed, progress: _Progress) -> Restored:
     try:
-        launcher.reset_counters()
+        launcher.exchange.reset()
         query = launcher.start_restore(begun.generation, begun.generations)
         try:
             while not query.awaitTermination(_LOOK_S):

@@ -190,7 +190,7 @@ class Upgrader:
                 relocate_schemas(shadow.directory)
                 shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
                 made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
-                made.take_over_what_was_begun()
+                made.transactions.take_over_what_was_begun()
             return made
 
         def start(until: Callable[[], EndOffsets], is_done: Callable[[], bool]) -> RunningQuery:

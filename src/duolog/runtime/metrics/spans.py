@@ -150,6 +150,6 @@ def _counted(query: "RunningQuery") -> dict[str, Any]:
     from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:
-        return query.launcher.counted()
+        return query.launcher.exchange.counted()
     except (*JVM_IS_GONE, AttributeError):  # AttributeError: a closed session has no JVM.
         return {}

@@ -80,13 +80,10 @@ class PlayedLauncher:
     batch_bytes: list[int | None] = field(default_factory=list)
     directory: Path = Path("/checkpoints/flights")
     places: dict[str, str] = field(default_factory=dict)
-    prints: bool = False
-    calls_python: bool = False
     taken_over_by: str = ""
     global_topics: frozenset[str] = frozenset()
-    spec: dict[str, int] = field(default_factory=lambda: {"tasks": 1})
+    spec: dict[str, Any] = field(default_factory=lambda: {"tasks": 1, "nodes": {}})
     printed: list[dict[str, object]] = field(default_factory=list)
-    transactions: list[str] = field(default_factory=list)
     handover_is_wanted: bool = False
     closed: int = 0
     held: threading.Event = field(default_factory=threading.Event)
@@ -105,13 +102,13 @@ class PlayedLauncher:
     def forget_planned(self) -> None:
         self.forgotten += 1
 
-    def open_transactions(self, trigger: str, batch_bytes: int | None) -> None:
-        assert trigger
-        assert batch_bytes is None or batch_bytes > 0
-        self.transactions.append("opened")
+    @property
+    def transactions(self) -> "PlayedTransactions":
+        return PlayedTransactions()
 
-    def close_transactions(self) -> None:
-        self.transactions.append("closed")
+    @property
+    def exchange(self) -> "PlayedLauncher":
+        return self
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
         return self.committed
@@ -166,8 +163,19 @@ class PlayedLauncher:
     def release(self) -> None:
         """Nothing is held."""
 
-    def reset_counters(self) -> None:
+    def reset(self) -> None:
         self.position = 0
+
+
+class PlayedTransactions:
+    """Transactions that write nothing."""
+
+    def open(self, trigger: str, batch_bytes: int | None) -> None:
+        assert trigger
+        assert batch_bytes is None or batch_bytes > 0
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 @dataclass

@@ -28,7 +28,7 @@ def test_a_micro_batch_has_as_many_records_as_fit_its_bytes() -> None:
 
 def test_each_task_holds_a_copy_of_a_global_table() -> None:
     one, four = (
-        PlayedLauncher(global_topics=frozenset({"flights"}), spec={"tasks": tasks})
+        PlayedLauncher(global_topics=frozenset({"flights"}), spec={"tasks": tasks, "nodes": {}})
         for tasks in (1, 4)
     )
 

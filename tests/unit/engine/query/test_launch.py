@@ -9,10 +9,9 @@ from py4j.protocol import Py4JError
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import QueryFailed
-from duolog.engine.exactly_once.epochs import Marker, ensure_goes_on
 from duolog.engine.query import launch
 from duolog.engine.query.launch import Launcher
-from duolog.engine.settings import EngineConfig, ErrorHandling
+from duolog.engine.settings import EngineConfig
 
 
 def test_a_jvm_that_ended_before_a_query_starts_raises_our_own_error(tmp_path: Path) -> None:
@@ -56,29 +55,6 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
     assert told[0]["launch"] != told[1]["launch"]
 
 
-def test_an_intentional_new_start_continues_after_commits_under_its_name(
-    tmp_path: Path,
-) -> None:
-    """A second rebuild was refused: the topic of its marker outlives the checkpoint of the first one."""
-    share = MagicMock()
-    share.kernel.return_value.markers.return_value = '{"epoch": {"query": "first", "epoch": 3}}'
-    spec = {"application_id": "app.rebuild", "shuffle_partitions": 1, "sources": []}
-    checkpoint = Checkpoint(tmp_path / "app" / "rebuild")
-    checkpoint.pin("app.rebuild", {"tasks": 1}, {}, {})
-    config = EngineConfig("127.0.0.1:9092", tmp_path, exactly_once=True)
-    launcher = Launcher(share, config, checkpoint, spec)
-
-    launcher.take_over_what_was_begun()
-    ensure_goes_on(checkpoint, Marker("first", 3), "app.rebuild-epochs")
-
-    # One that has begun knows what is its own.
-    checkpoint.spark_dir.mkdir()
-    (checkpoint.spark_dir / "metadata").write_text('{"id": "second"}')
-    share.kernel.return_value.markers.return_value = '{"epoch": {"query": "third", "epoch": 9}}'
-    launcher.take_over_what_was_begun()
-    assert checkpoint.takes_over() == ("first", 3)
-
-
 @pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])
 def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
@@ -98,12 +74,3 @@ def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
     assert released == [tmp_path]
     for name in {"TableGate", "CommitTopic", "Transactions"} - {fails}:
         kernels[name].close.assert_called_once()
-
-
-def test_dead_letters_are_written_too(tmp_path: Path) -> None:
-    spec = {"sinks": [{"id": 0, "topic": "out"}]}
-    for dead_letters, written in ((None, ["out"]), ("dead", ["out", "dead"])):
-        errors = ErrorHandling(dead_letter_topic=dead_letters)
-        config = EngineConfig("127.0.0.1:9092", tmp_path, errors=errors)
-        launcher = Launcher(MagicMock(), config, Checkpoint(tmp_path), spec)
-        assert launcher.written_topics == written

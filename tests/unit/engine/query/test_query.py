@@ -292,7 +292,7 @@ def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_o
 def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    launcher = PlayedLauncher(prints=True)
+    launcher = PlayedLauncher(spec={"nodes": {"1": {"kind": "print"}}})
     launcher.printed = [{"label": "a", "ts": 0, "key": "1", "value": None}]
     query = start(launcher, "micro-batch")
     while_running = wait_until(lambda: capsys.readouterr().out, "something is printed")

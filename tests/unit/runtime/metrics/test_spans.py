@@ -25,11 +25,12 @@ class PlayedQuery:
     looks: list[list[int]]
     application_id: str = "sales"
     launcher: "PlayedQuery" = field(init=False)
+    exchange: "PlayedQuery" = field(init=False)
 
     has_ended = True
 
     def __post_init__(self) -> None:
-        self.launcher = self
+        self.launcher = self.exchange = self
 
     def wait(self, _timeout_s: float) -> bool:
         return len(self.looks) == 1
