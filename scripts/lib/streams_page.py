@@ -19,12 +19,22 @@ from itertools import combinations_with_replacement
 from typing import Any, Final
 
 from kafka_streams_names import counterparts, names_there
-from operator_evidence import SHOWN, ensure_shown, evidence_table
+from operator_evidence import ensure_shown, evidence_table
+from shown_operators import SHOWN
+from streams_texts import (
+    AGGREGATES_INTRO,
+    BOTH,
+    EVIDENCE_INTRO,
+    EXPRESSIONS_INTRO,
+    INTRO,
+    LIMITS,
+    NAMES_INTRO,
+    TYPES_INTRO,
+)
 
 import duolog
 import duolog.dsl
 from duolog.core.errors import StatementError
-from duolog.dsl.expressions.aggregates import LIMIT
 from duolog.dsl.expressions.columns import Expr, col
 from duolog.dsl.expressions.schemas import PYTHON_TYPES
 from duolog.dsl.topology import Topology
@@ -38,7 +48,6 @@ from duolog.plan.types import (
     BOOLEAN,
     BYTES,
     DATE,
-    DECIMAL_PRECISION_MAX,
     DOUBLE,
     INT,
     STRING,
@@ -51,7 +60,6 @@ from duolog.plan.types import (
     Type,
     numeric,
 )
-from duolog.serde.json import NESTING_MAX, NUMBER_LENGTH_MAX
 from duolog.serde.serde import value_serde
 
 PRICE: Final = Decimal(10, 2)
@@ -99,47 +107,6 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 _ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a", "float": 0.5}
 """Sample arguments for functions, by annotation."""
 NO_OPERATOR: Final = ("__init__", "__repr__", "__str__", "__format__", "__bool__", "__abs__")
-
-INTRO: Final = """\
-Reference of the DSL. [From zero](../guide/from-zero.md) is a tutorial,
-[topologies](../guide/topologies.md) explains the concepts. The last column names the counterpart in
-Kafka Streams."""
-BOTH: Final = "Each method returns a new object and leaves this one unchanged."
-EXPRESSIONS_INTRO: Final = """\
-`from duolog import col, lit, …`. Python values in an expression are literals: `col("delay") > 15`.
-If an argument is null, the result is null unless documented otherwise. The column "types" lists
-argument types → result type, with D(p,s) for DECIMAL(p,s); further arguments have the type of the
-first."""
-AGGREGATES_INTRO: Final = """\
-Arguments of `aggregate(name=…)`, alone or in an expression: `sum_("amount") / count()`. Aggregates
-ignore null. Rows of a grouped table can change or be deleted, so that it supports only aggregates
-that can subtract a value. For anything else, use an `initializer` and an `adder`. The docstring of
-an aggregate (`help(duolog.top_k)`) describes the state it stores for a group, and the result when
-sessions merge."""
-TYPES_INTRO: Final = """\
-Declare columns as a string (`"dest STRING, delay BIGINT"`) or in Python
-([columns](../guide/topologies.md#columns)). Values of all types can be null. The format KAFKA
-contains a single column, in the encoding of Kafka's serializers."""
-LIMITS: Final = f"""\
-- DECIMAL has at most {DECIMAL_PRECISION_MAX} digits. INT has 32 bits, BIGINT 64, and both wrap.
-- JSON can be nested {NESTING_MAX} levels deep, and a number can have {NUMBER_LENGTH_MAX:,}
-  characters. Times must be in the years 0001 to 9999. A record beyond these limits is
-  [invalid](../guide/topologies.md#records-that-are-wrong).
-- A MAP in JSON has keys of type STRING. It cannot be part of a key, because its entries have no
-  order.
-- Lists, sets, maps and histograms of a group have at most {LIMIT:,} values; change this with
-  `limit=`. `first(by="offset")` and `approx_count_distinct` do not support grouped tables, because
-  they do not store what a subtraction would need.
-- Key and value must have columns with different names, and so must both sides of a join.
-- The first start fixes the number of tasks: the number of partitions of the largest source topic.
-- A running real-time query occupies a slot for each source partition and for each task of each
-  level (see `master` in the [settings](config.md#engine))."""
-EVIDENCE_INTRO: Final = """\
-For each operator: the modes in which it runs, with the test that runs it; the test that verifies
-its results, and against what; its throughput relative to Kafka Streams, if measured (`throughput`
-measures a join and an aggregate together); and intentional differences from Kafka Streams."""
-NAMES_INTRO: Final = """\
-All operators of Kafka Streams 4.1 with their counterparts."""
 
 
 def streams_page() -> str:

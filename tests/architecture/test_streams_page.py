@@ -12,7 +12,8 @@ from kafka_streams_names import (
     counterparts,
     names_there,
 )
-from operator_evidence import SHOWN, ensure_shown, evidence_table, find_test
+from operator_evidence import ensure_shown, evidence_table, find_test
+from shown_operators import SHOWN
 from streams_page import operator_classes, operator_names
 
 from duolog.dsl.joins.global_tables import GlobalTable

@@ -1,0 +1,334 @@
+"""The operators of the DSL, and the tests that verify and run each of them."""
+
+from typing import Final
+
+from operator_evidence import Shown
+
+_S: Final = "conformance/streams/"
+_JUDGED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
+_KERNEL: Final = (
+    f"{_S}test_engine_semantics.py::test_the_kernel_writes_what_the_reference_evaluator_writes"
+)
+_BESIDE: Final = (
+    f"{_S}test_engine_metadata.py::test_two_starts_know_what_stands_beside_and_forget_what_is_old"
+)
+_SHAPES: Final = (
+    f"{_S}test_engine_shapes.py::test_streams_that_come_together_say_what_all_records_say"
+)
+_TABLES: Final = f"{_S}test_engine_table_joins.py::test_joins_of_tables_say_what_the_tables_say"
+_SOURCES: Final = (
+    f"{_S}test_engine_sources.py::"
+    "test_an_application_begins_where_it_was_told_and_calls_each_record"
+)
+_RANDOM: Final = f"{_S}test_random_topologies.py::test_all_say_the_same_of_random_topologies"
+_CLOSED_ROWS: Final = (
+    f"{_S}test_closed_windows.py::test_kafka_streams_does_the_same_with_windows_that_have_closed"
+)
+_METADATA: Final = f"{_S}test_judged_metadata.py::test_kafka_streams_says_the_same"
+_PRINTS: Final = (
+    f"{_S}test_engine_prints.py::test_a_topology_that_only_prints_runs_and_prints_while_it_runs"
+)
+_UNDONE: Final = (
+    f"{_S}test_engine_aggregates_streaming.py::test_values_are_taken_back_over_two_starts"
+)
+_WINDOWS: Final = (
+    f"{_S}test_engine_window_kinds.py::test_all_kinds_of_windows_say_what_the_reference_says"
+)
+_CLOSED: Final = (
+    f"{_S}test_engine_on_close.py::test_each_window_leaves_when_it_closes_over_two_starts"
+)
+
+_TEXT: Final = f"{_S}test_streams_text.py::test_kafka_streams_describes_the_same"
+
+SHOWN: Final = (
+    Shown(
+        "`topology.stream`",
+        "Topology.stream",
+        _JUDGED,
+        _SHAPES,
+        differs="several topics as a list; `timestamp=` instead of an extractor",
+    ),
+    Shown(
+        "`topology.stream(pattern=…)`, `start=`",
+        "Topology.stream",
+        _SOURCES,
+        _SOURCES,
+        differs="new topics are added at the next start; `start=` is stored as offsets",
+    ),
+    Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="has no record cache"),
+    Shown(
+        "`filter`, `filter_not`, `map_values`, `with_columns` of streams",
+        "Stream.filter Stream.filter_not Stream.map_values Stream.with_columns",
+        _JUDGED,
+        _SHAPES,
+        ("operators_stateless",),
+    ),
+    Shown(
+        "the same for tables",
+        "Table.filter Table.filter_not Table.map_values Table.with_columns",
+        _JUDGED,
+        _KERNEL,
+        differs="a filtered table emits nothing for rows that never passed",
+    ),
+    Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no repartition topic"),
+    Shown("`map`", "Stream.map", _RANDOM, _KERNEL),
+    Shown(
+        "`process_to`",
+        "Stream.process_to",
+        f"{_S}test_processors.py::test_punctuation_comes_when_that_of_kafka_streams_does",
+        f"{_S}"
+        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        differs="records are first moved to the tasks of their keys; children get forwarded "
+        "records when the call returns",
+    ),
+    Shown(
+        "`process`, `process_values`",
+        "Stream.process Stream.process_values",
+        "unit/functions/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
+        f"{_S}"
+        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        differs="see `process_to`",
+    ),
+    Shown(
+        "`map_async`",
+        "Stream.map_async",
+        "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_concurrent_and_keep_the_order",
+        "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
+        differs="many records wait concurrently",
+    ),
+    Shown(
+        "`distinct`",
+        "Stream.distinct",
+        f"{_S}test_distinct.py::test_the_first_record_of_each_key_goes_on_as_it_was",
+        f"{_S}"
+        "test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_second_start",
+        differs="keys are stored for twice `within`",
+    ),
+    Shown(
+        "`explode`",
+        "Stream.explode",
+        _JUDGED,
+        _PRINTS,
+        differs="an expression returns the elements",
+    ),
+    Shown(
+        "`flat_map_values`, `flat_map`",
+        "Stream.flat_map_values Stream.flat_map",
+        _RANDOM,
+        _SHAPES,
+        differs="an expression returns the elements",
+    ),
+    Shown("`split`", "Stream.split", _JUDGED, _SHAPES),
+    Shown("`merge`", "Stream.merge", _JUDGED, _SHAPES),
+    Shown(
+        "`repartition`",
+        "Stream.repartition",
+        _JUDGED,
+        _SHAPES,
+        differs="no repartition topic; records without a key are kept",
+    ),
+    Shown(
+        "`repartition(partitions=…, partitioner=…)`",
+        "Stream.repartition",
+        f"{_S}test_engine_sources.py::test_records_go_to_the_tasks_that_are_chosen",
+        _SOURCES,
+        differs="changes tasks, not partitions; joins and split keys after it are refused",
+    ),
+    Shown(
+        "`for_each`, `peek(function)`",
+        "Stream.for_each Table.for_each Stream.peek Table.peek",
+        "unit/dsl/steps/test_for_each.py::test_a_function_is_called_with_each_record_and_its_metadata",
+        _SOURCES,
+        differs="called outside of the tasks, in the process that started the application",
+    ),
+    Shown(
+        "`to`",
+        "Stream.to Table.to",
+        _JUDGED,
+        _SHAPES,
+        differs="at least once; all topics that records can select must be listed",
+    ),
+    Shown(
+        "`to(…, partitioner=…)`",
+        "Stream.to",
+        "unit/dsl/steps/test_key_functions.py::"
+        "test_a_key_function_chooses_the_partition_or_leaves_it_to_the_hash",
+        _SOURCES,
+        differs="an expression over the record, or a function called once per key",
+    ),
+    Shown("`to_table`", "Stream.to_table", _JUDGED, _SHAPES),
+    Shown("`to_stream`", "Table.to_stream", _JUDGED, _CLOSED),
+    Shown(
+        "`with_headers`, `without_headers`, `with_time`",
+        "Stream.with_headers Stream.without_headers Stream.with_time",
+        _METADATA,
+        _BESIDE,
+    ),
+    Shown(
+        "`timestamp=`, `invalid_timestamp=` of a source",
+        "Topology.stream Topology.table",
+        _METADATA,
+        _BESIDE,
+        differs="a column, an expression or the wall clock",
+    ),
+    Shown(
+        "`named`, `materialized(…, ttl=…)`",
+        "Stream.named Table.named Grouped.materialized CoGrouped.materialized",
+        _BESIDE,
+        _BESIDE,
+        differs="Kafka Streams has no time to live",
+    ),
+    Shown(
+        "`print`, `peek`",
+        "Stream.print Table.print Stream.peek Table.peek",
+        _PRINTS,
+        _PRINTS,
+        differs="show records",
+    ),
+    Shown(
+        "`join`, `left_join` of a stream with a table",
+        "Stream.join Stream.left_join",
+        _JUDGED,
+        _KERNEL,
+        ("operators_stream-table", "throughput"),
+        "numbers of partitions may differ; `on=` re-keys",
+    ),
+    Shown(
+        "the same with a global table",
+        "Topology.global_table Stream.join Stream.left_join",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_rows_of_global_tables",
+        f"{_S}test_engine_global_tables.py::"
+        "test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since",
+        differs="its rows are in the checkpoint, once per task",
+    ),
+    Shown(
+        "the same with a versioned table, and with `grace=`",
+        "Stream.left_join",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_versions",
+        f"{_S}test_engine_versioned_tables.py::"
+        "test_orders_wait_over_a_stop_and_find_the_price_of_their_time",
+        differs="only tables read from topics",
+    ),
+    Shown(
+        "`join`, `left_join`, `outer_join` of a stream with a stream",
+        "Stream.join Stream.left_join Stream.outer_join",
+        f"{_S}test_stream_joins.py::test_kafka_streams_joins_the_same",
+        f"{_S}test_engine_stream_joins.py::"
+        "test_joins_of_streams_find_each_partner_and_tell_who_has_none",
+        ("operators_stream-stream",),
+        "unmatched records are emitted with the next record, not once per second",
+    ),
+    Shown(
+        "`join`, `left_join`, `outer_join` of tables",
+        "Table.join Table.left_join Table.outer_join",
+        _JUDGED,
+        _TABLES,
+        ("operators_table-table",),
+        "windows of different sizes do not join; in Kafka Streams rows join if their "
+        "windows start together",
+    ),
+    Shown(
+        "`join`, `left_join` of tables by a foreign key",
+        "Table.join Table.left_join",
+        f"{_S}test_foreign_joins.py::test_kafka_streams_writes_the_same",
+        f"{_S}test_engine_foreign_joins.py::test_joins_by_a_foreign_key_say_what_the_tables_say",
+        ("operators_foreign-key",),
+        "responses are matched by a number, not by a hash",
+    ),
+    Shown(
+        "`count`, `aggregate` of groups of a stream",
+        "Stream.group_by Stream.group_by_key Grouped.count Grouped.aggregate",
+        _JUDGED,
+        _KERNEL,
+        ("operators_aggregate-100k", "operators_aggregate-1m", "throughput"),
+        "the old value of a group's first result is null",
+    ),
+    Shown(
+        "the same for groups of a table",
+        "Table.group_by Grouped.aggregate",
+        _JUDGED,
+        _UNDONE,
+    ),
+    Shown("`reduce`", "Grouped.reduce", _JUDGED, _SHAPES),
+    Shown(
+        "`cogroup`",
+        "Grouped.cogroup CoGrouped.cogroup CoGrouped.aggregate",
+        _JUDGED,
+        _SHAPES,
+        differs="all its streams share one stream time",
+    ),
+    Shown(
+        "`windowed_by(tumbling(…))`, `hopping`",
+        "Grouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_leaves_out_the_same_late_records",
+        f"{_S}test_engine_streaming.py::"
+        "test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition",
+        ("operators_tumbling", "operators_hopping"),
+        "stream time survives a restart; a record without a value is dropped",
+    ),
+    Shown(
+        "`windowed_by(session(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_sessions",
+        _WINDOWS,
+        ("operators_session",),
+        "closed sessions are not reopened; results keep headers",
+    ),
+    Shown(
+        "`windowed_by(sliding(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_makes_the_same_sliding_windows",
+        _WINDOWS,
+        differs="the first result has no old value",
+    ),
+    Shown(
+        "`windowed_by(calendar(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows_of_the_calendar",
+        _WINDOWS,
+        differs="Kafka Streams needs a custom class",
+    ),
+    Shown(
+        "`windowed_by(unlimited(…))`, `offset=`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows",
+        _WINDOWS,
+    ),
+    Shown(
+        "`cogroup(…).windowed_by`",
+        "CoGrouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_windows_of_several_streams",
+        _WINDOWS,
+        differs="all its streams share one stream time",
+    ),
+    Shown(
+        '`windowed_by(…, emit="on close")`',
+        "Grouped.windowed_by",
+        f"{_S}test_on_close.py::test_kafka_streams_lets_the_same_results_go",
+        _CLOSED,
+        ("operators_tumbling-on-close", "operators_session-on-close"),
+        "no result is lost when time jumps",
+    ),
+    Shown(
+        "`materialized(…, retention=…)` of windows",
+        "Grouped.materialized",
+        _CLOSED_ROWS,
+        _WINDOWS,
+    ),
+    Shown(
+        "`suppress`",
+        "Table.suppress",
+        f"{_S}test_on_close.py::test_kafka_streams_holds_the_same_changes_back",
+        _CLOSED,
+        differs="retractions downstream match the emitted results",
+    ),
+    Shown('`describe("kafka-streams")`', "Topology.describe", _TEXT, _TEXT),
+    Shown(
+        "`to_dicts`, `to_pandas`, `to_arrow`, `to_polars`, `live`",
+        "Table.to_dicts Table.to_pandas Table.to_arrow Table.to_polars Table.live Stream.live",
+        "conformance/test_present_rows.py::test_the_last_record_of_each_key_is_its_row",
+        "conformance/test_present_rows.py::"
+        "test_a_table_of_a_running_application_has_the_rows_that_it_has_written",
+        differs="read from the table's topic, not from the store",
+    ),
+)
