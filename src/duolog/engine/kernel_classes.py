@@ -18,7 +18,7 @@ _PACKAGES: Final = {
     "metrics": ("Epochs", "Metrics", "Prints"),
     "python": ("Calls", "KeyFunctions", "MetricsPlugin", "ProcessorWorkers", "PythonOutput"),
     "state": ("InitialChangelog", "ProcessorKeys", "StoreReader"),
-    "task": ("TableGate",),
+    "task": ("StartOrder", "TableGate"),
 }
 _PACKAGE_OF: Final = {name: package for package, names in _PACKAGES.items() for name in names}
 

@@ -53,6 +53,21 @@ def test_a_record_waits_for_what_the_tables_have_and_for_nothing_else() -> None:
     ]
 
 
+def test_records_that_a_start_finds_go_on_in_the_order_of_their_timestamps() -> None:
+    """Each partition was read at its own pace, and windows dropped records of the slower one."""
+    assert run_java("StartOrderSteps") == [
+        "sorted",
+        "2001",
+        "over",
+        "looked-again",
+        "ended",
+        "next-epoch",
+        "no-record",
+        "gone-on",
+        "closed",
+    ]
+
+
 def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path: Path) -> None:
     (tmp_path / "spark").mkdir()
 

@@ -25,8 +25,8 @@ from duolog.engine.checkpoint.generations import Generations
 from duolog.engine.checkpoint.owner import release
 from duolog.engine.java_objects import JavaObject
 from duolog.engine.jvm.masters import is_one_jvm
-from duolog.engine.query.client_defaults import CONSUMER
 from duolog.engine.query.client_settings import as_spark_options
+from duolog.engine.query.gates import Gates
 from duolog.engine.query.kernel_exchange import KernelExchange
 from duolog.engine.query.launch_context import LaunchContext
 from duolog.engine.query.query_transactions import QueryTransactions
@@ -100,7 +100,7 @@ class Launcher(LaunchContext):
             else:
                 sources = read.in_micro_batches(horizon, records_max)
             if real_time and is_one_jvm(self.config.master):
-                self._open_gate()
+                self._open_gates()
             self.checkpoint.settle_upgrade()
             self.checkpoint.note_commits()
             kept = json.dumps({"stores": self.checkpoint.initial_stores()})
@@ -147,6 +147,7 @@ class Launcher(LaunchContext):
         self.transactions.close()
         for kind, name in (
             ("TableGate", self.application_id),
+            ("StartOrder", self.application_id),
             ("CommitTopic", self.spark_dir),
         ):
             with contextlib.suppress(OSError, Py4JError):
@@ -179,21 +180,15 @@ class Launcher(LaunchContext):
             log.open(self.spark_dir, commit_topic(self.name_in_kafka), head, settings)
         return {"generation": begun.generation}
 
-    def _open_gate(self) -> None:
-        """Let records of streams wait for rows of tables, which is possible only within one JVM."""
+    def _open_gates(self) -> None:
+        """Open the gates where records wait, which is possible only within one JVM."""
         topics = dict.fromkeys(source["topic"] for source in self.spec["sources"])
-        tables = [topic for topic in topics if is_table(self.spec, topic)]
-        java, gate = self.session.jvm.java.util, self.session.kernel("TableGate")
-        if tables and len(tables) < len(topics):
-            given = [java.ArrayList(), java.ArrayList(), java.HashMap()]
-            for topic in topics:
-                given[topic not in tables].add(topic)
-            client = CONSUMER | dict(self.config.client_options)
-            for name, value in client.items():
-                given[2].put(name, value)
-            given[2].put("bootstrap.servers", self.config.bootstrap_servers)
-            starts = json.dumps(self.checkpoint.planned_positions())
-            gate.open(self.application_id, given[0], given[1], starts, given[2])
+        gates = Gates(self.session, self.config, self.application_id)
+        gates.open(
+            {topic: is_table(self.spec, topic) for topic in topics},
+            self.partition_counts,
+            self.checkpoint.planned_positions(),
+        )
 
     def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> JavaObject:
         producer = self.clients.producer(trigger, record_batch_bytes_max)

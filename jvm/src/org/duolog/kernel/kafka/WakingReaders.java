@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.task.Deferred;
+import org.duolog.kernel.task.StartOrder;
 
 /**
  * Readers of Kafka's records in real time that also return, with an empty row, when a look-up of their task has been
@@ -51,6 +52,9 @@ record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
     @Override
     public RecordStatus nextWithTimeout(Long nowMs, Long timeoutMs) throws IOException {
       none = null;
+      if (StartOrder.stopsTask()) {
+        return RecordStatus.newStatusWithoutArrivalTime(false);
+      }
       long endMs = nowMs + timeoutMs;
       long atMs = nowMs;
       while (Deferred.anyWaits()) {

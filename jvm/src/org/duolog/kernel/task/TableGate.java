@@ -3,7 +3,6 @@ package org.duolog.kernel.task;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -14,11 +13,8 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.apache.kafka.clients.consumer.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.spark.TaskContext;
 import org.duolog.kernel.metrics.Metrics;
 import org.slf4j.Logger;
@@ -45,7 +41,7 @@ public final class TableGate {
 
   private final String applicationId;
   private final Set<String> tables;
-  private final Consumer<byte[], byte[]> consumer;
+  private final TopicEnds ends;
   private final Collection<TopicPartition> partitions = new ArrayList<>();
   private final Map<TopicPartition, Long> starts;
   private final Map<TopicPartition, Long> cleared = new ConcurrentHashMap<>();
@@ -64,7 +60,7 @@ public final class TableGate {
     this.applicationId = applicationId;
     this.starts = SourceOffsets.read(starts);
     this.tables = Set.copyOf(tables);
-    this.consumer = consumer;
+    this.ends = new TopicEnds(consumer);
     for (Collection<String> topics : List.of(streams, tables)) {
       for (String topic : topics) {
         consumer
@@ -85,14 +81,7 @@ public final class TableGate {
       List<String> streams,
       String starts,
       Map<String, String> config) {
-    Map<String, Object> own = new HashMap<>(config);
-    own.put("enable.auto.commit", "false");
-    open(
-        applicationId,
-        tables,
-        streams,
-        starts,
-        new KafkaConsumer<>(own, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+    open(applicationId, tables, streams, starts, TopicEnds.consumer(config));
   }
 
   /** The same with this consumer. */
@@ -110,9 +99,7 @@ public final class TableGate {
   public static void close(String applicationId) {
     TableGate gate = OPEN.remove(applicationId);
     if (gate != null) {
-      synchronized (gate) {
-        gate.consumer.close(Duration.ZERO);
-      }
+      gate.ends.close();
     }
   }
 
@@ -152,14 +139,14 @@ public final class TableGate {
       return;
     }
     try {
-      Ends ends = endsSeenAfter(System.nanoTime());
-      for (TopicPartition other : ends.offsets.keySet()) {
+      Ends seen = endsSeenAfter(System.nanoTime());
+      for (TopicPartition other : seen.offsets.keySet()) {
         if (tables.contains(other.topic())) {
-          awaitRead(other, ends.offsets.get(other), endedAtStart);
+          awaitRead(other, seen.offsets.get(other), endedAtStart);
         }
       }
       advances(arrived::sum, sent.sum(), PATIENCE_NS, endedAtStart);
-      cleared.put(partition, Math.max(offset + 1, ends.offsets.getOrDefault(partition, 0L)));
+      cleared.put(partition, Math.max(offset + 1, seen.offsets.getOrDefault(partition, 0L)));
     } catch (KafkaException | IllegalStateException e) { // The broker does not answer, or the gate is closed.
       LOGGER.debug("{}: {} does not wait for tables: {}", applicationId, partition, e.toString());
     }
@@ -169,7 +156,7 @@ public final class TableGate {
     synchronized (this) {
       if (last.askedAt - time < 0) {
         long now = System.nanoTime();
-        last = new Ends(now, consumer.endOffsets(partitions, TIMEOUT));
+        last = new Ends(now, ends.of(partitions));
       }
       return last;
     }
@@ -182,7 +169,7 @@ public final class TableGate {
       return;
     }
     if (!advances(position::get, end, GLANCE_NS, endedAtStart)
-        && !holdsRecord(table, Math.max(position.get(), start), end)) {
+        && !ends.holdsRecord(table, Math.max(position.get(), start), end)) {
       settled.put(table, end);
     } else if (!advances(position::get, end, PATIENCE_NS, endedAtStart)) {
       LOGGER.warn("{}: {} is not being read: streams do not wait for it", applicationId, table);
@@ -207,19 +194,6 @@ public final class TableGate {
       }
     }
     return true;
-  }
-
-  /** Returns true if there is a record at or after {@code start}; markers of transactions are not records. */
-  private synchronized boolean holdsRecord(TopicPartition table, long start, long end) {
-    consumer.assign(List.of(table));
-    consumer.seek(table, start);
-    long until = System.nanoTime() + TIMEOUT.toNanos();
-    while (consumer.position(table) < end && System.nanoTime() < until) {
-      for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(20))) {
-        return record.offset() < end;
-      }
-    }
-    return consumer.position(table) < end;
   }
 
   private boolean isOver() {

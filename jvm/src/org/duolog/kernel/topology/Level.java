@@ -27,6 +27,7 @@ import org.duolog.kernel.store.Changelog;
 import org.duolog.kernel.store.StoreSizes;
 import org.duolog.kernel.task.Merge;
 import org.duolog.kernel.task.NodeContext;
+import org.duolog.kernel.task.StartOrder;
 import org.duolog.kernel.task.Store;
 import org.duolog.kernel.task.TableGate;
 import scala.collection.AbstractIterator;
@@ -62,6 +63,9 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private transient Map<Long, ProcessorTask> processors;
   private transient TaskContext context;
   private transient Map<String, MapState<byte[], byte[]>> states;
+
+  /** Where it is told that a record was processed; null if no record waits for that. */
+  private transient StartOrder order;
 
   Level(
       String applicationId,
@@ -194,6 +198,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private void open() {
     scope = new NodeContext(grouping, handlers, realTime, cacheBytesMax);
     scope.gate = realTime ? TableGate.of(applicationId) : null;
+    order = realTime ? StartOrder.of(applicationId) : null;
     tasks = new HashMap<>();
     processors = new HashMap<>();
     if (changelog != null) {
@@ -218,6 +223,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     private Iterator<Envelope> records;
     private int finishing;
     private boolean finished;
+    private boolean counted;
 
     Run(SubTopology subtopology, NodeContext.Task task, Iterator<Envelope> unordered) {
       this.subtopology = subtopology;
@@ -251,12 +257,20 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
           finish();
         }
       }
+      if (scope.outputs.isEmpty() && order != null && !counted) {
+        counted = true;
+        order.processed();
+      }
       return !scope.outputs.isEmpty();
     }
 
     @Override
     public Envelope next() {
-      return hasNext() ? scope.outputs.poll() : Iterator.<Envelope>empty().next();
+      Envelope next = hasNext() ? scope.outputs.poll() : Iterator.<Envelope>empty().next();
+      if (order != null && !next.forSink()) {
+        order.sent();
+      }
+      return next;
     }
 
     private void done() {

@@ -8,6 +8,7 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.task.PartitionRouting;
+import org.duolog.kernel.task.StartOrder;
 import org.duolog.kernel.task.TableGate;
 
 /**
@@ -41,6 +42,7 @@ public final class MultiTopicReader implements MapPartitionsFunction<SourceRecor
     private final long endedAtStart = gate == null ? 0 : gate.endedSoFar();
     private Iterator<Envelope> outputs;
     private final PartitionRouting direct;
+    private StartOrder order = readers.values().iterator().next().order();
     private SourceRecord first;
 
     Run(Iterator<SourceRecord> records, PartitionRouting direct) {
@@ -52,6 +54,7 @@ public final class MultiTopicReader implements MapPartitionsFunction<SourceRecor
     public boolean hasNext() {
       if (outputs == null) {
         if (!records.hasNext()) {
+          end();
           return false;
         }
         open();
@@ -65,6 +68,14 @@ public final class MultiTopicReader implements MapPartitionsFunction<SourceRecor
         throw new NoSuchElementException();
       }
       return outputs.next();
+    }
+
+    /** No record has come in this epoch. */
+    private void end() {
+      if (order != null) {
+        order.ended();
+        order = null;
+      }
     }
 
     private void open() {

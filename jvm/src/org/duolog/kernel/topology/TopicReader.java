@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.util.TaskCompletionListener;
@@ -14,6 +15,7 @@ import org.duolog.kernel.record.Envelope;
 import org.duolog.kernel.record.IdleTicks;
 import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.task.PartitionRouting;
+import org.duolog.kernel.task.StartOrder;
 import org.duolog.kernel.task.TableGate;
 
 /**
@@ -67,6 +69,11 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     return realTime ? TableGate.of(applicationId) : null;
   }
 
+  /** Returns the order of the records that were found at the start; null if they are not ordered. */
+  StartOrder order() {
+    return realTime ? StartOrder.of(applicationId) : null;
+  }
+
   /** The same for a task that started after this many tasks of tables had ended. */
   Iterator<Envelope> call(
       Iterator<SourceRecord> records, PartitionRouting direct, TableGate gate, long endedAtStart) {
@@ -88,6 +95,9 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     private TaskCounts counts;
     private final TableGate gate;
     private final long endedAtStart;
+    private final StartOrder order = order();
+    private final long orderEndedAtStart = order == null ? 0 : order.endedSoFar();
+    private TopicPartition lastOfStart;
     private long recordsIn;
     private long bytesIn;
     private boolean closed;
@@ -103,7 +113,7 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
 
     @Override
     public boolean hasNext() {
-      while (waiting() == null && records.hasNext()) {
+      while (waiting() == null && hasRecord()) {
         process(records.next());
       }
       if (waiting() == null) {
@@ -118,12 +128,25 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       return true;
     }
 
+    /** May wait for one; what the record before it has put out has left. */
+    private boolean hasRecord() {
+      if (lastOfStart != null) {
+        order.read(lastOfStart);
+        lastOfStart = null;
+      }
+      return records.hasNext();
+    }
+
     @Override
     public Envelope next() {
       if (!hasNext()) {
         throw new NoSuchElementException();
       }
-      return waiting().outputs().poll();
+      Envelope next = waiting().outputs().poll();
+      if (order != null && !next.forSink()) {
+        order.sent();
+      }
+      return next;
     }
 
     /** Returns the first source with outputs that have not left. */
@@ -165,6 +188,12 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
           count();
         }
       }
+      if (order != null && isOrdered()) {
+        TopicPartition at = new TopicPartition(topic, record.getPartition());
+        if (order.pass(at, record.getOffset(), record.getTs(), orderEndedAtStart)) {
+          lastOfStart = at;
+        }
+      }
       if (gate != null && !gate.isTable(topic)) {
         gate.pass(topic, record.getPartition(), record.getOffset(), endedAtStart);
       }
@@ -175,6 +204,11 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
         }
       }
       position.lazySet(record.getOffset() + 1);
+    }
+
+    /** Tables are read ahead of all streams; ticks are of no topic. */
+    private boolean isOrdered() {
+      return !topic.equals(IdleTicks.TOPIC) && (gate == null || !gate.isTable(topic));
     }
 
     private void count() {
@@ -192,6 +226,9 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
       }
       if (!closed && gate != null && gate.isTable(topic)) {
         gate.ended();
+      }
+      if (!closed && order != null && isOrdered()) {
+        order.ended();
       }
       closed = true;
     }
