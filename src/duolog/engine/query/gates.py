@@ -33,7 +33,7 @@ class Gates:
 
         Args:
             is_table: the topics, and whether each is read as a table only.
-            partition_counts: the number of partitions by topic; topics that do not exist are missing.
+            partition_counts: the number of partitions of each topic that exists.
             starts: the offsets where the query starts to read.
         """
         tables = [topic for topic, is_one in is_table.items() if is_one]
@@ -50,13 +50,13 @@ class Gates:
             order.open(self.application_id, json.dumps(partitions), begin, client)
 
     def _list(self, names: Iterable[str]) -> JavaObject:
-        found = self.session.jvm.java.util.ArrayList()
+        found: JavaObject = self.session.jvm.java.util.ArrayList()
         for name in names:
             found.add(name)
         return found
 
     def _client(self) -> JavaObject:
-        found = self.session.jvm.java.util.HashMap()
+        found: JavaObject = self.session.jvm.java.util.HashMap()
         client = CONSUMER | dict(self.config.client_options)
         client |= {"bootstrap.servers": self.config.bootstrap_servers}
         for name, value in client.items():

@@ -1,4 +1,4 @@
-"""Which gates are opened for a query in real time, and with what; the kernel is a mock."""
+"""The gates opened for a real-time query, and their arguments; the kernel is a mock."""
 
 import json
 from collections.abc import Mapping
