@@ -15,14 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from duolog.engine.checkpoint.shape_difference import called, store_difference
-from duolog.engine.lowering.store_layouts import (
-    FOR_PEOPLE,
-    children_of,
-    fills_store,
-    shape_of,
-    subtopologies_of,
-)
+from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
+from duolog.engine.lowering.store_layouts import FOR_PEOPLE, shape_of
 from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stored_rows import fills_store
 from duolog.engine.upgrades.renaming import are_alike, filled_by, renamed, stores_of
 
 Json = dict[str, Any]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from duolog.engine.lowering.store_layouts import fills_store
 from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stored_rows import fills_store
 
 Json = dict[str, Any]
 

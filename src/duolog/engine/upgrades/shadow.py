@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from duolog.engine.lowering.store_layouts import children_of, subtopologies_of
+from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.renaming import filled_by
 

@@ -1,6 +1,7 @@
 from duolog import Topology
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.store_layouts import Json, shape_of
+from duolog.engine.lowering.rows import Json
+from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.plan.cutting.levels import find_levels
 

@@ -20,7 +20,8 @@ from duolog import (
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lowering.python_functions import python_of
-from duolog.engine.lowering.store_layouts import children_of, shape_of, subtopologies_of
+from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
+from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.settings import ErrorHandling
 from duolog.engine.upgrades.comparison import compare
 from duolog.engine.upgrades.shadow import Shadow, shadow_of

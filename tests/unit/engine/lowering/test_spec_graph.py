@@ -1,0 +1,23 @@
+"""The graph of a spec."""
+
+from duolog.engine.lowering.rows import Json
+from duolog.engine.lowering.spec_graph import children_of, parents_first, subtopologies_of
+
+SPEC: Json = {
+    "nodes": {
+        "0": {"kind": "filter", "children": [1]},
+        "1": {"kind": "route", "edge": 0, "children": []},
+        "2": {"kind": "table", "children": [3]},
+        "3": {"kind": "sink", "children": []},
+    },
+    "edges": [{"id": 0, "node": 2, "subtopology": 0}],
+}
+
+
+def test_a_route_leads_over_its_edge() -> None:
+    assert children_of(SPEC["nodes"]["1"], SPEC) == [2]
+    assert parents_first(SPEC) == [0, 1, 2, 3]
+
+
+def test_nodes_before_the_first_edge_are_in_no_sub_topology() -> None:
+    assert subtopologies_of(SPEC) == {2: 0, 3: 0}
