@@ -37,10 +37,10 @@ def test_the_event_time_that_is_left_goes_from_the_first_unread_record_to_the_la
         topics = TopicReader(cluster.bootstrap_servers, {})
         ends = topics.end_offsets({"a": 1, "b": 1})
 
-        everything = topics.event_time_left_ms({}, ends)
-        last_ones = topics.event_time_left_ms({"a": {0: 2}, "b": {0: 2}}, ends)
-        of_one = topics.event_time_left_ms({"a": {0: 0}, "b": {0: 3}}, ends)
-        nothing = topics.event_time_left_ms(ends, ends)
+        everything = topics.unread.event_time_left_ms({}, ends)
+        last_ones = topics.unread.event_time_left_ms({"a": {0: 2}, "b": {0: 2}}, ends)
+        of_one = topics.unread.event_time_left_ms({"a": {0: 0}, "b": {0: 3}}, ends)
+        nothing = topics.unread.event_time_left_ms(ends, ends)
 
     assert ends == {"a": {0: 3}, "b": {0: 3}}
     assert (everything, last_ones, of_one) == (5 * MINUTE_MS, MINUTE_MS, 4 * MINUTE_MS)

@@ -15,7 +15,8 @@ from duolog.engine.checkpoint.generations import InternalTopics
 from duolog.engine.checkpoint.shape_difference import first_difference
 from duolog.engine.engine import Engine
 from duolog.engine.lowering.plan_shapes import shape_of_plan
-from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.topics.offsets import EndOffsets
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # `runtime` creates options before it loads Spark.
     from duolog.engine.settings import ErrorHandling
-    from duolog.engine.topics.topic_reader import EndOffsets
+    from duolog.engine.topics.offsets import EndOffsets
     from duolog.engine.upgrades.upgrade_plan import How
 
 

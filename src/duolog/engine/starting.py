@@ -36,9 +36,10 @@ from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.spark.cluster_requirements import ensure_shared, has_room
 from duolog.engine.spark.executors import slots_of
 from duolog.engine.spark.slots import hold_slots, release_slots
+from duolog.engine.topics.offsets import EndOffsets
 from duolog.engine.topics.patterns import topics_read, with_topics
 from duolog.engine.topics.starting_offsets import resolve_starts
-from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.engine.upgrades.rebuild import take_over
 from duolog.engine.upgrades.restore import OnProgress, restore
 from duolog.engine.upgrades.upgrade_plan import How

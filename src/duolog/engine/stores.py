@@ -24,7 +24,7 @@ from duolog.engine.lowering.rows import Json
 from duolog.engine.lowering.store_queries import Bounds, lower_store_query, shown_columns
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 from duolog.functions.processors.stored import StoreEntry, rows_of
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows

@@ -52,7 +52,7 @@ def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
         ends = topics.end_offsets(COUNTS)
         positions = {"orders": read}
         for _ in range(2):  # the second time it is known that they stay where they are
-            positions = topics.skip_non_records(positions, ends)
+            positions = topics.unread.skip_non_records(positions, ends)
         return lag_of(positions, ends)
 
     # Partition 0 holds a record, its marker, an aborted record and its marker.
@@ -83,7 +83,7 @@ def test_a_backlog_tells_how_many_records_there_are_and_how_large(cluster: Embed
 
     ends = topics.end_offsets({"sizes": 2, "nothing": 1})
 
-    assert topics.backlogs({"sizes": {0: 4}}, ends) == {
+    assert topics.unread.backlogs({"sizes": {0: 4}}, ends) == {
         "sizes": Backlog(16, 1000.0),
         "nothing": Backlog(0, 0.0),
     }

@@ -48,7 +48,7 @@ from duolog.engine.checkpoint.shape_difference import (
 from duolog.engine.checkpoint.topic_ids import ensure_same_topics
 from duolog.engine.errors import TopologyChanged
 from duolog.engine.jvm.versions import ensure_spark_reads
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 FORMAT_VERSION: Final = 2  # Raised with this file's form or with the bytes of the kernel's stores.
 PIN_FILE: Final = "application.json"

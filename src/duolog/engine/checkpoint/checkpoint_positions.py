@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from duolog.engine.lowering.ticks import TICKS
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Final
 from duolog.engine.checkpoint.checkpoint_files import damaged, fingerprint, read_json, writing
 from duolog.engine.checkpoint.checkpoint_positions import as_kept, starts_in
 from duolog.engine.checkpoint.durable import make_durable_dir, write_durably
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 STARTS_FILE: Final = "starts.json"
 _LOST: Final = "It records where the first start should begin."

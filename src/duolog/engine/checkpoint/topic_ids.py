@@ -30,7 +30,7 @@ from duolog.engine.errors import (
     SourceTopicMissing,
     SourceTopicRecreated,
 )
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 LOOK_EVERY_S: Final = 5.0
 

@@ -18,9 +18,11 @@ from typing import Final
 
 from duolog.engine.checkpoint.position_marks import NOTHING, Marks, read_marks, write_marks
 from duolog.engine.errors import LogTruncated
+from duolog.engine.topics.offsets import EndOffsets, LogEnd
 from duolog.engine.topics.record_checks import UNKNOWN, Mark
 from duolog.engine.topics.record_sampler import Position
-from duolog.engine.topics.topic_reader import GLANCE_S, TIMEOUT_S, EndOffsets, LogEnd, TopicReader
+from duolog.engine.topics.topic_client import GLANCE_S, TIMEOUT_S
+from duolog.engine.topics.topic_reader import TopicReader
 
 _SHOWN_MAX: Final = 5
 

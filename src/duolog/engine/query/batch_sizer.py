@@ -51,7 +51,7 @@ class BatchSizer:
                 kind=FailureKind(may_pass=True),
             ) from error
         seen = self.run.count()
-        backlogs = sources.reader.backlogs(self.run.committed, ends)
+        backlogs = sources.reader.unread.backlogs(self.run.committed, ends)
         for topic in launcher.global_topics:  # Each task holds a copy in memory.
             tasks = launcher.spec["tasks"]
             known = backlogs[topic]

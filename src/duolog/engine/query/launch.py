@@ -33,7 +33,7 @@ from duolog.engine.query.query_transactions import QueryTransactions
 from duolog.engine.query.spark_sources import SparkSources
 from duolog.engine.query.spec_topics import global_topics, is_table, written_topics
 from duolog.engine.query.triggers import Trigger
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 
 @dataclass(frozen=True, slots=True)

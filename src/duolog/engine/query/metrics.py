@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery
-    from duolog.engine.topics.topic_reader import EndOffsets
+    from duolog.engine.topics.offsets import EndOffsets
 
 _NEVER: Final = -1
 """The kernel's value for a time before the first record."""
@@ -263,7 +263,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     """
     # Imported here: reading the metrics of another process needs no Spark.
     from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415
-    from duolog.engine.topics.topic_reader import GLANCE_S  # noqa: PLC0415
+    from duolog.engine.topics.topic_client import GLANCE_S  # noqa: PLC0415
 
     counters = query.counters()
     counted: Mapping[str, Any] = {}

@@ -15,7 +15,8 @@ from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
 from duolog.engine.query.progress import lag_of, merge_positions
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
-from duolog.engine.topics.topic_reader import GLANCE_S, EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
+from duolog.engine.topics.topic_client import GLANCE_S
 
 _NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 
@@ -55,7 +56,7 @@ class Positions:
             ends = topics.end_offsets(counts | (known or {}), timeout_s)
         except _NO_ENDS:  # Spark will report it, with more detail.
             return read, {}
-        return topics.skip_non_records(read, ends), ends
+        return topics.unread.skip_non_records(read, ends), ends
 
     def lag(self) -> dict[str, int]:
         """Return the number of unread records by topic; empty if no broker answers soon."""
@@ -64,10 +65,10 @@ class Positions:
     def uncommitted(self) -> int | None:
         """Return how many records no epoch has committed; None if no broker answers soon."""
         ends = self.reach(GLANCE_S)[1]
-        committed = self.sources.reader.skip_non_records(self.committed(), ends)
+        committed = self.sources.reader.unread.skip_non_records(self.committed(), ends)
         return sum(lag_of(committed, ends).values()) if ends else None
 
     def all_written(self, ends: EndOffsets) -> bool:
         """Return whether the results of all records before these ends are written."""
-        done = self.sources.reader.skip_non_records(self.written(), ends)
+        done = self.sources.reader.unread.skip_non_records(self.written(), ends)
         return not any(lag_of(done, ends).values())

@@ -13,7 +13,7 @@ from typing import Any
 
 from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.query.metrics_merge import merge_snapshots
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 
 @dataclass(frozen=True, slots=True)

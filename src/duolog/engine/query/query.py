@@ -34,7 +34,7 @@ from duolog.engine.query.supervisor import Supervisor
 from duolog.engine.query.trigger_chooser import TriggerChooser
 from duolog.engine.query.user_functions import UserFunctions
 from duolog.engine.spark.failures import JVM_IS_GONE
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 STOP_TIMEOUT_S: Final = 90.0
 _POLL_S: Final = 0.05

@@ -21,7 +21,7 @@ from duolog.engine.query.lifecycle import Lifecycle
 from duolog.engine.query.progress import Counters, Report
 from duolog.engine.query.triggers import Trigger
 from duolog.engine.spark.failures import JVM_IS_GONE
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 _STARTS_WITHIN_S: Final = 1.0  # A stop waits so long for a start, then cancels its first writes.
 

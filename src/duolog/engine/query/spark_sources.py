@@ -14,8 +14,8 @@ from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.query.client_settings import as_spark_options
 from duolog.engine.query.launch_context import LaunchContext
 from duolog.engine.query.spec_topics import global_topics, inputs, is_table
+from duolog.engine.topics.offsets import EndOffsets
 from duolog.engine.topics.starting_offsets import spark_starting_offsets
-from duolog.engine.topics.topic_reader import EndOffsets
 
 
 @dataclass(frozen=True, slots=True)

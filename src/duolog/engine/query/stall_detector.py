@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 logger: Final = logging.getLogger(__name__)
 

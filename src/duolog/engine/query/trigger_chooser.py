@@ -16,7 +16,7 @@ from duolog.engine.query.positions import Positions
 from duolog.engine.query.progress import lag_of
 from duolog.engine.query.triggers import Trigger
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topic_reader import TIMEOUT_S
+from duolog.engine.topics.topic_client import TIMEOUT_S
 
 
 @dataclass(slots=True)
@@ -44,9 +44,9 @@ class TriggerChooser:
             return "micro-batch"
         # If no broker reports the lag, Spark catches up once more, or reports what is wrong.
         read, ends = positions.reach(TIMEOUT_S)
-        topics = positions.sources.reader
+        unread = positions.sources.reader.unread
         is_near = self._going_live.is_near(
-            lag_of(read, ends), lambda: topics.event_time_left_ms(read, ends)
+            lag_of(read, ends), lambda: unread.event_time_left_ms(read, ends)
         )
         return self.chosen.live if is_near else "available-now"
 

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.topics.offsets import EndOffsets
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.nodes import Plan, Source
 
 # Spark's value for the first available offset of a partition.

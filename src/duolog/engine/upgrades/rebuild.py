@@ -19,7 +19,7 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import CheckpointInUse, QueryFailed
 from duolog.engine.modes import ChosenMode
 from duolog.engine.query.query import RunningQuery
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.shadow import Shadow
 from duolog.engine.upgrades.upgrade_plan import initial_stores

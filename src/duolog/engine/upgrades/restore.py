@@ -29,7 +29,8 @@ from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.exactly_once.fencing import ends_within_s, ensure_ended
 from duolog.engine.query.launch import Launcher
 from duolog.engine.spark.failures import to_query_failed
-from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.topics.offsets import EndOffsets
+from duolog.engine.topics.topic_reader import TopicReader
 
 logger: Final = logging.getLogger(__name__)
 

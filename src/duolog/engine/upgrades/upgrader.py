@@ -27,9 +27,10 @@ from duolog.engine.query.trigger_chooser import TriggerChooser
 from duolog.engine.query.user_functions import UserFunctions
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import JVM_IS_GONE
+from duolog.engine.topics.offsets import EndOffsets
 from duolog.engine.topics.patterns import with_topics
 from duolog.engine.topics.starting_offsets import resolve_starts
-from duolog.engine.topics.topic_reader import EndOffsets, TopicReader
+from duolog.engine.topics.topic_reader import TopicReader
 from duolog.engine.upgrades.comparison import Comparison, compare
 from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
 from duolog.engine.upgrades.shadow import shadow_of

@@ -15,7 +15,8 @@ from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch, CheckpointMismatch
 from duolog.engine.settings import EngineConfig
-from duolog.engine.topics.topic_reader import GLANCE_S, TopicReader
+from duolog.engine.topics.topic_client import GLANCE_S
+from duolog.engine.topics.topic_reader import TopicReader
 
 SHAPE = {"tasks": 2, "sources": ["t"], "levels": 1, "stores": {"totals": {}, "rows": {}}}
 SPEC: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 from duolog.engine.checkpoint.position_marks import MARKS_FILE, Marks, read_marks, write_marks
 from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import CheckpointDamaged, LogTruncated
+from duolog.engine.topics.offsets import LogEnd
 from duolog.engine.topics.record_checks import Mark, SeenRecord
-from duolog.engine.topics.topic_reader import LogEnd
 
 AT = ("orders", 0)
 READ = {"orders": {0: 10}}

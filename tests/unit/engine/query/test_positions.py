@@ -2,7 +2,7 @@
 
 from duolog.engine.errors import SourceTopicMissing
 from duolog.engine.query.positions import Positions
-from duolog.engine.topics.topic_reader import GLANCE_S, TIMEOUT_S
+from duolog.engine.topics.topic_client import GLANCE_S, TIMEOUT_S
 from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of
 
 
