@@ -34,12 +34,13 @@ class SlowTopics(TopicReader):
 
     def __init__(self, there: dict[str, int], answers_after_s: float | None = 0) -> None:
         super().__init__("nowhere:9092", {})
+        self._client.list_topics = self._answer  # type: ignore[method-assign]
         self.there = dict(there)
         self.answers_after_s = answers_after_s
         self.policies: dict[str, str] = {}
         self.ids: dict[str, str] = {}
 
-    def _list_topics(self, timeout_s: float) -> dict[str, Any]:
+    def _answer(self, timeout_s: float) -> dict[str, Any]:
         if self.answers_after_s is None or timeout_s < self.answers_after_s:
             raise BrokerUnreachable("no broker answers at nowhere:9092")
         return {
@@ -288,7 +289,7 @@ def test_cleanup_policies_are_skipped_without_authorization(
         describe_configs=lambda asked, **_: {of: answers[of.name] for of in asked}
     )
     topics = TopicReader("nowhere:9092", {})
-    monkeypatch.setattr(topics, "_client", lambda: client)
+    monkeypatch.setattr(topics._client, "admin", lambda: client)  # noqa: SLF001
 
     assert topics.cleanup_policies(["a", "b"]) == {"a": "compact"}
 

@@ -21,7 +21,8 @@ from duolog.engine.errors import JvmNotStarted
 from duolog.engine.jvm import shutdown
 from duolog.engine.jvm.class_archive import ClassArchive
 from duolog.engine.settings import EngineConfig
-from duolog.engine.spark import session
+from duolog.engine.spark import gateway, session, session_start
+from duolog.engine.spark.running_jvm import RunningJvm
 from duolog.engine.spark.session import open_session
 
 
@@ -36,8 +37,8 @@ def test_a_jvm_that_does_not_start_is_reported_with_its_output_and_its_log(
         said.flush()
         raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
 
-    monkeypatch.setattr(session, "launch_gateway", refuse)
-    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(gateway, "launch_gateway", refuse)
+    monkeypatch.setattr(session_start, "connector_jars", lambda _connector: ())
     monkeypatch.setattr(session, "_running", None)
     log = tmp_path / "engine.log"
     log.write_text("what an earlier one said\n")
@@ -61,7 +62,7 @@ def test_a_launch_that_is_cut_short_leaves_no_jvm(
     )
     submit.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session_start, "connector_jars", lambda _connector: ())
     monkeypatch.setattr(session, "_running", None)
 
     with pytest.raises(KeyboardInterrupt):
@@ -80,7 +81,7 @@ def test_a_start_that_is_given_up_ends_at_once_and_leaves_no_jvm(
     submit.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
     submit.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session_start, "connector_jars", lambda _connector: ())
     monkeypatch.setattr(session, "_running", None)
     given_up = threading.Event()
 
@@ -108,7 +109,7 @@ def test_a_jvm_that_is_killed_before_it_answers_says_by_which_signal(
     submit.write_text(f"#!/bin/sh\nkill -{signalled} $$\n")
     submit.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session_start, "connector_jars", lambda _connector: ())
     monkeypatch.setattr(session, "_running", None)
 
     with pytest.raises(JvmNotStarted) as caught:
@@ -217,8 +218,8 @@ def test_a_start_on_a_busy_machine_notes_no_classes(
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
     config = EngineConfig("", Path(), writes_class_archive=True)
 
-    assert session._is_to_write(config, archive) == writes  # noqa: SLF001
-    assert not session._is_to_write(EngineConfig("", Path()), archive)  # noqa: SLF001
+    assert session_start._is_to_write(config, archive) == writes  # noqa: SLF001
+    assert not session_start._is_to_write(EngineConfig("", Path()), archive)  # noqa: SLF001
 
 
 @pytest.mark.parametrize("ran_query", [True, False])
@@ -263,9 +264,9 @@ def test_a_jvm_whose_start_was_interrupted_ends_at_once(
 
 def running_in(
     spark: MagicMock, process: Any = None, end: Any = None, *, jvm: Any = None
-) -> session._Running:
+) -> RunningJvm:
     config = EngineConfig("", Path())
-    return session._Running(spark, jvm, ExitStack(), process, config, end or MagicMock())  # noqa: SLF001
+    return RunningJvm(spark, jvm, ExitStack(), process, config, end or MagicMock())
 
 
 def test_end_now_kills_the_jvm_unless_it_has_other_owners(

@@ -1,0 +1,42 @@
+"""The end of a JVM process, as a sentence for people."""
+
+import signal
+import subprocess
+from typing import Final
+
+# For a JVM that has closed its connections and is about to exit.
+_LAST_MOMENT_S: Final = 2
+
+_KILLED_HINT: Final = (
+    "The system kills processes when it runs out of memory: add memory, "
+    'or lower the setting "driver.memory.bytes".'
+)
+
+
+def how_ended(status: int) -> str:
+    """Return a sentence about the exit status of a JVM.
+
+    Example:
+        >>> how_ended(-9), how_ended(3)
+        ('The JVM was killed by SIGKILL.', 'The JVM ended with exit status 3.')
+    """
+    if status >= 0:
+        return f"The JVM ended with exit status {status}."
+    try:
+        return f"The JVM was killed by {signal.Signals(-status).name}."
+    except ValueError:
+        return f"The JVM was killed by signal {-status}."
+
+
+def hint_for_killed(status: int | None) -> str:
+    """Return what to do about a JVM that was killed; empty if it was not."""
+    return _KILLED_HINT if status == -signal.SIGKILL else ""
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has ended, or does so in a moment."""
+    try:
+        process.wait(_LAST_MOMENT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
