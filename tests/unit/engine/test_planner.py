@@ -20,7 +20,7 @@ def counting() -> "Plan":
     return topology.build()
 
 
-def planner(directory: Path, known: dict[str, int] | None, tasks: int | None = None) -> Planner:
+def planner(directory: Path, known: dict[str, int] | None, tasks: int = 0) -> Planner:
     topics = MagicMock()
     topics.known_partition_counts.return_value = known
     return Planner(EngineConfig("127.0.0.1:1", directory, tasks=tasks), topics)
@@ -33,7 +33,7 @@ def pinned_to(tasks: int | None) -> "Checkpoint":
 def test_the_checkpoint_decides_on_the_tasks_then_the_setting_then_the_topics(
     tmp_path: Path,
 ) -> None:
-    with_setting, without = (planner(tmp_path, {}, tasks) for tasks in (3, None))
+    with_setting, without = (planner(tmp_path, {}, tasks) for tasks in (3, 0))
     counts = {"visits": 5, "other": 2}
 
     tasks = [

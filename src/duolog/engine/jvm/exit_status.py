@@ -33,10 +33,9 @@ def hint_for_killed(status: int | None) -> str:
     return _KILLED_HINT if status == -signal.SIGKILL else ""
 
 
-def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended, or does so in a moment."""
+def final_status(process: subprocess.Popen[bytes]) -> int | None:
+    """Return the exit status of a process that has ended, or ends in a moment; None if it runs."""
     try:
-        process.wait(_LAST_MOMENT_S)
+        return process.wait(_LAST_MOMENT_S)
     except subprocess.TimeoutExpired:
-        return False
-    return True
+        return None

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from duolog.engine.errors import JvmNotStarted
 from duolog.engine.jvm.class_archive import ClassArchive
-from duolog.engine.jvm.exit_status import has_ended, hint_for_killed, how_ended
+from duolog.engine.jvm.exit_status import final_status, hint_for_killed, how_ended
 from duolog.engine.jvm.jars import cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.jvm.java import ensure_java
 from duolog.engine.jvm.masters import local_address
@@ -101,12 +101,12 @@ def _lives(process: subprocess.Popen[bytes]) -> Iterator[None]:
         raise
     except Exception as error:
         # For example, by a signal to all processes of a group.
-        if not has_ended(process):
+        if (status := final_status(process)) is None:
             raise
         raise JvmNotStarted(
             "the JVM ended while Spark started in it",
-            detail=how_ended(process.poll()),
-            hint=hint_for_killed(process.poll()),
+            detail=how_ended(status),
+            hint=hint_for_killed(status),
         ) from error
 
 

@@ -33,11 +33,12 @@ def test_a_jvm_is_replaced_only_after_it_has_ended() -> None:
     run = run_of(first, lambda: second)
 
     run.renew()
-    while_it_runs = run.launcher
+    while_it_runs: object = run.launcher
     first.jvm_has_ended = True
     run.renew()
 
-    assert (while_it_runs, run.launcher) == (first, second)
+    then: object = run.launcher
+    assert (while_it_runs, then) == (first, second)
 
 
 def test_counts_of_ended_jvms_are_kept_though_they_answer_no_more() -> None:
