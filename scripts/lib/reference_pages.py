@@ -1,4 +1,4 @@
-"""Generate `docs/reference/` from the code: `reference_pages.py [--check]`.
+"""Generate `docs/reference/` and a table in `jvm/README.md`: `reference_pages.py [--check]`.
 
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
@@ -8,6 +8,7 @@
     figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
     compatibility.md ◄── the results that compat/run keeps
     ../reliability.md ◄── what bench/results/ keeps of kills
+    jvm/README.md ◄── its table of the kinds of nodes in the kernel's spec
 
 With --check nothing is written, and the exit status is 1 if a page differs from the code.
 """
@@ -19,6 +20,7 @@ from typing import Final
 
 from compatibility_page import compatibility_page
 from figures_page import figures_page
+from kernel_nodes import README, kernel_readme
 from metrics_page import metrics_page
 from reliability_page import reliability_page
 from sql_functions_page import sql_functions_page
@@ -31,7 +33,8 @@ from duolog.core.settings import NO_EFFECT, Kind, Setting
 from duolog.engine.settings import ENGINE_SETTINGS
 from duolog.log.config import TOPIC_SETTINGS
 
-PAGES: Final = Path(__file__).parents[2] / "docs/reference"
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGES: Final = ROOT / "docs/reference"
 WRITTEN_BY: Final = "<!-- Written by scripts/docs from the code: change it there. -->"
 _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
@@ -121,19 +124,21 @@ def main() -> int:
         ("compatibility.md", f"{WRITTEN_BY}\n\n{compatibility_page()}"),
         ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
         ("../reliability.md", f"{WRITTEN_BY}\n\n{reliability_page()}"),
+        (README, kernel_readme()),
     )
     for name, text in pages:
-        page = PAGES / name
+        page = (PAGES / name).resolve()
+        shown = page.relative_to(ROOT)
         if page.exists() and page.read_text() == f"{text}\n":
             continue
         if "--check" in sys.argv[1:]:
-            drifted.append(name)
+            drifted.append(shown)
         else:
             PAGES.mkdir(parents=True, exist_ok=True)
             page.write_text(f"{text}\n")
-            print(f"wrote docs/reference/{name}")
-    for name in drifted:
-        print(f"error: docs/reference/{name} is out of date; run scripts/docs")
+            print(f"wrote {shown}")
+    for shown in drifted:
+        print(f"error: {shown} is out of date; run scripts/docs")
     return 1 if drifted else 0
 
 

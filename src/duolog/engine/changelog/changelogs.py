@@ -23,7 +23,7 @@ from duolog.core.units import MIB
 from duolog.engine.checkpoint.generations import InternalTopics
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch
 from duolog.engine.jvm.masters import is_one_jvm
-from duolog.engine.lowering.rows import Json
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.settings import EngineConfig
 
 logger: Final = logging.getLogger(__name__)

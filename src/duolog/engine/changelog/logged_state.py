@@ -26,7 +26,7 @@ from duolog.engine.checkpoint.shape_difference import first_difference
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.exactly_once.fencing import fence
-from duolog.engine.lowering.rows import Json
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.topic_reader import TopicReader
 

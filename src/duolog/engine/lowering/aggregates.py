@@ -6,9 +6,9 @@ from typing import Any
 from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared, lower_expression
 from duolog.engine.lowering.formats import encode
 from duolog.engine.lowering.keys import lower_group
+from duolog.engine.lowering.node_spec import Operator
 from duolog.engine.lowering.operators import (
     FoldOperator,
-    Operator,
     SessionFoldOperator,
     SlidingFoldOperator,
     WindowFoldOperator,

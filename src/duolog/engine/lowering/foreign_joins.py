@@ -78,7 +78,7 @@ def lower_subscriptions(node: Subscriptions, row: Row, around: Surroundings) -> 
     operator = SubscriptionsOperator(
         store=node.store,
         table_store=right.store,
-        getter=list(right.steps),
+        getter=right.json(),
         right_types=spark_types(right.row.value),
         primary_columns=len(node.numbered.left.schema.key),
         values=[f"r{right.row.names[of.name][1:]}" for of in _right_columns(node, around)],

@@ -1,15 +1,15 @@
-"""The kernel's operators of a foreign-key join. The kernel's side is `ForeignOperators.java`."""
+"""The kinds of nodes of a foreign-key join. The kernel's side is `ForeignOperators.java`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from duolog.engine.lowering.operators import Operator
+from duolog.engine.lowering.node_spec import Json, Operator
 
 
 @dataclass(frozen=True, slots=True)
 class NumberOperator(Operator):
-    """Numbers the changes of a table; `a0` in its values is the number."""
+    """Numbers the changes of the left table; `a0` in its values is the number (ADR 0043)."""
 
     kind: ClassVar[str] = "number"
     store: str
@@ -18,7 +18,10 @@ class NumberOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class AnnounceOperator(Operator):
-    """Announces the number of the newest row of a key: its last column, after the foreign key."""
+    """Announces the number of the newest row of a key.
+
+    The last columns of its input are the foreign key, of `foreign_columns` columns, and the number.
+    """
 
     kind: ClassVar[str] = "announce"
     left: bool
@@ -37,12 +40,15 @@ class SubscribeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsOperator(Operator):
-    """Stores subscriptions, and responds with rows of a table, by the steps of `getter`."""
+    """Stores subscriptions, and responds with rows of the right table.
+
+    The rows are computed from those of a store by the steps of `getter`.
+    """
 
     kind: ClassVar[str] = "subscriptions"
     store: str
     table_store: str
-    getter: Sequence[dict[str, Any]]
+    getter: Sequence[Json]
     right_types: Sequence[str]
     primary_columns: int
     values: Sequence[str]

@@ -11,13 +11,9 @@ its micro-batch.
 from collections.abc import Iterable
 from typing import Final
 
-from duolog.engine.lowering.operators import (
-    IdleOperator,
-    Operator,
-    PunctuateOperator,
-    RouteOperator,
-)
-from duolog.engine.lowering.rows import Json, Row
+from duolog.engine.lowering.node_spec import Json, NodeSpec, Operator
+from duolog.engine.lowering.operators import IdleOperator, RouteOperator
+from duolog.engine.lowering.processor_operators import PunctuateOperator
 from duolog.engine.lowering.ticks import TICKS
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import AggregateNode, Node, Process
@@ -72,8 +68,7 @@ def _told(node: Node, nodes: dict[str, Json]) -> Operator:
 
 def _add(nodes: dict[str, Json], name: str, operator: Operator) -> int:
     number = len(nodes)
-    entry = Row((), (), {}, changes=False).entry(name, operator)
-    nodes[str(number)] = entry | {"key_types": _KEY}
+    nodes[str(number)] = NodeSpec(operator, name, _KEY, [], table=False).json()
     return number
 
 

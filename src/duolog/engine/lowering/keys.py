@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from duolog.engine.lowering.expressions import key_names, lower_as_declared
 from duolog.engine.lowering.formats import encode
+from duolog.engine.lowering.node_spec import NodeSpec
 from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
 from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.pinned_texts import are_pinned
@@ -133,7 +134,7 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
 
 def _carry(
     node: SelectKey | GroupBy, row: Row, needed: frozenset[str]
-) -> tuple[list[dict[str, object]], Row]:
+) -> tuple[list[NodeSpec], Row]:
     """Copy into the value what is needed downstream of `node`, and what computes its key."""
     old_key = {column.name for column in node.parent.schema.key}
     behind = {_source(expression) for name, expression in node.values if name in needed}

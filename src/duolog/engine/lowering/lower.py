@@ -30,11 +30,12 @@ from duolog.engine.lowering.keys import (
     lower_select_key,
 )
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
+from duolog.engine.lowering.node_spec import Json, NodeSpec
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.processors import lower_process, lower_process_output
 from duolog.engine.lowering.python_functions import collecting
 from duolog.engine.lowering.required import required_columns
-from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.sources_and_sinks import (
     lower_for_each,
     lower_print,
@@ -171,7 +172,7 @@ def _lower(levels: Levels, application_id: str, cache_bytes_max: int) -> Json:
         "sources": walk.sources,
         "edges": [walk.edges[edge.id] for edge in levels.edges],
         "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
-        "nodes": walk.nodes,
+        "nodes": {number: node.json() for number, node in walk.nodes.items()},
         # Buffered results are flushed in plan order, as Kafka Streams flushes its stores.
         "stores": list(dict.fromkeys(store for node in levels.nodes for store in node.stores)),
         "sinks": [
@@ -197,7 +198,7 @@ def _call(node: ForEach, number: int) -> Json:
 class _Walk:
     levels: Levels
     around: Surroundings
-    nodes: dict[str, Json] = field(default_factory=dict)
+    nodes: dict[str, NodeSpec] = field(default_factory=dict)
     sources: list[Json] = field(default_factory=list)
     edges: dict[int, Json] = field(default_factory=dict)
     arriving: dict[Edge, Row] = field(default_factory=dict)
@@ -235,7 +236,7 @@ class _Walk:
             self.lowered[node] = self._successors(node, common)
         if not entries:
             return self.lowered[node]
-        entries[-1]["children"] += self.lowered[node]
+        entries[-1].children += self.lowered[node]
         return self._link(entries)[:1]
 
     def _lower_node(self, node: Node, row: Row) -> list[int]:
@@ -244,7 +245,7 @@ class _Walk:
             return self._successors(node, lowered.row)
         ids = self._link(lowered.entries)
         last = lowered.entries[-1]
-        last["children"] += self._successors(node, lowered.row)
+        last.children += self._successors(node, lowered.row)
         return ids[:1]
 
     def _successors(self, node: Node, row: Row) -> list[int]:
@@ -275,14 +276,14 @@ class _Walk:
             return readers[0]
         row = self.arriving[edge]
         everything = row.entry(f"edge-{edge.id}", FilterOperator(predicate="true"))
-        everything["children"] = readers
+        everything.children = readers
         return self._link([everything])[0]
 
-    def _link(self, entries: list[Json]) -> list[int]:
+    def _link(self, entries: list[NodeSpec]) -> list[int]:
         ids = []
         for entry in entries:
             ids.append(len(self.nodes))
             self.nodes[str(ids[-1])] = entry
         for entry, following in zip(entries, ids[1:], strict=False):
-            entry["children"].append(following)
+            entry.children.append(following)
         return ids

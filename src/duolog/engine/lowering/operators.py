@@ -1,24 +1,22 @@
-"""The kernel's operators: one class for each kind, with its fields other than the input.
+"""The kinds of kernel nodes: a class for each, with its own fields.
 
-The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators`, of the same kinds
-and fields; `jvm/README.md` defines them.
+The kernel's side is `Operator.java` and `JoinOperators.java`, of the same kinds and fields.
+`scripts/docs` lists the classes in `jvm/README.md`, with their docstrings.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A kind of kernel node."""
-
-    kind: ClassVar[str]
+from duolog.engine.lowering.node_spec import Json, Operator
 
 
 @dataclass(frozen=True, slots=True)
 class FilterOperator(Operator):
-    """Keeps the records that satisfy the predicate; for a versioned table, tests each version."""
+    """Keeps the records that satisfy the predicate; the columns of a null value are null.
+
+    Both sides of a table's change are filtered; of a `versioned` table, each version is.
+    """
 
     kind: ClassVar[str] = "filter"
     predicate: str
@@ -27,59 +25,18 @@ class FilterOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ProjectOperator(Operator):
-    """Computes a new value."""
+    """Computes a new value; a null value stays null."""
 
     kind: ClassVar[str] = "project"
     values: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class PythonOperator(Operator):
-    """Calls a Python function with many records at once; its results are `r0` of the new value."""
-
-    kind: ClassVar[str] = "python"
-    function: str
-    arguments: str
-    values: Sequence[str]
-    nulls: bool = False
-    """Whether the function is called with records without a value."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessOperator(Operator):
-    """Calls a processor in Python; forwards the number of an output, and key and value as JSON."""
-
-    kind: ClassVar[str] = "process"
-    function: str
-    record: str
-    store: str
-    stores: Sequence[str]
-    waits: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessOutputOperator(Operator):
-    """Creates records from what a processor forwards to one of its outputs."""
-
-    kind: ClassVar[str] = "process_output"
-    output: int
-    keys: Sequence[str]
-    key_columns: Sequence[str]
-    values: Sequence[str]
-    value_columns: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PunctuateOperator(Operator):
-    """Passes the wall-clock time to the node `process`."""
-
-    kind: ClassVar[str] = "punctuate"
-    process: int
-
-
-@dataclass(frozen=True, slots=True)
 class SelectKeyOperator(Operator):
-    """Gives records of a stream a new key; a key of nulls only is null, unless these are kept."""
+    """Gives records of a stream a new key.
+
+    A key of nulls only is a null key, unless `keeps_nulls`.
+    """
 
     kind: ClassVar[str] = "select_key"
     keys: Sequence[str]
@@ -87,8 +44,23 @@ class SelectKeyOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class PythonOperator(Operator):
+    """Calls a Python function with many records of a stream at once.
+
+    `values` read its result as `r0`, as bytes. With `nulls` it is also called with records without
+    a value. Only stateless nodes may follow.
+    """
+
+    kind: ClassVar[str] = "python"
+    function: str
+    arguments: str
+    values: Sequence[str]
+    nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ExplodeOperator(Operator):
-    """Emits a record for each element of `arrays`; the first array is the longest."""
+    """Emits a record of a stream for each element of `arrays`; the first array is the longest."""
 
     kind: ClassVar[str] = "explode"
     arrays: Sequence[str]
@@ -99,7 +71,10 @@ class ExplodeOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SplitOperator(Operator):
-    """Forwards each record to one child: `branches` has the branch of each."""
+    """Forwards each record of a stream to the child of the first predicate that holds.
+
+    `branches` has the number of a predicate for each child.
+    """
 
     kind: ClassVar[str] = "split"
     predicates: Sequence[str]
@@ -107,15 +82,8 @@ class SplitOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class ToStreamOperator(Operator):
-    """Converts a table's changes to a stream."""
-
-    kind: ClassVar[str] = "to_stream"
-
-
-@dataclass(frozen=True, slots=True)
 class TableOperator(Operator):
-    """Stores rows, and converts upserts to changes; with a history, keeps earlier versions."""
+    """Stores rows, and converts upserts to changes; with `history_ms` it keeps earlier versions."""
 
     kind: ClassVar[str] = "table"
     store: str
@@ -125,25 +93,8 @@ class TableOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class LookupOperator(Operator):
-    """Joins a stream with rows of a store, computed by the steps of `getter`.
-
-    Without `keys` a row is looked up by the record's own key.
-    """
-
-    kind: ClassVar[str] = "lookup"
-    store: str
-    getter: Sequence[dict[str, Any]]
-    left: bool
-    right_types: Sequence[str]
-    values: Sequence[str]
-    keys: Sequence[str] | None = None
-    table_key_types: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class WaitOperator(Operator):
-    """Buffers records of a stream until stream time is beyond them by the grace period."""
+    """Delays records of a stream by the grace period, and sorts them by time, then `key_bytes`."""
 
     kind: ClassVar[str] = "wait"
     store: str
@@ -153,12 +104,32 @@ class WaitOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class LookupOperator(Operator):
+    """Joins a stream with rows of a table, computed from those of a store by the steps of `getter`.
+
+    Without `keys` a row is looked up by the record's own key.
+    """
+
+    kind: ClassVar[str] = "lookup"
+    store: str
+    getter: Sequence[Json]
+    left: bool
+    right_types: Sequence[str]
+    values: Sequence[str]
+    keys: Sequence[str] | None = None
+    table_key_types: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class JoinOperator(Operator):
-    """Joins the changes of a table with rows of another, computed by the steps of `getter`."""
+    """Joins the changes of a table with rows of another: one side of a table-table join.
+
+    Both sides have the same children.
+    """
 
     kind: ClassVar[str] = "join"
     store: str
-    getter: Sequence[dict[str, Any]]
+    getter: Sequence[Json]
     needs_own: bool
     needs_other: bool
     right_types: Sequence[str]
@@ -167,7 +138,11 @@ class JoinOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class StreamJoinOperator(Operator):
-    """Joins the records of one stream with another's; the window is relative to its own records."""
+    """Joins the records of one stream with those of another: one side of a stream-stream join.
+
+    The window is relative to its own records. With `again`, closed records are joined, as in Kafka
+    Streams.
+    """
 
     kind: ClassVar[str] = "stream_join"
     store: str
@@ -189,7 +164,10 @@ class StreamJoinOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class FoldOperator(Operator):
-    """Aggregates by key; `subtract` is None over a stream."""
+    """Aggregates by key; over a table it needs `subtract`, over a stream that is null.
+
+    `told_at_once`: without the record cache.
+    """
 
     kind: ClassVar[str] = "fold"
     store: str
@@ -204,38 +182,8 @@ class FoldOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class HeadersOperator(Operator):
-    """Removes headers and appends others."""
-
-    kind: ClassVar[str] = "headers"
-    clears: bool
-    removed: Sequence[str]
-    written: Sequence[str]
-    values: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class TimeOperator(Operator):
-    """Sets the timestamp of records of a stream."""
-
-    kind: ClassVar[str] = "time"
-    time: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrintOperator(Operator):
-    """Prints the first records; without a limit all of them."""
-
-    kind: ClassVar[str] = "print"
-    label: str
-    limit: int | None
-    key_text: str
-    value_text: str
-
-
-@dataclass(frozen=True, slots=True)
 class WindowFoldOperator(Operator):
-    """Aggregates a stream by key and time window; `windows` as `lower_windows` writes them."""
+    """Aggregates a stream by key and time window: hopping, calendar or unlimited."""
 
     kind: ClassVar[str] = "window_fold"
     store: str
@@ -247,12 +195,13 @@ class WindowFoldOperator(Operator):
     on_close: str | None
     longer_ms: int
     lost_ms: int | None
-    windows: dict[str, Any]
+    windows: Json
+    """As `lower_windows` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFoldOperator(Operator):
-    """Aggregates a stream by key and session; `merge` refers to the other session as r0, r1, …."""
+    """Aggregates a stream by key and session; `merge` reads the later session as `r0`, `r1`, …."""
 
     kind: ClassVar[str] = "session_fold"
     store: str
@@ -287,7 +236,7 @@ class SlidingFoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class IdleOperator(Operator):
-    """Passes the wall-clock time to the node `fold`, which closes windows without records."""
+    """Closes idle windows of the node `fold`; its input is `ticks` of the spec (ADR 0061)."""
 
     kind: ClassVar[str] = "idle"
     fold: int
@@ -297,7 +246,7 @@ class IdleOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SuppressOperator(Operator):
-    """Buffers changes until their window closes, or for a time."""
+    """Delays a table's changes until their window closes, or by `delay_ms`."""
 
     kind: ClassVar[str] = "suppress"
     store: str
@@ -311,10 +260,37 @@ class SuppressOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteOperator(Operator):
-    """Sends records over an edge, under new keys if there are any, or each record to every task.
+class ToStreamOperator(Operator):
+    """Converts a table's changes to a stream: the new value, null for a deletion."""
 
-    The task is that of the key, or `partition`; at most `partitions` tasks are used, if given.
+    kind: ClassVar[str] = "to_stream"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadersOperator(Operator):
+    """Removes headers from records of a stream, and appends others."""
+
+    kind: ClassVar[str] = "headers"
+    clears: bool
+    removed: Sequence[str]
+    written: Sequence[str]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOperator(Operator):
+    """Sets the timestamp of records of a stream."""
+
+    kind: ClassVar[str] = "time"
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteOperator(Operator):
+    """Sends records over an edge, under new keys if there are any.
+
+    They go to the task of the key, or of `partition`; with `everywhere` to all tasks. At most
+    `partitions` tasks are used, if given.
     """
 
     kind: ClassVar[str] = "route"
@@ -327,8 +303,23 @@ class RouteOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class PrintOperator(Operator):
+    """Passes the first records to `Prints`; all of them if there is no limit."""
+
+    kind: ClassVar[str] = "print"
+    label: str
+    limit: int | None
+    key_text: str
+    value_text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SinkOperator(Operator):
-    """Writes records; `topic` and `partition`, if given, are computed for each record."""
+    """Writes records; a null key or value stays null.
+
+    `topic` and `partition` are computed for each record. If they are null, a record goes to the
+    sink's topic, to the partition of its key.
+    """
 
     kind: ClassVar[str] = "sink"
     sink: int

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from duolog.engine.lowering.expressions import arguments_of
-from duolog.engine.lowering.operators import ProcessOperator, ProcessOutputOperator
+from duolog.engine.lowering.processor_operators import ProcessOperator, ProcessOutputOperator
 from duolog.engine.lowering.python_functions import name_of
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.sql import quoted, spark_type, spark_types, text

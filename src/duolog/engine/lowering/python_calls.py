@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from duolog.engine.lowering.expressions import Names, arguments_of
+from duolog.engine.lowering.node_spec import NodeSpec
 from duolog.engine.lowering.operators import PythonOperator
 from duolog.engine.lowering.python_functions import name_of
-from duolog.engine.lowering.rows import Json, Row, Surroundings
+from duolog.engine.lowering.rows import Row, Surroundings
 from duolog.plan.cutting.python_calls import calls_of_many
 from duolog.plan.expressions import Expression, type_of
 from duolog.plan.nodes import Node
@@ -27,14 +28,14 @@ def calls_before(
     around: Surroundings,
     *,
     nulls: bool = False,
-) -> tuple[list[Json], Row, Names]:
+) -> tuple[list[NodeSpec], Row, Names]:
     """Return the nodes that call the functions of `expressions`, their row, and its names.
 
     Functions are called with records without a value only with `nulls`, for a filter and a new key:
     the new value of such a record is null whatever they return.
     """
     naming = row.naming(node.parents[0].schema)
-    entries: list[Json] = []
+    entries: list[NodeSpec] = []
     calls = () if row.changes else calls_of_many(expressions, node, around.levels)
     for call in calls:
         known = call.function.over(tuple(type_of(arg, naming.scope) for arg in call.args))

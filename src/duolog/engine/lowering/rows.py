@@ -5,11 +5,11 @@ A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from duolog.engine.lowering.expressions import Names
-from duolog.engine.lowering.operators import Operator, ProjectOperator
+from duolog.engine.lowering.node_spec import NodeSpec, Operator
+from duolog.engine.lowering.operators import ProjectOperator
 from duolog.engine.lowering.required import Required
 from duolog.engine.lowering.sql import spark_types
 from duolog.plan.cutting.levels import Levels
@@ -17,8 +17,6 @@ from duolog.plan.expressions import Scope
 from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.plan.types import Column
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +42,17 @@ class Row:
         scope = Scope(schema.columns, table_columns, of_record=True, of_source=True)
         return Names(scope, dict(self.names), looked_up, {})
 
-    def entry(self, name: str, operator: Operator) -> Json:
+    def entry(self, name: str, operator: Operator) -> NodeSpec:
         """Return a kernel node whose input is this row."""
-        return {
-            "kind": operator.kind,
-            "name": name,
-            "key_types": spark_types(self.key),
-            "value_types": spark_types(self.value),
-            "table": self.changes,
-            "children": [],
-            **asdict(operator),
-        }
+        types = spark_types(self.key), spark_types(self.value)
+        return NodeSpec(operator, name, *types, table=self.changes)
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """Kernel nodes in sequence, and the output row of the last one."""
 
-    entries: list[Json]
+    entries: list[NodeSpec]
     row: Row = field(default_factory=lambda: Row((), (), {}, changes=False))
 
 
@@ -78,7 +69,9 @@ class Surroundings:
         return self.required[node]
 
 
-def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple[list[Json], Row]:
+def reshape(
+    row: Row, schema: Schema, wanted: Iterable[str], name: str
+) -> tuple[list[NodeSpec], Row]:
     """Make `wanted` the value columns of `row`, whose columns `schema` declares.
 
     Returns the necessary projection, or none if they already are. The key does not change.

@@ -8,10 +8,11 @@ from duolog.engine.lowering.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.expressions import Names, lower_expression
 from duolog.engine.lowering.formats import decode, decode_key, encode, encode_key, or_nulls_only
 from duolog.engine.lowering.metadata import lower_time
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.required import needed_values
-from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.sql import spark_types, text
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import JSON

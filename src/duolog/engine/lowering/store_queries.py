@@ -6,8 +6,10 @@ For an aggregate, its results are rendered, and not the accumulators that it sto
 from collections.abc import Mapping
 
 from duolog.engine.lowering.expressions import key_names
+from duolog.engine.lowering.node_spec import Json
+from duolog.engine.lowering.operators import ProjectOperator
 from duolog.engine.lowering.required import required_columns
-from duolog.engine.lowering.rows import Json, Row, Surroundings
+from duolog.engine.lowering.rows import Row, Surroundings
 from duolog.engine.lowering.sources_and_sinks import json_text
 from duolog.engine.lowering.sql import literal, spark_types
 from duolog.engine.lowering.tables import lower_getter
@@ -67,8 +69,8 @@ def _values(table: Node, row: Row, around: Surroundings) -> list[str]:
     """Return the expressions of the columns that are stored."""
     if isinstance(table, AggregateNode):
         (results,) = lower_getter(table, around).steps
-        computed: list[str] = results["values"]
-        return computed
+        assert isinstance(results.operator, ProjectOperator)
+        return list(results.operator.values)
     return [f"v{index}" for index in range(len(row.value))]
 
 

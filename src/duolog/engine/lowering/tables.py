@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from duolog.engine.lowering.buckets import bucket_ms
 from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared
 from duolog.engine.lowering.formats import encode
+from duolog.engine.lowering.node_spec import Json, NodeSpec
 from duolog.engine.lowering.operators import (
     JoinOperator,
     LookupOperator,
@@ -20,7 +21,7 @@ from duolog.engine.lowering.operators import (
     TableOperator,
     WaitOperator,
 )
-from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.sql import spark_types
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_rename
 from duolog.engine.lowering.suppress import lower_suppress
@@ -49,8 +50,12 @@ class Getter:
     """The path to the row of a key: a store, then steps; and the resulting row."""
 
     store: str
-    steps: tuple[Json, ...]
+    steps: tuple[NodeSpec, ...]
     row: Row
+
+    def json(self) -> list[Json]:
+        """Return the steps as the kernel reads them."""
+        return [step.json() for step in self.steps]
 
 
 def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
@@ -110,7 +115,7 @@ def _row_of(table: Node) -> Row:
     return Row.of(table.schema.key, table.schema.value, changes=True)
 
 
-def _results(node: AggregateNode) -> Json:
+def _results(node: AggregateNode) -> NodeSpec:
     """Return the projection from the stored accumulators to the results."""
     kept = node.accumulator_columns
     key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
@@ -129,11 +134,11 @@ def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surrou
     computed = [(name, expression) for name, expression in node.values if name in needed]
     types = {column.name: column for column in node.schema.value}
     keys = node.keys if isinstance(node, GlobalTableJoin) else None
-    entry: Json = row.entry(
+    entry = row.entry(
         node.name,
         LookupOperator(
             store=table.store,
-            getter=list(table.steps),
+            getter=table.json(),
             left=node.kind == "left",
             right_types=spark_types(table.row.value),
             values=[lower_as_declared(expression, naming) for _, expression in computed],
@@ -146,7 +151,7 @@ def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surrou
     return Lowered([*waiting, entry], Row.of(node.schema.key, columns, changes=False))
 
 
-def _waiting(node: StreamTableJoin, row: Row) -> list[Json]:
+def _waiting(node: StreamTableJoin, row: Row) -> list[NodeSpec]:
     """Return the node in which records wait for the rows of their time, if they do."""
     if node.grace_ms is None:
         return []
@@ -166,11 +171,11 @@ def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:
     needed = around.needed(node)
     computed = [(name, expression) for name, expression in node.values if name in needed]
     naming = _names_of_side(node, row, other.row)
-    entry: Json = row.entry(
+    entry = row.entry(
         node.name,
         JoinOperator(
             store=other.store,
-            getter=list(other.steps),
+            getter=other.json(),
             needs_own=node.needs_own,
             needs_other=node.needs_other,
             right_types=spark_types(other.row.value),

@@ -8,34 +8,15 @@ public final class JoinOperators {
   private JoinOperators() {}
 
   /** Delays records of a stream until stream time has passed them by the grace period. */
-  public record Wait(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      String store,
-      String keyBytes,
-      long graceMs,
-      long bucketMs)
-      implements Operator {
-    public Wait {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-    }
-  }
+  public record Wait(NodeSpec node, String store, String keyBytes, long graceMs, long bucketMs)
+      implements Operator {}
 
   /**
    * Joins a stream with the rows of a table, read from a store through the steps of its getter. Rows are looked up by
    * {@code keys}, or by the record's own key if there are none.
    */
   public record Lookup(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
+      NodeSpec node,
       String store,
       List<Operator> getter,
       boolean left,
@@ -45,9 +26,6 @@ public final class JoinOperators {
       List<String> tableKeyTypes)
       implements Operator {
     public Lookup {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
       getter = Spec.orEmpty(getter);
       rightTypes = Spec.orEmpty(rightTypes);
       values = Spec.orEmpty(values);
@@ -56,11 +34,7 @@ public final class JoinOperators {
 
   /** Joins the changes of a table with the rows of another table, found as by a lookup. */
   public record Join(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
+      NodeSpec node,
       String store,
       List<Operator> getter,
       boolean needsOwn,
@@ -69,9 +43,6 @@ public final class JoinOperators {
       List<String> values)
       implements Operator {
     public Join {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
       getter = Spec.orEmpty(getter);
       rightTypes = Spec.orEmpty(rightTypes);
       values = Spec.orEmpty(values);
@@ -80,11 +51,7 @@ public final class JoinOperators {
 
   /** Joins the records of one stream with those of another; the window is seen from the first stream. */
   public record StreamJoin(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
+      NodeSpec node,
       String store,
       String otherStore,
       boolean fills,
@@ -102,9 +69,6 @@ public final class JoinOperators {
       List<String> values)
       implements Operator, Serializable {
     public StreamJoin {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
       rightTypes = Spec.orEmpty(rightTypes);
       values = Spec.orEmpty(values);
     }

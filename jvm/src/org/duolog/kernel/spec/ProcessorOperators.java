@@ -17,11 +17,7 @@ public final class ProcessorOperators {
    * @param waits true if it may be called with many records at once
    */
   public record Process(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
+      NodeSpec node,
       String function,
       String record,
       String store,
@@ -29,20 +25,13 @@ public final class ProcessorOperators {
       boolean waits)
       implements Operator {
     public Process {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
       stores = Spec.orEmpty(stores);
     }
   }
 
   /** Turns what is forwarded to one output into records. */
   public record ProcessOutput(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
+      NodeSpec node,
       int output,
       List<String> keys,
       List<String> keyColumns,
@@ -50,9 +39,6 @@ public final class ProcessorOperators {
       List<String> valueColumns)
       implements Operator {
     public ProcessOutput {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
       keys = Spec.orEmpty(keys);
       keyColumns = Spec.orEmpty(keyColumns);
       values = Spec.orEmpty(values);
@@ -61,18 +47,5 @@ public final class ProcessorOperators {
   }
 
   /** Passes the time by the wall clock to a processor. */
-  public record Punctuate(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      int process)
-      implements Operator {
-    public Punctuate {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-    }
-  }
+  public record Punctuate(NodeSpec node, int process) implements Operator {}
 }

@@ -7,21 +7,11 @@ import java.util.List;
  * {@code partitions}, if given), or to every task.
  */
 public record RouteOperator(
-    String name,
-    List<Integer> children,
-    List<String> keyTypes,
-    List<String> valueTypes,
-    boolean table,
+    NodeSpec node,
     int edge,
     List<String> keys,
     String keyBytes,
     boolean everywhere,
     String partition,
     Integer partitions)
-    implements Operator {
-  public RouteOperator {
-    children = Spec.orEmpty(children);
-    keyTypes = Spec.orEmpty(keyTypes);
-    valueTypes = Spec.orEmpty(valueTypes);
-  }
-}
+    implements Operator {}

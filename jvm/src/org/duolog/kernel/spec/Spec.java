@@ -3,7 +3,7 @@ package org.duolog.kernel.spec;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
-import com.fasterxml.jackson.databind.jsontype.NamedType;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,11 +37,10 @@ public record Spec(
     String launch) {
 
   private static final ObjectMapper MAPPER =
-      new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
-
-  static {
-    Operator.KINDS.forEach((kind, type) -> MAPPER.registerSubtypes(new NamedType(type, kind)));
-  }
+      new ObjectMapper()
+          .setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .registerModule(
+              new SimpleModule().addDeserializer(Operator.class, new OperatorReader()));
 
   public Spec {
     sources = withTicks(orEmpty(sources), ticks);

@@ -124,14 +124,10 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       if (of instanceof Operator.Fold fold) {
         return byKey(of, fold.accTypes(), fold.ttlMs());
       }
-      if (of instanceof Operator.WindowFold fold) {
-        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
-      }
-      if (of instanceof Operator.SessionFold fold) {
-        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
-      }
-      if (of instanceof Operator.SlidingFold fold) {
-        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
+      if (of instanceof Operator.WindowedFold fold) {
+        List<String> keys = Closing.keyTypes(of);
+        return new Layout(
+            keys, fold.accTypes(), true, fold.closing(), fold.onClose(), null, false);
       }
       if (of instanceof Operator.Suppress held) {
         List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
@@ -145,11 +141,6 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
 
     private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
       return new Layout(of.keyTypes(), keptTypes, false, null, null, ttlMs, false);
-    }
-
-    private static Layout windowed(
-        Operator of, List<String> accTypes, String onClose, Closing closing) {
-      return new Layout(Closing.keyTypes(of), accTypes, true, closing, onClose, null, false);
     }
 
     boolean isOfTime() {
@@ -187,7 +178,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   public StoreReader(Spec spec, SparkSession spark, StoreQuery look) {
     Operator of =
         spec.nodes().values().stream()
-            .filter(node -> look.store().equals(storeOf(node)) || isOf(node, look.store()))
+            .filter(node -> writes(node, look.store()))
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException("no table writes " + look.store()));
     PythonFunction.define(spec);
@@ -210,25 +201,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
             List.of(look.keyText(), look.valueText(), condition));
   }
 
-  private static boolean isOf(Operator of, String store) {
-    return of instanceof ProcessorOperators.Process process && process.stores().contains(store);
-  }
-
-  /**
-   * Returns the store that a table's operator writes; null for other operators, whose stores have no rows of a table.
-   */
-  private static String storeOf(Operator of) {
-    return of instanceof Operator.Table table
-        ? table.store()
-        : of instanceof Operator.Fold fold
-            ? fold.store()
-            : of instanceof Operator.WindowFold fold
-                ? fold.store()
-                : of instanceof Operator.SessionFold fold
-                    ? fold.store()
-                    : of instanceof Operator.SlidingFold fold
-                        ? fold.store()
-                        : of instanceof Operator.Suppress held ? held.store() : null;
+  /** Returns true if a node writes a store whose rows can be read: of a table, or of a processor. */
+  private static boolean writes(Operator of, String store) {
+    return of instanceof Operator.TableStore table
+        ? table.store().equals(store)
+        : of instanceof ProcessorOperators.Process process && process.stores().contains(store);
   }
 
   /**
