@@ -40,7 +40,7 @@ final class ForeignNodes {
   }
 
   /** Creates the store of an operator for its readers, which may be built before the operator. */
-  void declareStore(Operator of) {
+  void declareStores(Operator of) {
     if (of instanceof ForeignOperators.Subscriptions kept) {
       int keys = kept.keyTypes().size() + kept.primaryColumns();
       int columns = kept.valueTypes().size() - kept.primaryColumns() - 1;
@@ -51,27 +51,18 @@ final class ForeignNodes {
     }
   }
 
-  Node node(String owner, Operator of) {
-    if (of instanceof ForeignOperators.Number number) {
-      return number(owner, number);
-    }
-    if (of instanceof ForeignOperators.Announce announce) {
-      return new AnnounceNode(
-          announce.left(), announce.foreignColumns(), announce.valueTypes().size());
-    }
-    if (of instanceof ForeignOperators.Subscribe subscribe) {
-      return subscribe(owner, subscribe);
-    }
-    if (of instanceof ForeignOperators.Subscriptions kept) {
-      return subscriptions(owner, kept);
-    }
-    if (of instanceof ForeignOperators.ForeignTable table) {
-      return foreignTable(owner, table);
-    }
-    if (of instanceof ForeignOperators.Newest numbers) {
-      return new NewestNode(newest.get(numbers.store()));
-    }
-    return foreignJoin(owner, (ForeignOperators.ForeignJoin) of);
+  void addNodes(OperatorCases<Node> all) {
+    all.add(ForeignOperators.Number.class, this::number)
+        .add(ForeignOperators.Announce.class, (owner, of) -> announce(of))
+        .add(ForeignOperators.Subscribe.class, this::subscribe)
+        .add(ForeignOperators.Subscriptions.class, this::subscriptions)
+        .add(ForeignOperators.ForeignTable.class, this::foreignTable)
+        .add(ForeignOperators.Newest.class, (owner, of) -> new NewestNode(newest.get(of.store())))
+        .add(ForeignOperators.ForeignJoin.class, this::foreignJoin);
+  }
+
+  private static Node announce(ForeignOperators.Announce of) {
+    return new AnnounceNode(of.left(), of.foreignColumns(), of.valueTypes().size());
   }
 
   private Node number(String owner, ForeignOperators.Number of) {

@@ -21,8 +21,15 @@ record JoinNodes(
     Binding binding,
     Map<String, KeyValueStore> stores,
     Map<String, VersionRows> versions,
-    SuppressNodes suppressed) {
-  Node lookup(String owner, JoinOperators.Lookup of) {
+    SuppressNodes suppressed,
+    Grouping grouping) {
+  void addNodes(OperatorCases<Node> all) {
+    all.add(JoinOperators.Lookup.class, this::lookup)
+        .add(JoinOperators.Wait.class, this::wait)
+        .add(JoinOperators.Join.class, this::join);
+  }
+
+  private Node lookup(String owner, JoinOperators.Lookup of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program keys =
         of.keys() == null
@@ -38,7 +45,7 @@ record JoinNodes(
         of.rightTypes().size());
   }
 
-  Node wait(String owner, JoinOperators.Wait of, Grouping grouping) {
+  private Node wait(String owner, JoinOperators.Wait of) {
     int keys = of.keyTypes().size();
     int values = of.valueTypes().size();
     return new WaitNode(
@@ -48,7 +55,7 @@ record JoinNodes(
         keys);
   }
 
-  Node join(String owner, JoinOperators.Join of) {
+  private Node join(String owner, JoinOperators.Join of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program values = binding.computed(owner, layout, of.values(), of);
     return new JoinNode(otherSide(owner, of), joined(of, values));

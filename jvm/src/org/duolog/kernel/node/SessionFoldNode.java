@@ -8,9 +8,7 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.Sessions;
 import org.duolog.kernel.spec.Windows;
 import org.duolog.kernel.store.KeyValueStore;
-import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowIndex;
-import org.duolog.kernel.store.window.WindowRows;
 import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
@@ -22,71 +20,32 @@ import org.duolog.kernel.task.Operands;
  *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the merged session
  * </pre>
  *
- * <p>The key of a result ends with the session's start and end, and its timestamp is the end. A record whose session
- * would have closed is late, and counted; closed sessions are not reopened. Null keys and values are dropped. Source:
- * Kafka Streams KStreamSessionWindowAggregate.
+ * <p>The timestamp of a result is the session's end. A record whose session would have closed is late, and counted;
+ * closed sessions are not reopened. Source: Kafka Streams KStreamSessionWindowAggregate.
  */
-final class SessionFoldNode extends AggregatingNode {
+final class SessionFoldNode extends WindowedFoldNode {
   private static final long serialVersionUID = 1L;
 
-  private final WindowRows rows;
   private final Sessions sessions;
-  private final Layout layout;
-  private final Program windowedKey;
   private final Program merge;
-  private transient UnsafeRow bounds;
-  private transient Operands keyOperands;
   private transient Operands mergeOperands;
 
-  /**
-   * @param windowedKey computes a key with its window from key and bounds
-   * @param merge computes an accumulator from two
-   */
-  SessionFoldNode(
-      KeyValueStore store,
-      Layout layout,
-      Steps steps,
-      DueRows due,
-      WindowRows rows,
-      Sessions sessions,
-      Program windowedKey,
-      Program merge) {
-    super(store, layout, steps, due);
-    this.rows = rows;
+  /** @param merge computes an accumulator from two */
+  SessionFoldNode(Parts parts, Sessions sessions, Program merge) {
+    super(parts);
     this.sessions = sessions;
-    this.layout = layout;
-    this.windowedKey = own(windowedKey);
     this.merge = own(merge);
   }
 
   @Override
   public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
-    rows.openKeys(partition);
-    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
-    keyOperands = new Operands(layout.keyColumns(), 0, 2);
     mergeOperands =
         new Operands(layout.keyColumns(), layout.accColumns(), layout.accColumns());
   }
 
   @Override
-  public void close() {
-    super.close();
-    rows.closeKeys();
-  }
-
-  @Override
-  public boolean needsOld() {
-    return false;
-  }
-
-  @Override
-  public void process(Change change) {
-    if (change.key == null || change.value == null) {
-      scope.drop(this, change);
-      return;
-    }
-    rows.observe(change.ts);
+  void fold(Change change) {
     WindowIndex index = rows.index();
     WindowIndex.Entry known = index.of(change.key);
     boolean changed = known.forgetOver(rows);
@@ -110,7 +69,6 @@ final class SessionFoldNode extends AggregatingNode {
     if (changed) {
       index.changed(known);
     }
-    emitClosed(change);
   }
 
   /** Returns the sessions that a record merges, in the order of time; only its neighbours are examined. */
@@ -149,9 +107,6 @@ final class SessionFoldNode extends AggregatingNode {
   }
 
   private KeyValueStore.Entry entry(Change change, WindowIndex.Bounds session) {
-    bounds.setLong(0, session.start());
-    bounds.setLong(1, session.end());
-    return store.lookup(
-        windowedKey.apply(keyOperands.of(change.key, null, bounds, change.ts)));
+    return entry(change, session.start(), session.end());
   }
 }

@@ -3,17 +3,13 @@ package org.duolog.kernel.node;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.SlidingWindows;
 import org.duolog.kernel.store.KeyValueStore;
-import org.duolog.kernel.store.window.DueRows;
 import org.duolog.kernel.store.window.WindowIndex;
-import org.duolog.kernel.store.window.WindowRows;
 import org.duolog.kernel.task.NodeContext;
-import org.duolog.kernel.task.Operands;
 
 /**
  * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the one that starts
@@ -28,40 +24,20 @@ import org.duolog.kernel.task.Operands;
  *
  * <p>A record is added to the windows that contain it, the latest first; then new windows are created, with the records
  * of existing ones. Windows that would start before 1970 are one window that starts there. A record is late if a window
- * has closed, and counted. If a record cannot be added to one window, it changes none. Null keys and values are
- * dropped. Results are emitted with each update, or once, after the record that advances time. Source: Kafka Streams
+ * has closed, and counted. If a record cannot be added to one window, it changes none. Source: Kafka Streams
  * KStreamSlidingWindowAggregate.
  */
-final class SlidingFoldNode extends AggregatingNode {
+final class SlidingFoldNode extends WindowedFoldNode {
   private static final long serialVersionUID = 1L;
 
-  private final WindowRows rows;
   private final SlidingWindows windows;
-  private final Layout layout;
-  private final Program windowedKey;
   private final Program indexKey;
-  private transient UnsafeRow bounds;
-  private transient Operands keyOperands;
   private transient List<Updated> updates;
 
-  /**
-   * @param windowedKey computes a key with its window from key and bounds
-   * @param indexKey computes the key of the index from the same columns
-   */
-  SlidingFoldNode(
-      KeyValueStore store,
-      Layout layout,
-      Steps steps,
-      DueRows due,
-      WindowRows rows,
-      SlidingWindows windows,
-      Program windowedKey,
-      Program indexKey) {
-    super(store, layout, steps, due);
-    this.rows = rows;
+  /** @param indexKey computes the key of the index from key and bounds */
+  SlidingFoldNode(Parts parts, SlidingWindows windows, Program indexKey) {
+    super(parts);
     this.windows = windows;
-    this.layout = layout;
-    this.windowedKey = own(windowedKey);
     this.indexKey = own(indexKey);
   }
 
@@ -72,42 +48,22 @@ final class SlidingFoldNode extends AggregatingNode {
   @Override
   public void open(NodeContext scope, int partition) {
     super.open(scope, partition);
-    rows.openKeys(partition);
-    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
-    keyOperands = new Operands(layout.keyColumns(), 0, 2);
     updates = new ArrayList<>();
   }
 
   @Override
-  public void close() {
-    super.close();
-    rows.closeKeys();
-  }
-
-  @Override
-  public boolean needsOld() {
-    return false;
-  }
-
-  @Override
-  public void process(Change change) {
-    if (change.key == null || change.value == null) {
-      scope.drop(this, change);
-      return;
-    }
-    rows.observe(change.ts);
+  void fold(Change change) {
     if (rows.isClosed(windows.end(change.ts))) {
       scope.late(this);
-    } else {
-      updates.clear();
-      if (change.ts < windows.differenceMs()) {
-        findEarly(change);
-      } else {
-        find(change);
-      }
-      updates.forEach(updated -> keep(updated, change));
+      return;
     }
-    emitClosed(change);
+    updates.clear();
+    if (change.ts < windows.differenceMs()) {
+      findEarly(change);
+    } else {
+      find(change);
+    }
+    updates.forEach(updated -> keep(updated, change));
   }
 
   /** Collects the changed windows if all windows of a record start in 1970 or later. */
@@ -226,16 +182,10 @@ final class SlidingFoldNode extends AggregatingNode {
   }
 
   private KeyValueStore.Entry entry(Change change, long start) {
-    return store.lookup(windowedKey.apply(bounded(change, start)));
+    return entry(change, start, windows.end(start));
   }
 
   private WindowIndex.Entry index(Change change, long start) {
-    return rows.index().of(indexKey.apply(bounded(change, start)));
-  }
-
-  private InternalRow bounded(Change change, long start) {
-    bounds.setLong(0, start);
-    bounds.setLong(1, windows.end(start));
-    return keyOperands.of(change.key, null, bounds, change.ts);
+    return rows.index().of(indexKey.apply(bounded(change, start, windows.end(start))));
   }
 }

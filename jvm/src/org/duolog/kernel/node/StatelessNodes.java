@@ -9,7 +9,6 @@ import org.duolog.kernel.python.PythonFunction;
 import org.duolog.kernel.spec.Binder;
 import org.duolog.kernel.spec.Binding;
 import org.duolog.kernel.spec.Operator;
-import org.duolog.kernel.spec.ProcessorOperators;
 import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.spec.RouteOperator;
 import org.duolog.kernel.spec.Spec;
@@ -17,18 +16,33 @@ import org.duolog.kernel.task.Node;
 
 /** Builds the stateless nodes. */
 record StatelessNodes(Binding binding) {
-  Node filter(String owner, Operator.Filter of) {
+  void addNodes(OperatorCases<Node> all) {
+    all.add(Operator.Filter.class, this::filter)
+        .add(Operator.Project.class, this::project)
+        .add(Operator.Python.class, this::python)
+        .add(Operator.SelectKey.class, this::selectKey)
+        .add(Operator.Explode.class, this::explode)
+        .add(Operator.Split.class, this::split)
+        .add(Operator.Headers.class, this::headers)
+        .add(Operator.Time.class, this::time)
+        .add(Operator.Print.class, this::print)
+        .add(Operator.ToStream.class, (owner, of) -> new ToStreamNode())
+        .add(Operator.Sink.class, this::sink)
+        .add(RouteOperator.class, this::route);
+  }
+
+  private Node filter(String owner, Operator.Filter of) {
     Program predicate = binding.bind(owner, Binding.input(of), List.of(of.predicate()));
     return new FilterNode(
         predicate, of.table(), of.versioned(), of.keyTypes().size(), of.valueTypes().size());
   }
 
-  Node project(String owner, Operator.Project of) {
+  private Node project(String owner, Operator.Project of) {
     Program values = binding.computed(owner, Binding.input(of), of.values(), of);
     return new ProjectNode(values, of.table(), of.keyTypes().size(), of.valueTypes().size());
   }
 
-  Node python(String owner, Operator.Python of) {
+  private Node python(String owner, Operator.Python of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", List.of("BINARY")));
     return new PythonNode(
         PythonFunction.of(binding.spec().applicationId(), of.function()),
@@ -39,20 +53,13 @@ record StatelessNodes(Binding binding) {
         of.valueTypes().size());
   }
 
-  Node processOutput(String owner, ProcessorOperators.ProcessOutput of) {
-    return new ProcessOutputNode(
-        of.output(),
-        binding.typed(owner, Binding.input(of), of.keys(), of.keyColumns()),
-        binding.typed(owner, Binding.input(of), of.values(), of.valueColumns()));
-  }
-
-  Node selectKey(String owner, Operator.SelectKey of) {
+  private Node selectKey(String owner, Operator.SelectKey of) {
     List<String> types = binding.child(owner, of).keyTypes();
     Program keys = binding.typed(owner, Binding.input(of), of.keys(), types);
     return new SelectKeyNode(keys, of.keepsNulls(), of.keyTypes().size(), of.valueTypes().size());
   }
 
-  Node explode(String owner, Operator.Explode of) {
+  private Node explode(String owner, Operator.Explode of) {
     List<String> arrays = new ArrayList<>(of.arrays());
     List<String> types = new ArrayList<>(of.arrayTypes());
     arrays.add("0");
@@ -68,7 +75,7 @@ record StatelessNodes(Binding binding) {
         of.arrays().size());
   }
 
-  Node split(String owner, Operator.Split of) {
+  private Node split(String owner, Operator.Split of) {
     if (of.branches().size() != of.children().size()) {
       throw new IllegalArgumentException(owner + ": each child needs its branch");
     }
@@ -81,7 +88,7 @@ record StatelessNodes(Binding binding) {
         of.valueTypes().size());
   }
 
-  Node headers(String owner, Operator.Headers of) {
+  private Node headers(String owner, Operator.Headers of) {
     List<String> types = Collections.nCopies(of.values().size(), "BINARY");
     return new HeadersNode(
         of.clears(),
@@ -92,13 +99,13 @@ record StatelessNodes(Binding binding) {
         of.valueTypes().size());
   }
 
-  Node time(String owner, Operator.Time of) {
+  private Node time(String owner, Operator.Time of) {
     Program time =
         binding.typed(owner, Binding.input(of), List.of(of.time()), List.of("BIGINT"));
     return new TimeNode(time, of.keyTypes().size(), of.valueTypes().size());
   }
 
-  Node print(String owner, Operator.Print of) {
+  private Node print(String owner, Operator.Print of) {
     return new PrintNode(
         binding.spec().applicationId(),
         of.label(),
@@ -109,7 +116,7 @@ record StatelessNodes(Binding binding) {
         of.valueTypes().size());
   }
 
-  Node sink(String owner, Operator.Sink of) {
+  private Node sink(String owner, Operator.Sink of) {
     return new SinkNode(
         of.sink(),
         binding.bind(owner, Binding.input(of), List.of(of.keyBytes())),
@@ -129,7 +136,7 @@ record StatelessNodes(Binding binding) {
     return binding.typed(owner, Binding.input(of), target, List.of("STRING", "BIGINT"));
   }
 
-  Node route(String owner, RouteOperator of) {
+  private Node route(String owner, RouteOperator of) {
     Spec.Edge edge = binding.edge(of.edge());
     if (of.everywhere()) {
       return new EverywhereNode(edge.id(), edge.subtopology());

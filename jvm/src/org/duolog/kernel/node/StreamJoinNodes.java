@@ -28,8 +28,12 @@ final class StreamJoinNodes {
     return !rows.isEmpty();
   }
 
-  /** A side may be reached before the other one. */
-  void declare(JoinOperators.StreamJoin of) {
+  void addNodes(OperatorCases<Node> all) {
+    all.add(JoinOperators.StreamJoin.class, this::side);
+  }
+
+  /** Creates the stores of a side: the other side may be built before it. */
+  void declareStores(JoinOperators.StreamJoin of) {
     int columns = of.valueTypes().size();
     long windowMs = of.beforeMs() + of.afterMs();
     if (of.fills()) {
@@ -43,7 +47,7 @@ final class StreamJoinNodes {
     }
   }
 
-  Node side(String owner, JoinOperators.StreamJoin of) {
+  private Node side(String owner, JoinOperators.StreamJoin of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     StreamJoinNode.Stores stores =
         new StreamJoinNode.Stores(

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.record.Grouping;
+import org.duolog.kernel.record.SuppressedChange;
 import org.duolog.kernel.spec.Binder;
 import org.duolog.kernel.spec.Binding;
 import org.duolog.kernel.spec.Closing;
@@ -17,11 +18,26 @@ import org.duolog.kernel.task.Node;
 /** Builds the nodes that suppress changes, and the getters that read through them. */
 record SuppressNodes(
     Binding binding,
+    Grouping grouping,
     FoldNodes folds,
     Map<String, KeyValueStore> stores,
     Map<String, WindowRows> windows) {
+  void addStores(OperatorCases<KeyValueStore> all) {
+    all.add(
+        Operator.Suppress.class,
+        (owner, of) -> {
+          WindowRows rows = rows(owner, of);
+          windows.put(of.store(), rows);
+          return new KeyValueStore(of.store(), SuppressedChange.COLUMNS, true, rows);
+        });
+  }
+
+  void addNodes(OperatorCases<Node> all) {
+    all.add(Operator.Suppress.class, this::suppress);
+  }
+
   /** Returns the rows that wait: by the end of their window, or by a time that is appended to their key. */
-  WindowRows rows(String owner, Operator.Suppress of, Grouping grouping) {
+  private WindowRows rows(String owner, Operator.Suppress of) {
     Closing closing = new Suppressed(of.delayMs(), of.bucketMs());
     WindowRows.Order order =
         new WindowRows.Order(
@@ -51,7 +67,7 @@ record SuppressNodes(
     return List.of(Binding.key(of).fieldNames());
   }
 
-  Node suppress(String owner, Operator.Suppress of) {
+  private Node suppress(String owner, Operator.Suppress of) {
     return new SuppressNode(
         stores.get(of.store()),
         windows.get(of.store()),
