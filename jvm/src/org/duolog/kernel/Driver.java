@@ -25,10 +25,12 @@ import org.duolog.kernel.topology.Topology;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Runs the same chain in memory: takes records, returns records of the sinks, and keeps state in between.
+ * Runs the same chain in memory: takes records, returns records of the sinks, and keeps state in
+ * between.
  *
- * <p>{@link #pipe} passes one record through all levels; {@link #add} and {@link #run} pass several as one micro-batch.
- * Of Spark only expressions are used. Threads: one at a time. Source: Kafka Streams TopologyTestDriver.
+ * <p>{@link #pipe} passes one record through all levels; {@link #add} and {@link #run} pass several
+ * as one micro-batch. Of Spark only expressions are used. Threads: one at a time. Source: Kafka
+ * Streams TopologyTestDriver.
  */
 public final class Driver {
   private final SparkSession spark;
@@ -120,7 +122,8 @@ public final class Driver {
       return records.stream().map(this::output).toList();
     } finally {
       waiting.clear();
-      levels.forEach(Level::close); // As in Spark, where a processor only knows what is in the state.
+      // As in Spark, where a processor only knows what is in the state.
+      levels.forEach(Level::close);
       KafkaBytes.DRIVEN_CLOCK.remove();
     }
   }
@@ -131,8 +134,8 @@ public final class Driver {
   }
 
   /**
-   * Returns the rows of a table's store in all tasks, packed as records of a topic with the store's name; their
-   * partition is the number of their task.
+   * Returns the rows of a table's store in all tasks, packed as records of a topic with the store's
+   * name; their partition is the number of their task.
    *
    * @param lookJson a {@link StoreReader.StoreQuery}
    */
@@ -219,9 +222,11 @@ public final class Driver {
 
   private Output output(Envelope record) {
     if (!record.forSink()) {
-      throw new IllegalStateException("no level has processed the records of edge " + record.edge());
+      throw new IllegalStateException(
+          "no level has processed the records of edge " + record.edge());
     }
-    ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks, Sink.chosenPartition(record));
+    ProducerRecord<byte[], byte[]> produced =
+        Sink.produced(record, sinks, Sink.chosenPartition(record));
     return new Output(
         produced.topic(),
         produced.partition(),

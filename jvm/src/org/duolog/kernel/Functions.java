@@ -31,8 +31,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * SQL functions over {@link KafkaBytes}, {@link Headers}, {@link JsonReader} and {@link Texts}, compiled into
- * expressions like Spark's own.
+ * SQL functions over {@link KafkaBytes}, {@link Headers}, {@link JsonReader} and {@link Texts},
+ * compiled into expressions like Spark's own.
  */
 final class Functions {
   private static final DataType HEADERS =

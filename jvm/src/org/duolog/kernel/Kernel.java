@@ -49,11 +49,11 @@ public final class Kernel {
   }
 
   /**
-   * Builds the chain of levels over source rows: one dataset for each input, of one or more topics, in the order of the
-   * spec's sources.
+   * Builds the chain of levels over source rows: one dataset for each input, of one or more topics,
+   * in the order of the spec's sources.
    *
-   * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or timestamp_ms (BIGINT),
-   * and headers if they are to be carried.
+   * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or
+   * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
     return apply(sources, specJson, null, null);
@@ -63,7 +63,8 @@ public final class Kernel {
    * The same with sources in the format {@code OrderedKafka}.
    *
    * @param horizon their option of this name
-   * @param keptStores the initial content of stores in a fresh checkpoint ({@link InitialState}); null for none
+   * @param keptStores the initial content of stores in a fresh checkpoint ({@link InitialState});
+   *     null for none
    */
   public static Dataset<Envelope> apply(
       List<Dataset<Row>> sources, String specJson, String horizon, String keptStores) {
@@ -91,7 +92,8 @@ public final class Kernel {
       } else {
         inputs.add(
             sourceRecords(rows, alone)
-                .mapPartitions(alone ? readers.get(0) : new MultiTopicReader(readers), Envelope.ENCODER));
+                .mapPartitions(
+                    alone ? readers.get(0) : new MultiTopicReader(readers), Envelope.ENCODER));
       }
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
@@ -107,7 +109,8 @@ public final class Kernel {
     KeyValueGroupedDataset<Long, Envelope> grouped =
         records.groupBy("grouping").as(Encoders.LONG(), Envelope.ENCODER);
     if (kept == null) {
-      return grouped.transformWithState(level, TimeMode.None(), OutputMode.Update(), Envelope.ENCODER);
+      return grouped.transformWithState(
+          level, TimeMode.None(), OutputMode.Update(), Envelope.ENCODER);
     }
     return grouped.transformWithState(
         new LevelWithInitialState(level),

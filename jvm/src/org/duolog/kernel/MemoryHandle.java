@@ -17,7 +17,8 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * State in memory for {@link Driver}: maps from bytes to bytes, separately for each grouping number.
+ * State in memory for {@link Driver}: maps from bytes to bytes, separately for each grouping
+ * number.
  *
  * <p>Implements what {@code Level} uses; other methods fail. Threads: not shared.
  */

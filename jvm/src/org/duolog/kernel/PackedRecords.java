@@ -12,8 +12,8 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
 /**
- * Encodes records, to pass many to a {@link Driver} or return many from it in one call from another process: a call
- * costs as much as a record.
+ * Encodes records, to pass many to a {@link Driver} or return many from it in one call from another
+ * process: a call costs as much as a record.
  *
  * <pre>
  *   in    topic, int partition, long offset, long ts, key, value, headers

@@ -7,13 +7,15 @@ import org.duolog.kernel.commit.OwnerProcess;
 /**
  * Ends this JVM with the process that started it.
  *
- * <p>Spark's gateway ends in order when its standard input is closed: its shutdown hooks stop queries, which takes
- * minutes on a busy machine, and the queries keep writing meanwhile. If the parent was killed, nothing waits for that,
- * and the next owner of the checkpoint waits for its lock. So the JVM is halted. What is on disk then is what a crash
- * leaves, which every start handles.
+ * <p>Spark's gateway ends in order when its standard input is closed: its shutdown hooks stop
+ * queries, which takes minutes on a busy machine, and the queries keep writing meanwhile. If the
+ * parent was killed, nothing waits for that, and the next owner of the checkpoint waits for its
+ * lock. So the JVM is halted. What is on disk then is what a crash leaves, which every start
+ * handles.
  *
- * <p>The system gives an orphan another parent at once, even before the dead process is reaped. {@code
- * ProcessHandle.onExit} of a process that is not a child polls ever less often, up to every five seconds.
+ * <p>The system gives an orphan another parent at once, even before the dead process is reaped.
+ * {@code ProcessHandle.onExit} of a process that is not a child polls ever less often, up to every
+ * five seconds.
  *
  * <p>Threads: one of its own.
  */
@@ -28,9 +30,9 @@ public final class ParentWatch {
   private ParentWatch() {}
 
   /**
-   * Lets this JVM outlive its parent when it only has to shut down, which may take a while. Returns as much of the heap
-   * to the system as possible. ParallelGC does so only in the first collection, and only with the option of {@code
-   * class_archive.SHRINKS}.
+   * Lets this JVM outlive its parent when it only has to shut down, which may take a while. Returns
+   * as much of the heap to the system as possible. ParallelGC does so only in the first collection,
+   * and only with the option of {@code class_archive.SHRINKS}.
    */
   public static void end() {
     ended = true;

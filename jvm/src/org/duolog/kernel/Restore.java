@@ -24,18 +24,20 @@ import org.duolog.kernel.store.ChangelogReader;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * Fills the stores of an application from their {@link Changelog}s, with a query over the state of the levels.
+ * Fills the stores of an application from their {@link Changelog}s, with a query over the state of
+ * the levels.
  *
  * <pre>
- *   one trigger for each task -> RestoringLevel -> RestoringLevel -> … -> Sink: entries to be repaired
- *                                   ▲ changelogs of its stores
+ *   a trigger for each task -> RestoringLevel -> RestoringLevel -> … -> Sink: entries to repair
+ *                                 ▲ changelogs of its stores
  * </pre>
  *
- * <p>Entries are not rows of Spark: the partition of a changelog is the task, and each task reads its own ({@link
- * ChangelogReader}). The records that pass from level to level only trigger the tasks, in one micro-batch.
+ * <p>Entries are not rows of Spark: the partition of a changelog is the task, and each task reads
+ * its own ({@link ChangelogReader}). The records that pass from level to level only trigger the
+ * tasks, in one micro-batch.
  *
- * <p>The result is a Spark checkpoint with the states of the application's own query; the engine then adds the offsets.
- * The query ends when it has read everything.
+ * <p>The result is a Spark checkpoint with the states of the application's own query; the engine
+ * then adds the offsets. The query ends when it has read everything.
  */
 public final class Restore {
   private Restore() {}
@@ -43,7 +45,8 @@ public final class Restore {
   /**
    * Starts the query.
    *
-   * @param committedJson {"generations": [[generation, last epoch]…]}; other entries were not committed
+   * @param committedJson {"generations": [[generation, last epoch]…]}; other entries were not
+   *     committed
    * @param consumer settings of the clients that read the changelogs
    * @param options as those of {@link Launcher#start}
    */

@@ -21,7 +21,8 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A checkpoint directory that this JVM owns: its lock, the proof of ownership, and the files that are not durable yet.
+ * A checkpoint directory that this JVM owns: its lock, the proof of ownership, and the files that
+ * are not durable yet.
  *
  * <pre>
  *   owner.lock     locked while this JVM lives; the system frees it, however the JVM ends
@@ -29,9 +30,9 @@ import java.util.concurrent.TimeUnit;
  *   owner.N.beat   touched while the owner numbered N lives, for hosts that do not see the lock
  * </pre>
  *
- * <p>Python decides who may claim a directory, and when ({@code engine/checkpoint/owner.py}). This class guards writes: each write
- * checks that {@code owner.json} still holds the claim, so an owner that was paused, taken for dead and replaced writes
- * nothing more.
+ * <p>Python decides who may claim a directory, and when ({@code engine/checkpoint/owner.py}). This
+ * class guards writes: each write checks that {@code owner.json} still holds the claim, so an owner
+ * that was paused, taken for dead and replaced writes nothing more.
  *
  * <p>Threads: any.
  */
@@ -71,7 +72,8 @@ public final class Checkpoint {
   /**
    * Locks a directory for this JVM.
    *
-   * @return {@code locked}, {@code held} if another process has the lock, or {@code unsupported} by the file system
+   * @return {@code locked}, {@code held} if another process has the lock, or {@code unsupported} by
+   *     the file system
    */
   public static synchronized String lock(String directory) throws IOException {
     Path path = Path.of(directory);
@@ -112,8 +114,8 @@ public final class Checkpoint {
   }
 
   /**
-   * Registers the names in Spark's logs to be synced before the next entry: an entry left by a killed process may only
-   * be in the page cache, and the next computation builds on it.
+   * Registers the names in Spark's logs to be synced before the next entry: an entry left by a
+   * killed process may only be in the page cache, and the next computation builds on it.
    */
   private void addNamesOfLogs() throws IOException {
     if (Remote.is(directory)) {
@@ -121,7 +123,10 @@ public final class Checkpoint {
     }
     try (DirectoryStream<Path> states = Files.newDirectoryStream(directory, STATES)) {
       for (Path state : states) {
-        EntryRename.LOGS.stream().map(state::resolve).filter(Files::isDirectory).forEach(unsynced::add);
+        EntryRename.LOGS.stream()
+            .map(state::resolve)
+            .filter(Files::isDirectory)
+            .forEach(unsynced::add);
       }
     }
   }
@@ -145,7 +150,9 @@ public final class Checkpoint {
     if (OWNED.isEmpty()) {
       return null;
     }
-    for (Path above = Remote.is(path) ? path : path.toAbsolutePath(); above != null; above = above.getParent()) {
+    for (Path above = Remote.is(path) ? path : path.toAbsolutePath();
+        above != null;
+        above = above.getParent()) {
       Checkpoint checkpoint = OWNED.get(above);
       if (checkpoint != null) {
         return checkpoint;
@@ -154,11 +161,16 @@ public final class Checkpoint {
     return null;
   }
 
-  /** Lets tasks in other JVMs check, over a shared file system, whether this JVM still owns the directory. */
+  /**
+   * Lets tasks in other JVMs check, over a shared file system, whether this JVM still owns the
+   * directory.
+   */
   public record Claim(String directory, String owner) implements Serializable {
     private static final long serialVersionUID = 1L;
 
-    /** Returns the claim on the checkpoint that contains a path; null if this JVM does not own it. */
+    /**
+     * Returns the claim on the checkpoint that contains a path; null if this JVM does not own it.
+     */
     public static Claim on(Path path) {
       Checkpoint checkpoint = of(path);
       return checkpoint == null
@@ -192,7 +204,10 @@ public final class Checkpoint {
     provenAt = asked;
   }
 
-  /** The same, if ownership has not been checked for some seconds: a process that was paused must check first. */
+  /**
+   * The same, if ownership has not been checked for some seconds: a process that was paused must
+   * check first.
+   */
   public void ensureRecentlyOwned() throws IOException {
     if (System.nanoTime() - provenAt > PROOF_NS) {
       ensureOwned();
@@ -208,7 +223,10 @@ public final class Checkpoint {
     }
   }
 
-  /** Touches the beat file, to show other hosts that this JVM lives. Not all remote file systems can set times. */
+  /**
+   * Touches the beat file, to show other hosts that this JVM lives. Not all remote file systems can
+   * set times.
+   */
   private void touch() throws IOException {
     byte[] seen = Remote.is(beat) ? Instant.now().toString().getBytes(US_ASCII) : new byte[0];
     Remote.write(beat, seen);

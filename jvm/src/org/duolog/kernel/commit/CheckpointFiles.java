@@ -13,14 +13,15 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager;
 
 /**
- * Writes the files of a checkpoint for Spark: under a temporary name, which is replaced with the file's own name at the
- * end.
+ * Writes the files of a checkpoint for Spark: under a temporary name, which is replaced with the
+ * file's own name at the end.
  *
- * <p>On a local disk Spark's own code does this, with {@link LocalFiles} below it. On a remote file system this class
- * does the work of {@link LocalFiles}: it does not write to a checkpoint that another process has taken over, writes
- * entries of Spark's logs together with everything that belongs to them ({@link EntryRename}), and names the file in
- * errors. Each file is durable when it is closed ({@code SYNC_BLOCK}). The rename never overwrites unless Spark asks
- * for that: if two processes write one entry, the second fails.
+ * <p>On a local disk Spark's own code does this, with {@link LocalFiles} below it. On a remote file
+ * system this class does the work of {@link LocalFiles}: it does not write to a checkpoint that
+ * another process has taken over, writes entries of Spark's logs together with everything that
+ * belongs to them ({@link EntryRename}), and names the file in errors. Each file is durable when it
+ * is closed ({@code SYNC_BLOCK}). The rename never overwrites unless Spark asks for that: if two
+ * processes write one entry, the second fails.
  *
  * <p>This is {@code spark.sql.streaming.checkpointFileManagerClass}. Threads: any.
  */

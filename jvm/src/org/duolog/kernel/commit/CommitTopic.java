@@ -16,18 +16,21 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * A topic with everything that an application has committed. If the checkpoint is lost, the stores are restored from
- * their changelogs; this topic determines which of their entries count, and where sources continue.
+ * A topic with everything that an application has committed. If the checkpoint is lost, the stores
+ * are restored from their changelogs; this topic determines which of their entries count, and where
+ * sources continue.
  *
  * <pre>
  *   key    epoch
- *   value  JSON: the fields of the head, and {"epoch": N, "number": N, "query": Spark's id of the query,
- *          "offsets": text of its offsets/N, "committed_at": ms}
+ *   value  JSON: the fields of the head, and
+ *          {"epoch": N, "number": N, "query": Spark's id of the query,
+ *           "offsets": text of its offsets/N, "committed_at": ms}
  * </pre>
  *
- * <p>Written after each entry of Spark's commit log, and acknowledged before the next micro-batch is planned, so at
- * most one commit is missing. With exactly-once results, the record is part of the epoch's transaction, as the
- * changelogs are: then it is there if and only if the epoch is committed. Threads: any.
+ * <p>Written after each entry of Spark's commit log, and acknowledged before the next micro-batch
+ * is planned, so at most one commit is missing. With exactly-once results, the record is part of
+ * the epoch's transaction, as the changelogs are: then it is there if and only if the epoch is
+ * committed. Threads: any.
  */
 public final class CommitTopic {
   private static final byte[] KEY = "epoch".getBytes(StandardCharsets.UTF_8);
@@ -85,7 +88,10 @@ public final class CommitTopic {
     }
   }
 
-  /** Returns the record for an epoch, to be written in its transaction; null if commits are not recorded. */
+  /**
+   * Returns the record for an epoch, to be written in its transaction; null if commits are not
+   * recorded.
+   */
   static ProducerRecord<byte[], byte[]> inTransaction(Path directory, long epoch)
       throws IOException {
     CommitTopic commits = OPENED.get(directory);
@@ -100,8 +106,10 @@ public final class CommitTopic {
     ObjectNode value = head.deepCopy();
     value.put("epoch", epoch);
     value.put("number", epoch);
-    value.put("query", MAPPER.readTree(Remote.read(directory.resolve("metadata"))).path("id").asText());
-    value.put("offsets", Remote.readString(directory.resolve("offsets").resolve(String.valueOf(epoch))));
+    value.put(
+        "query", MAPPER.readTree(Remote.read(directory.resolve("metadata"))).path("id").asText());
+    value.put(
+        "offsets", Remote.readString(directory.resolve("offsets").resolve(String.valueOf(epoch))));
     value.put("committed_at", System.currentTimeMillis());
     return new ProducerRecord<>(topic, KEY, MAPPER.writeValueAsBytes(value));
   }

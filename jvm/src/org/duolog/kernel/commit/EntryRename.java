@@ -5,7 +5,8 @@ import java.nio.file.Path;
 import java.util.Set;
 
 /**
- * Renames a file of a checkpoint that this JVM owns to its final name, with all steps that must precede or follow:
+ * Renames a file of a checkpoint that this JVM owns to its final name, with all steps that must
+ * precede or follow:
  *
  * <pre>
  *   prepared.N       is durable, with all that was written before       entries of Spark's logs
@@ -42,7 +43,8 @@ final class EntryRename {
     }
     String kind = isEntry ? to.getParent().getFileName().toString() : "state";
     FailPoints.at(kind + ".before");
-    // The last check, as close to the rename as possible. On a remote file system each check is a request.
+    // The last check, as close to the rename as possible. On a remote file system each check is a
+    // request.
     if (isEntry || !Remote.is(to)) {
       checkpoint.ensureOwned();
     } else {

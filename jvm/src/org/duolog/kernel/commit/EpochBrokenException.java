@@ -1,6 +1,9 @@
 package org.duolog.kernel.commit;
 
-/** An epoch cannot be committed and must be computed again. Readers of committed records have seen nothing of it. */
+/**
+ * An epoch cannot be committed and must be computed again. Readers of committed records have seen
+ * nothing of it.
+ */
 public final class EpochBrokenException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -29,12 +29,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *   topic  APPLICATION-epochs, one partition, compacted
  *   key    epoch   value  {"query": Spark's id of the query, "epoch": its number,
  *                         "prepared": SHA-256 of the entry that is kept for a start,
- *                         "parts": [{"id", "producer", "epoch"}…], on a cluster: what is committed with it}
+ *                         "parts": [{"id", "producer", "epoch"}…], on a cluster: what is committed
+ *                                  with it}
  *   key    owner   value  {"claim", "host", "pid", "checkpoint"}
  * </pre>
  *
- * <p>Both are written in transactions, the epoch in the same one as its results. So a reader of committed records knows
- * which results exist. Unlike offsets of a consumer group, records do not expire while an application is stopped.
+ * <p>Both are written in transactions, the epoch in the same one as its results. So a reader of
+ * committed records knows which results exist. Unlike offsets of a consumer group, records do not
+ * expire while an application is stopped.
  */
 final class EpochMarkers {
   static final String EPOCH = "epoch";
@@ -46,8 +48,8 @@ final class EpochMarkers {
   private static final Duration PATIENCE = Duration.ofSeconds(15);
 
   /**
-   * The number of offsets before the end at which the search starts: a marker is followed by its control record and by
-   * records of an owner.
+   * The number of offsets before the end at which the search starts: a marker is followed by its
+   * control record and by records of an owner.
    */
   private static final long TAIL = 50;
 
@@ -83,12 +85,14 @@ final class EpochMarkers {
       }
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      throw new IOException("interrupted while creating topic \"" + topic + "\" was created", stopped);
+      throw new IOException(
+          "interrupted while creating topic \"" + topic + "\"", stopped);
     }
   }
 
   /**
-   * Returns the last committed values by key: the one that is wanted, if it exists, and any near it.
+   * Returns the last committed values by key: the one that is wanted, if it exists, and any near
+   * it.
    *
    * @param wanted {@link #EPOCH} or {@link #OWNER}
    */
@@ -138,7 +142,8 @@ final class EpochMarkers {
   /** Returns the record for a value. */
   ProducerRecord<byte[], byte[]> record(String key, Map<String, Object> value) {
     try {
-      return new ProducerRecord<>(topic, 0, key.getBytes(StandardCharsets.UTF_8), MAPPER.writeValueAsBytes(value));
+      return new ProducerRecord<>(
+          topic, 0, key.getBytes(StandardCharsets.UTF_8), MAPPER.writeValueAsBytes(value));
     } catch (JsonProcessingException e) {
       throw new IllegalStateException(e);
     }

@@ -19,17 +19,18 @@ import org.apache.spark.util.CollectionAccumulator;
 import org.duolog.kernel.commit.TransactionFinisher.Part;
 
 /**
- * The executors' transactions that make up an epoch, as the driver of a cluster knows them from the reports of finished
- * tasks.
+ * The executors' transactions that make up an epoch, as the driver of a cluster knows them from the
+ * reports of finished tasks.
  *
  * <pre>
- *   CHECKPOINT/transactions/CLAIM/ID      a transactional id that an executor uses, in the start CLAIM
- *   CHECKPOINT/transactions/CLAIM.over    the same while the executors are being fenced
+ *   CHECKPOINT/transactions/CLAIM/ID    a transactional id that an executor uses in the start CLAIM
+ *   CHECKPOINT/transactions/CLAIM.over  the same while the executors are being fenced
  * </pre>
  *
- * <p>Once an epoch is decided, its transactions are committed, by this driver or by a later start, and never aborted:
- * they are kept as decided from before the decision until Spark has the epoch's entry. Fencing a producer makes its
- * coordinator forget whether the transaction was committed, so it must not happen while a marker names the transaction.
+ * <p>Once an epoch is decided, its transactions are committed, by this driver or by a later start,
+ * and never aborted: they are kept as decided from before the decision until Spark has the epoch's
+ * entry. Fencing a producer makes its coordinator forget whether the transaction was committed, so
+ * it must not happen while a marker names the transaction.
  *
  * <p>Threads: Spark's stream thread, and the one that commits for it. Source: Flink's {@code
  * TwoPhaseCommitSinkFunction}, for transactions that another process ends.
@@ -53,7 +54,8 @@ final class EpochParts {
    */
   EpochParts(Path directory, String name, String claim, Map<String, Object> settings)
       throws IOException {
-    // Enough of a UUID to distinguish starts: a transactional id is in each record of the coordinator.
+    // Enough of a UUID to distinguish starts: a transactional id is in each record of the
+    // coordinator.
     String start = claim.substring(0, CLAIM_LETTERS);
     this.directory = directory.resolve(start);
     this.settings = new HashMap<>(settings);
@@ -99,8 +101,12 @@ final class EpochParts {
       if (known == null || known.state() != TransactionState.ONGOING) {
         throw new EpochBrokenException(
             String.format(
-                "the broker has ended transaction %s of epoch %d (%s), which took longer than transaction.timeout.ms=%s",
-                id, epoch, known == null ? "unknown" : known.state(), settings.get("transaction.timeout.ms")),
+                "the broker has ended transaction %s of epoch %d (%s), which took longer than"
+                    + " transaction.timeout.ms=%s",
+                id,
+                epoch,
+                known == null ? "unknown" : known.state(),
+                settings.get("transaction.timeout.ms")),
             null);
       }
       parts.add(new Part(id, known.producerId(), known.producerEpoch(), known.coordinatorId()));
@@ -115,7 +121,8 @@ final class EpochParts {
    */
   synchronized void decide(List<Part> parts) {
     if (isClosed) {
-      throw new EpochBrokenException("its transactions were aborted, because the query stops", null);
+      throw new EpochBrokenException(
+          "its transactions were aborted, because the query stops", null);
     }
     parts.forEach(part -> decided.add(part.id()));
   }
@@ -129,7 +136,8 @@ final class EpochParts {
   void commit(List<Part> parts, long epoch) throws IOException {
     ends.commit(parts);
     for (Part part : parts) {
-      // Atomic, because an executor may be reading it. It need not survive a power failure: neither do the executors.
+      // Atomic, because an executor may be reading it. It need not survive a power failure: neither
+      // do the executors.
       Remote.replace(
           directory.resolve(part.id()), String.valueOf(epoch).getBytes(StandardCharsets.US_ASCII));
     }
@@ -141,7 +149,8 @@ final class EpochParts {
   }
 
   /**
-   * Aborts transactions that are not decided, and fences the executors; decided ones are left to the next start.
+   * Aborts transactions that are not decided, and fences the executors; decided ones are left to
+   * the next start.
    *
    * @param forget removes the transactions from the marker
    */
@@ -158,8 +167,8 @@ final class EpochParts {
   }
 
   /**
-   * Aborts transactions that other starts have left open, and fences their executors. Call it after all decided
-   * transactions are committed.
+   * Aborts transactions that other starts have left open, and fences their executors. Call it after
+   * all decided transactions are committed.
    */
   static void endOthers(Path all, String claim, Map<String, Object> settings) throws IOException {
     String own = claim.substring(0, CLAIM_LETTERS);
@@ -191,7 +200,8 @@ final class EpochParts {
       } catch (NoSuchFileException gone) {
         return;
       } catch (DirectoryNotEmptyException | FileAlreadyExistsException both) {
-        throw new IOException("both " + Remote.text(start) + " and " + Remote.text(over) + " are there", both);
+        throw new IOException(
+            "both " + Remote.text(start) + " and " + Remote.text(over) + " are there", both);
       }
     }
     List<Path> files = Remote.list(over);

@@ -17,24 +17,28 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * The transactions of one executor of a cluster: all its tasks of an epoch write in one transaction, which the driver
- * commits.
+ * The transactions of one executor of a cluster: all its tasks of an epoch write in one
+ * transaction, which the driver commits.
  *
  * <pre>
- *   CHECKPOINT/transactions/CLAIM/ID   exists from before the first record until the driver has fenced the producer;
- *                                      contains the epoch that the driver has committed last of transactional id ID
+ *   CHECKPOINT/transactions/CLAIM/ID   exists from before the first record until the driver has
+ *                                      fenced the producer; contains the epoch that the driver has
+ *                                      committed last of transactional id ID
  *
- *   first record of an epoch     the file is written, the producer is initialized, the file is checked again
- *   a later epoch's              the file says that the epoch before was committed: the producer may continue
+ *   first record of an epoch   the file is written, the producer is initialized, and the file is
+ *                              checked again
+ *   a later epoch's            the file says that the epoch before was committed: the producer may
+ *                              continue
  * </pre>
  *
- * <p>Only transactions that the driver has already committed are committed here: Kafka's producer must learn about that
- * by requesting the same end again. So an executor whose driver has gone, or has started again, never makes anything
- * visible. A new start renames the directory, reads the names in it and fences these producers. A producer that is
- * initialized after that finds its file gone and does not write; one that was initialized before is fenced.
+ * <p>Only transactions that the driver has already committed are committed here: Kafka's producer
+ * must learn about that by requesting the same end again. So an executor whose driver has gone, or
+ * has started again, never makes anything visible. A new start renames the directory, reads the
+ * names in it and fences these producers. A producer that is initialized after that finds its file
+ * gone and does not write; one that was initialized before is fenced.
  *
- * <p>A producer is closed without its cooperation: an orderly close would abort a transaction that the driver is about
- * to commit.
+ * <p>A producer is closed without its cooperation: an orderly close would abort a transaction that
+ * the driver is about to commit.
  *
  * <p>Threads: tasks write at the same time. Source: KIP-98; the idempotence of EndTxn.
  */
@@ -60,13 +64,17 @@ public final class ExecutorTransactions implements EpochWriter {
     }
 
     /**
-     * Reports to the driver, with the end of the task, that a transaction has records of an epoch, all acknowledged.
+     * Reports to the driver, with the end of the task, that a transaction has records of an epoch,
+     * all acknowledged.
      */
     public void report(long epoch, String id) {
       written.add(epoch + BETWEEN + id);
     }
 
-    /** Returns the transactional id in a report of {@link #report}; null if it is about another epoch. */
+    /**
+     * Returns the transactional id in a report of {@link #report}; null if it is about another
+     * epoch.
+     */
     static String idOf(String told, long epoch) {
       String[] parts = told.split(BETWEEN, 2);
       return Long.parseLong(parts[0]) == epoch ? parts[1] : null;
@@ -140,7 +148,9 @@ public final class ExecutorTransactions implements EpochWriter {
     }
     if (epoch > number) {
       throw new EpochBrokenException(
-          String.format("epoch %d starts in executor's transaction %s after epoch %d", number, id, epoch), null);
+          String.format(
+              "epoch %d starts in executor's transaction %s after epoch %d", number, id, epoch),
+          null);
     }
     try {
       if (!initialized) {
@@ -173,7 +183,8 @@ public final class ExecutorTransactions implements EpochWriter {
   private void resumeAfter(long last) throws IOException {
     if (!said().equals(String.valueOf(last))) {
       throw new EpochBrokenException(
-          String.format("transaction %s of epoch %d was not committed by the driver", id, last), null);
+          String.format("transaction %s of epoch %d was not committed by the driver", id, last),
+          null);
     }
     producer.commitTransaction();
   }
@@ -187,7 +198,8 @@ public final class ExecutorTransactions implements EpochWriter {
   }
 
   private EpochBrokenException startedAgain() {
-    return new EpochBrokenException("its driver has started again, and executor's transaction " + id + " is over", null);
+    return new EpochBrokenException(
+        "its driver has started again, and executor's transaction " + id + " is over", null);
   }
 
   @Override
@@ -195,8 +207,8 @@ public final class ExecutorTransactions implements EpochWriter {
     return Transactions.isFenced(failed)
         ? new EpochBrokenException(
             String.format(
-                "transaction %s was ended: by a driver that has started again, or by the broker because it took longer than "
-                    + "transaction.timeout.ms=%s",
+                "transaction %s was ended: by a driver that has started again, or by the broker"
+                    + " because it took longer than transaction.timeout.ms=%s",
                 id, timeoutMs),
             failed)
         : failed;

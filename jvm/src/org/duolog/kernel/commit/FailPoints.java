@@ -11,19 +11,20 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Named points at which a test ends or holds this JVM, or makes a step fail, to make crashes between two steps
- * reproducible.
+ * Named points at which a test ends or holds this JVM, or makes a step fail, to make crashes
+ * between two steps reproducible.
  *
  * <pre>
- *   DUOLOG_POINT=commits.before:3:kill:/tmp/reached     the third time that the point is passed, in this JVM
+ *   DUOLOG_POINT=commits.before:3:kill:/tmp/reached   the third time that this JVM passes the point
  *
- *   kill   write the name of the point to the file, and end as by SIGKILL: no hook runs, nothing is closed
+ *   kill   write the name of the point to the file, and end as by SIGKILL: no hook runs, nothing
+ *          is closed
  *   hold   write it, and wait at the point until the file says "go"
  *   fail   write it, and throw the exception of a failed disk
  * </pre>
  *
- * <p>It happens once: a JVM that finds the file passes all points. Without the variable a point costs nothing. {@code
- * tests/fault/points.py} lists the names of all calls of {@link #at}.
+ * <p>It happens once: a JVM that finds the file passes all points. Without the variable a point
+ * costs nothing. {@code tests/fault/points.py} lists the names of all calls of {@link #at}.
  *
  * <p>Threads: any.
  */

@@ -10,9 +10,9 @@ import org.apache.spark.SparkContext;
 /**
  * Removes Hadoop's defaults for YARN and MapReduce, as neither is used.
  *
- * <p>Each stateful operator of each micro-batch broadcasts Hadoop's whole configuration, and its tasks read it again.
- * Two thirds of its 1,100 entries are for YARN and MapReduce; writing them took an eighth of a micro-batch with few
- * records.
+ * <p>Each stateful operator of each micro-batch broadcasts Hadoop's whole configuration, and its
+ * tasks read it again. Two thirds of its 1,100 entries are for YARN and MapReduce; writing them
+ * took an eighth of a micro-batch with few records.
  */
 public final class HadoopDefaults {
   private static final Set<String> UNUSED = Set.of("yarn-default.xml", "mapred-default.xml");
@@ -20,8 +20,8 @@ public final class HadoopDefaults {
   private HadoopDefaults() {}
 
   /**
-   * Called whenever a query is built, as Hadoop's classes add the defaults again when they are loaded. Settings of the
-   * user are kept.
+   * Called whenever a query is built, as Hadoop's classes add the defaults again when they are
+   * loaded. Settings of the user are kept.
    */
   public static void forget(SparkContext context) {
     if (context.master().startsWith("yarn")) {

@@ -30,16 +30,18 @@ import org.apache.hadoop.fs.permission.FsPermission;
 /**
  * Hadoop's local file system, but durable, fenced, and without a child process for each file.
  *
- * <p>Hadoop's own implementation syncs nothing. This one makes files durable before the entry in Spark's offset or
- * commit log that refers to them, in a {@link Checkpoint} that this JVM owns; elsewhere when a file is closed or
- * renamed. It does not write to a checkpoint that another process has taken over.
+ * <p>Hadoop's own implementation syncs nothing. This one makes files durable before the entry in
+ * Spark's offset or commit log that refers to them, in a {@link Checkpoint} that this JVM owns;
+ * elsewhere when a file is closed or renamed. It does not write to a checkpoint that another
+ * process has taken over.
  *
- * <p>Without Hadoop's native library, which PySpark does not have, Hadoop runs {@code chmod} for each file that it
- * creates and {@code readlink} for each that it renames: 50 processes at each commit of a query with two levels. Java
- * can do both itself. The format of files and checksums is unchanged.
+ * <p>Without Hadoop's native library, which PySpark does not have, Hadoop runs {@code chmod} for
+ * each file that it creates and {@code readlink} for each that it renames: 50 processes at each
+ * commit of a query with two levels. Java can do both itself. The format of files and checksums is
+ * unchanged.
  *
- * <p>This is {@code fs.file.impl}; {@link Context} is {@code fs.AbstractFileSystem.file.impl}, which Spark's
- * checkpoints use. Threads: any.
+ * <p>This is {@code fs.file.impl}; {@link Context} is {@code fs.AbstractFileSystem.file.impl},
+ * which Spark's checkpoints use. Threads: any.
  */
 public final class LocalFiles extends LocalFileSystem {
   /** A message of java.io's streams: a path, and the system's reason. */
@@ -136,7 +138,10 @@ public final class LocalFiles extends LocalFileSystem {
       return made;
     }
 
-    /** Throws the system's reason why a directory cannot be created, which java.io.File does not report. */
+    /**
+     * Throws the system's reason why a directory cannot be created, which java.io.File does not
+     * report.
+     */
     private static void explain(java.nio.file.Path directory) throws IOException {
       try {
         Files.createDirectory(directory);
@@ -232,10 +237,11 @@ public final class LocalFiles extends LocalFileSystem {
   }
 
   /**
-   * Returns the exception for a local file or directory that cannot be created or written: with its name, if the system
-   * has refused the operation.
+   * Returns the exception for a local file or directory that cannot be created or written: with its
+   * name, if the system has refused the operation.
    *
-   * <p>Existing files and missing directories are distinguished by the class of the exception, which is kept.
+   * <p>Existing files and missing directories are distinguished by the class of the exception,
+   * which is kept.
    */
   static IOException named(java.nio.file.Path path, IOException e) {
     String reason = null;

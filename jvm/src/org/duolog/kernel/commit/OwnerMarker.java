@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The owner in the marker topic: written by a start, and read when its producer has been fenced, to name the process that
- * has taken over.
+ * The owner in the marker topic: written by a start, and read when its producer has been fenced, to
+ * name the process that has taken over.
  *
  * <p>Threads: any.
  */
@@ -20,7 +20,10 @@ final class OwnerMarker {
   private final Path directory;
   private final Object lock = new Object();
 
-  /** The owner, once it was read: if it is another one, the transactions of this start cannot be used any more. */
+  /**
+   * The owner, once it was read: if it is another one, the transactions of this start cannot be
+   * used any more.
+   */
   private Map<String, Object> found;
 
   /** @param directory the application's directory */
@@ -40,7 +43,9 @@ final class OwnerMarker {
     return owner;
   }
 
-  /** Reads the current owner; an owner that has fenced this one writes its marker a moment later. */
+  /**
+   * Reads the current owner; an owner that has fenced this one writes its marker a moment later.
+   */
   Map<String, Object> now() {
     // All tasks of an epoch fail at once if the broker has problems: one of them asks.
     synchronized (lock) {

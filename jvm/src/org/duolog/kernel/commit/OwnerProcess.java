@@ -1,8 +1,8 @@
 package org.duolog.kernel.commit;
 
 /**
- * The process that a person stops to stop this application: the Python process that started this JVM, or this JVM if
- * none did. Another owner of the same name reads its id in the owner marker.
+ * The process that a person stops to stop this application: the Python process that started this
+ * JVM, or this JVM if none did. Another owner of the same name reads its id in the owner marker.
  *
  * <p>Threads: any.
  */

@@ -19,17 +19,19 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Files and directories of a checkpoint that a power failure could still lose, to be synced together.
+ * Files and directories of a checkpoint that a power failure could still lose, to be synced
+ * together.
  *
- * <p>A commit writes some twenty files, and only the entry in the commit log refers to them. One sync for each would
- * take longer than the rest of the commit; syncs from several threads at once share the journal of the file system.
+ * <p>A commit writes some twenty files, and only the entry in the commit log refers to them. One
+ * sync for each would take longer than the rest of the commit; syncs from several threads at once
+ * share the journal of the file system.
  *
- * <p>Invariant: a path is removed from the set before its sync starts, and added again if it could not be opened. So
- * data that is written meanwhile is never taken for durable.
+ * <p>Invariant: a path is removed from the set before its sync starts, and added again if it could
+ * not be opened. So data that is written meanwhile is never taken for durable.
  *
- * <p>A failed sync is not retried, by any query of this JVM: afterwards the page cache may report pages as clean that
- * never reached the disk, so a retry would succeed without effect. Nothing in that checkpoint is durable from then on.
- * Threads: any.
+ * <p>A failed sync is not retried, by any query of this JVM: afterwards the page cache may report
+ * pages as clean that never reached the disk, so a retry would succeed without effect. Nothing in
+ * that checkpoint is durable from then on. Threads: any.
  */
 final class PendingSyncs {
   private static final int THREADS = 4;
@@ -42,14 +44,18 @@ final class PendingSyncs {
             return thread;
           });
 
-  /** The errors of checkpoints whose syncs have failed. A new claim does not know more about the disk. */
+  /**
+   * The errors of checkpoints whose syncs have failed. A new claim does not know more about the
+   * disk.
+   */
   private static final Map<Path, String> FAILED = new ConcurrentHashMap<>();
 
   private final Path checkpoint;
   private final Set<Path> paths = ConcurrentHashMap.newKeySet();
 
   /**
-   * Syncs whose paths have been removed from the set: after an interruption or a failure, the next sync waits for them.
+   * Syncs whose paths have been removed from the set: after an interruption or a failure, the next
+   * sync waits for them.
    */
   private final Set<Future<?>> running = ConcurrentHashMap.newKeySet();
 

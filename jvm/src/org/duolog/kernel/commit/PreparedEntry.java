@@ -9,8 +9,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * The log entry of an epoch as Spark is to write it, kept for a start that finds the epoch committed but the entry
- * missing.
+ * The log entry of an epoch as Spark is to write it, kept for a start that finds the epoch
+ * committed but the entry missing.
  *
  * <pre>
  *   duolog-prepared 1 SHA-256 of all that follows, in hexadecimal digits
@@ -24,7 +24,9 @@ final class PreparedEntry {
 
   private PreparedEntry() {}
 
-  /** Copies an entry to {@code to}, which is not durable yet on a local disk; returns its SHA-256. */
+  /**
+   * Copies an entry to {@code to}, which is not durable yet on a local disk; returns its SHA-256.
+   */
   static String write(Path entry, Path to) throws IOException {
     byte[] content = Remote.read(entry);
     ByteArrayOutputStream out = new ByteArrayOutputStream();

@@ -28,15 +28,18 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.deploy.SparkHadoopUtil;
 
 /**
- * Reads and writes small files of a checkpoint, on the local disk or on a remote Hadoop file system.
+ * Reads and writes small files of a checkpoint, on the local disk or on a remote Hadoop file
+ * system.
  *
- * <p>The kernel names both by a {@link Path}. For a URL its first name is the scheme and the second the authority, as
- * {@code Path.of} parses the URL's text: {@code hdfs:/host:8020/data} is {@code hdfs://host:8020/data}. Such a path is
- * only an identifier; this class alone accesses the file that it names.
+ * <p>The kernel names both by a {@link Path}. For a URL its first name is the scheme and the second
+ * the authority, as {@code Path.of} parses the URL's text: {@code hdfs:/host:8020/data} is
+ * {@code hdfs://host:8020/data}. Such a path is only an identifier; this class alone accesses the
+ * file that it names.
  *
- * <p>Local files are made durable by the callers, who sync many files together ({@link PendingSyncs}). Remote files are
- * durable when the call returns, as far as the file system supports {@code SYNC_BLOCK} and {@code hsync}, as HDFS does.
- * Threads: any. Source: Hadoop's {@code FileContext}, whose rename and create without overwriting are atomic in HDFS.
+ * <p>Local files are made durable by the callers, who sync many files together
+ * ({@link PendingSyncs}). Remote files are durable when the call returns, as far as the file system
+ * supports {@code SYNC_BLOCK} and {@code hsync}, as HDFS does. Threads: any. Source: Hadoop's
+ * {@code FileContext}, whose rename and create without overwriting are atomic in HDFS.
  */
 final class Remote {
   private static final String BEHIND_SCHEME = "//";
@@ -115,13 +118,15 @@ final class Remote {
       Files.write(path, content);
       return;
     }
-    write(path, content, EnumSet.of(CreateFlag.CREATE, CreateFlag.OVERWRITE, CreateFlag.SYNC_BLOCK));
+    write(
+        path, content, EnumSet.of(CreateFlag.CREATE, CreateFlag.OVERWRITE, CreateFlag.SYNC_BLOCK));
   }
 
   /**
    * Creates a file; the directory must exist.
    *
-   * @throws FileAlreadyExistsException if it exists; if two processes create it at once, one succeeds
+   * @throws FileAlreadyExistsException if it exists; if two processes create it at once, one
+   *     succeeds
    * @throws NoSuchFileException if the directory does not exist
    */
   static void writeNew(Path path, byte[] content) throws IOException {

@@ -28,16 +28,18 @@ import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.security.AccessControlException;
 
 /**
- * Access to Hadoop's file systems for a Python process, which has no client for them: a small JVM without Spark.
+ * Access to Hadoop's file systems for a Python process, which has no client for them: a small JVM
+ * without Spark.
  *
  * <pre>
  *   first line      {"name of a setting of Hadoop's": "value"}
- *   a request       {"do": "stat" | "list" | "read" | "replace" | "create" | "mkdirs" | "rename" | "delete",
- *                    "path": URL, "to": URL, "text": …}
+ *   a request       {"do": "stat" | "list" | "read" | "replace" | "create" | "mkdirs" | "rename"
+ *                        | "delete", "path": URL, "to": URL, "text": …}
  *   its answer      {"found": …} or {"failed": name of an errno, "why": …}
  * </pre>
  *
- * <p>{@code engine/checkpoint/remote/door.py} is the other side. The JVM ends when its standard input is closed. Threads: one.
+ * <p>{@code engine/checkpoint/remote/door.py} is the other side. The JVM ends when its standard
+ * input is closed. Threads: one.
  */
 public final class RemoteFileServer {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -168,7 +170,10 @@ public final class RemoteFileServer {
         .orElse("EIO");
   }
 
-  /** Returns the first line of an exception's message; for HDFS, without the stack trace of the server. */
+  /**
+   * Returns the first line of an exception's message; for HDFS, without the stack trace of the
+   * server.
+   */
   private static String why(Throwable e) {
     String said = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
     return said.lines().findFirst().orElse(said);

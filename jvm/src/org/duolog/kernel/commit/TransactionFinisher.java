@@ -36,15 +36,17 @@ import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 
 /**
- * Describes and commits transactions that producers in other JVMs have started, and fences these producers.
+ * Describes and commits transactions that producers in other JVMs have started, and fences these
+ * producers.
  *
- * <p>Kafka's producer only ends transactions that it has started itself. This class sends its own request (EndTxn) to
- * the coordinator that a description names. Repeating a request for an end that has already happened succeeds, so it is
- * safe to retry until there is an answer. A transaction that the broker has aborted has a newer epoch since then, so
- * the request fails.
+ * <p>Kafka's producer only ends transactions that it has started itself. This class sends its own
+ * request (EndTxn) to the coordinator that a description names. Repeating a request for an end that
+ * has already happened succeeds, so it is safe to retry until there is an answer. A transaction
+ * that the broker has aborted has a newer epoch since then, so the request fails.
  *
- * <p>Threads: one at a time. Source: KIP-98, KIP-664; Flink's {@code FlinkKafkaInternalProducer.resumeTransaction},
- * which does the same through private fields of a producer.
+ * <p>Threads: one at a time. Source: KIP-98, KIP-664; Flink's
+ * {@code FlinkKafkaInternalProducer.resumeTransaction}, which does the same through private fields
+ * of a producer.
  */
 final class TransactionFinisher implements AutoCloseable {
   private static final int REQUESTS_AT_ONCE = 20;
@@ -58,8 +60,8 @@ final class TransactionFinisher implements AutoCloseable {
       Set.of(Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH);
 
   /**
-   * A transaction, with everything that is needed to end it. {@code coordinator} is the broker that was its coordinator
-   * last.
+   * A transaction, with everything that is needed to end it. {@code coordinator} is the broker that
+   * was its coordinator last.
    */
   record Part(String id, long producerId, int epoch, int coordinator) {
     /** Renders it as in a marker. */
@@ -106,7 +108,10 @@ final class TransactionFinisher implements AutoCloseable {
             new DefaultHostResolver());
   }
 
-  /** Returns the coordinators' descriptions of transactional ids, without those that they do not know. */
+  /**
+   * Returns the coordinators' descriptions of transactional ids, without those that they do not
+   * know.
+   */
   synchronized Map<String, TransactionDescription> describe(Collection<String> ids)
       throws IOException {
     Map<String, TransactionDescription> found = new TreeMap<>();

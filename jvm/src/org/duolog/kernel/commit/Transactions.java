@@ -28,7 +28,8 @@ import org.apache.spark.SparkContext;
 import org.duolog.kernel.commit.TransactionFinisher.Part;
 
 /**
- * The transactions of one application: what the tasks of an epoch write is committed with the epoch, or never visible.
+ * The transactions of one application: what the tasks of an epoch write is committed with the
+ * epoch, or never visible.
  *
  * <pre>
  *   tasks write                     in one transaction for the epoch, of one producer for all tasks
@@ -38,18 +39,20 @@ import org.duolog.kernel.commit.TransactionFinisher.Part;
  *   commits/N gets its name
  * </pre>
  *
- * <p>So after any crash there are two cases. If the marker does not name epoch N, nothing of the epoch counts, neither
- * in topics nor in the state; it is computed again, with any plan, order and mode. If it does, {@code prepared.N} is
- * the entry that Spark would have written, and a start writes it ({@code engine/exactly_once/epochs.py}). Correctness does not
- * depend on a deterministic replay, which real time could not provide.
+ * <p>So after any crash there are two cases. If the marker does not name epoch N, nothing of the
+ * epoch counts, neither in topics nor in the state; it is computed again, with any plan, order and
+ * mode. If it does, {@code prepared.N} is the entry that Spark would have written, and a start
+ * writes it ({@code engine/exactly_once/epochs.py}). Correctness does not depend on a deterministic
+ * replay, which real time could not provide.
  *
- * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would write twice, so the
- * epoch is aborted.
+ * <p>An epoch that writes nothing needs no transaction. A task that runs twice in one epoch would
+ * write twice, so the epoch is aborted.
  *
- * <p>On a cluster each executor has its own producer and transaction ({@link ExecutorTransactions}). The transaction of
- * this class then contains only the marker, which names the executors' transactions. Its commit decides that all of
- * them are committed; they are, by this driver or by the next start. So there is still one moment at which an epoch
- * counts, and a fenced driver cannot decide any more.
+ * <p>On a cluster each executor has its own producer and transaction
+ * ({@link ExecutorTransactions}). The transaction of this class then contains only the marker,
+ * which names the executors' transactions. Its commit decides that all of them are committed; they
+ * are, by this driver or by the next start. So there is still one moment at which an epoch counts,
+ * and a fenced driver cannot decide any more.
  *
  * <p>Threads: tasks write at the same time; Spark's stream thread commits. Source: KIP-98.
  */
@@ -106,7 +109,8 @@ public final class Transactions implements EpochWriter {
   }
 
   /**
-   * Returns the last commit as JSON, {@code {"epoch": {"query", "epoch"}}}, if there is one. Does not fence anything.
+   * Returns the last commit as JSON, {@code {"epoch": {"query", "epoch"}}}, if there is one. Does
+   * not fence anything.
    *
    * @param settings settings of Kafka's clients
    */
@@ -131,7 +135,10 @@ public final class Transactions implements EpochWriter {
     return open(checkpoint, applicationId, host, settings, false);
   }
 
-  /** The same; if {@code clustered} is true, tasks are in other JVMs, each with its own transactions. */
+  /**
+   * The same; if {@code clustered} is true, tasks are in other JVMs, each with its own
+   * transactions.
+   */
   public static String open(
       String checkpoint,
       String applicationId,
@@ -158,8 +165,8 @@ public final class Transactions implements EpochWriter {
   }
 
   /**
-   * Returns the state of executors' transactions as JSON by id: {@code {"state", "producer", "epoch"}}, without those
-   * that no broker knows.
+   * Returns the state of executors' transactions as JSON by id:
+   * {@code {"state", "producer", "epoch"}}, without those that no broker knows.
    *
    * @param partsJson the transactions in a marker
    * @param settings settings of Kafka's clients
@@ -203,14 +210,19 @@ public final class Transactions implements EpochWriter {
     open.writeMarker(EpochMarkers.EPOCH, marker(query, epoch));
   }
 
-  /** Aborts transactions that executors of earlier starts have left open. Call it when the marker names none. */
+  /**
+   * Aborts transactions that executors of earlier starts have left open. Call it when the marker
+   * names none.
+   */
   public static void endOthers(String checkpoint, Map<String, String> settings)
       throws IOException {
     Path path = Path.of(checkpoint);
     EpochParts.endOthers(ofExecutors(path), OPEN.get(path).claim, new HashMap<>(settings));
   }
 
-  /** Aborts what is not committed, so that readers of committed records need not wait for a timeout. */
+  /**
+   * Aborts what is not committed, so that readers of committed records need not wait for a timeout.
+   */
   public static void close(String checkpoint) {
     Transactions open = OPEN.remove(Path.of(checkpoint));
     if (open != null) {
@@ -323,7 +335,10 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Deletes the stored entry of the epoch before the last one; the last entry may not be durable yet. */
+  /**
+   * Deletes the stored entry of the epoch before the last one; the last entry may not be durable
+   * yet.
+   */
   synchronized void committed() throws IOException {
     if (outlived != null && !outlived.equals(prepared)) {
       Remote.deleteIfExists(outlived);
@@ -402,7 +417,10 @@ public final class Transactions implements EpochWriter {
     }
   }
 
-  /** Called before executors are fenced: after that their coordinators do not know what they have committed. */
+  /**
+   * Called before executors are fenced: after that their coordinators do not know what they have
+   * committed.
+   */
   private void forgetParts() throws IOException {
     if (marked != NONE) {
       writeMarker(EpochMarkers.EPOCH, marker(queryId(), marked));

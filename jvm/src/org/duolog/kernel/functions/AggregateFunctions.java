@@ -17,8 +17,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * SQL functions over {@link ValueSets} and {@link Sketches}. The last argument of most is the type of the values, as
- * the text {@code 'c TYPE'}; nulls are passed to the functions.
+ * SQL functions over {@link ValueSets} and {@link Sketches}. The last argument of most is the type
+ * of the values, as the text {@code 'c TYPE'}; nulls are passed to the functions.
  */
 public final class AggregateFunctions {
   private static final DataType BYTES = DataTypes.BinaryType;

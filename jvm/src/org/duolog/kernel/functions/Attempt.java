@@ -17,12 +17,14 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The value of an expression, or null if it fails: {@code duolog_try(expression)}, or with the name of the function,
- * {@code duolog_try(expression, 'NAME')}. A failure is noted in {@link CallNotes}, for the processing log.
+ * The value of an expression, or null if it fails: {@code duolog_try(expression)}, or with the name
+ * of the function, {@code duolog_try(expression, 'NAME')}. A failure is noted in {@link CallNotes},
+ * for the processing log.
  *
- * <p>Spark computes an expression that occurs twice only once, ahead of both places, so the exception of a shared value
- * would escape from Spark's own {@code try_eval}. An attempt is therefore a conditional expression with no input that
- * is always evaluated: Spark may share whole attempts, but nothing from the inside of one.
+ * <p>Spark computes an expression that occurs twice only once, ahead of both places, so the
+ * exception of a shared value would escape from Spark's own {@code try_eval}. An attempt is
+ * therefore a conditional expression with no input that is always evaluated: Spark may share whole
+ * attempts, but nothing from the inside of one.
  */
 public final class Attempt extends Expression implements ConditionalExpression, Serializable {
   private static final long serialVersionUID = 1L;
@@ -131,7 +133,9 @@ public final class Attempt extends Expression implements ConditionalExpression, 
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Attempt attempt && attempt.tried.equals(tried) && attempt.call.equals(call);
+    return other instanceof Attempt attempt
+        && attempt.tried.equals(tried)
+        && attempt.call.equals(call);
   }
 
   @Override

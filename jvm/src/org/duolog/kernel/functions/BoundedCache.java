@@ -5,8 +5,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 
 /**
- * Caches values that were created from texts: patterns and paths. Most texts come from the statement, and few from
- * records; beyond a limit the cache is cleared. Threads: any.
+ * Caches values that were created from texts: patterns and paths. Most texts come from the
+ * statement, and few from records; beyond a limit the cache is cleared. Threads: any.
  */
 final class BoundedCache<V> {
   private static final int MAX = 1000;

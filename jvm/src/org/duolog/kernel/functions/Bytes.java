@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of bytes that Spark's SQL lacks, or defines differently; called from code that Spark generates. Positions
- * start at 1; arguments are not null unless stated otherwise.
+ * Functions of bytes that Spark's SQL lacks, or defines differently; called from code that Spark
+ * generates. Positions start at 1; arguments are not null unless stated otherwise.
  */
 public final class Bytes {
   private static final int UUID_LENGTH = 16;

@@ -8,9 +8,10 @@ import java.util.Set;
 /**
  * Failures of calls that return null instead, since the last {@link #take} of this thread.
  *
- * <p>An expression does not know its record. It adds a note here, and the context of the task reports the notes with the record
- * that was processed. Notes of expressions that belong to no record are limited in number and are reported with the next
- * record of the thread, so a new context drops them when it starts. Threads: any; each has its own notes.
+ * <p>An expression does not know its record. It adds a note here, and the context of the task
+ * reports the notes with the record that was processed. Notes of expressions that belong to no
+ * record are limited in number and are reported with the next record of the thread, so a new
+ * context drops them when it starts. Threads: any; each has its own notes.
  */
 public final class CallNotes {
   /** More failures of one record, such as one for each element of an array, are not reported. */
@@ -21,7 +22,9 @@ public final class CallNotes {
 
   private CallNotes() {}
 
-  /** A failure; formatted only if it is reported. Without an exception the reason is the whole text. */
+  /**
+   * A failure; formatted only if it is reported. Without an exception the reason is the whole text.
+   */
   private record Note(String call, String told, Exception failure) {
     private String text() {
       String reason = failure == null ? told : reason(failure);

@@ -5,8 +5,8 @@ import java.math.RoundingMode;
 import org.apache.spark.sql.types.Decimal;
 
 /**
- * Adds DECIMALs without loss: Spark's own addition is null if the result is too wide, and drops decimal places beyond
- * 38 digits.
+ * Adds DECIMALs without loss: Spark's own addition is null if the result is too wide, and drops
+ * decimal places beyond 38 digits.
  *
  * <p>Called from code that Spark generates.
  */
@@ -20,7 +20,8 @@ public final class DecimalSums {
             .setScale(scale, RoundingMode.HALF_UP);
     if (sum.precision() > precision) {
       throw new ArithmeticException(
-          String.format("Numeric field overflow: %s does not fit DECIMAL(%d,%d)", sum, precision, scale));
+          String.format(
+              "Numeric field overflow: %s does not fit DECIMAL(%d,%d)", sum, precision, scale));
     }
     return Decimal.apply(sum, precision, scale);
   }

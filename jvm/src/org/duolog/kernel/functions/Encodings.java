@@ -9,13 +9,17 @@ import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Converts bytes to texts and back: {@code hex}, {@code utf8}, {@code ascii} and {@code base64}; called from code that
- * Spark generates. Characters outside of ASCII become a question mark, or U+FFFD.
+ * Converts bytes to texts and back: {@code hex}, {@code utf8}, {@code ascii} and {@code base64};
+ * called from code that Spark generates. Characters outside of ASCII become a question mark, or
+ * U+FFFD.
  */
 public final class Encodings {
   private Encodings() {}
 
-  /** Converts a text to that of the same bytes in another encoding; hexadecimal digits are in lower case. */
+  /**
+   * Converts a text to that of the same bytes in another encoding; hexadecimal digits are in lower
+   * case.
+   */
   public static UTF8String encode(UTF8String text, UTF8String from, UTF8String to) {
     String value = text.toString();
     boolean hex = name(from).equals("hex");

@@ -47,8 +47,9 @@ final class Entries {
   }
 
   /**
-   * Returns the offset of the second half of a node; 0 if it has too few entries to be split. A leaf is split by bytes,
-   * an inner node by children: with long bounds it could otherwise be split into nodes with one child.
+   * Returns the offset of the second half of a node; 0 if it has too few entries to be split. A
+   * leaf is split by bytes, an inner node by children: with long bounds it could otherwise be split
+   * into nodes with one child.
    */
   static int middle(byte[] node, boolean leaf) {
     int entries = 0;

@@ -17,8 +17,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * SQL functions over formats: {@code read(BINARY, 'name TYPE, …')} returns a row, {@code write(STRUCT, 'name TYPE, …')}
- * bytes; further arguments are specific to the format. All but the first are literals.
+ * SQL functions over formats: {@code read(BINARY, 'name TYPE, …')} returns a row,
+ * {@code write(STRUCT, 'name TYPE, …')} bytes; further arguments are specific to the format. All
+ * but the first are literals.
  */
 public final class FormatFunctions {
   private static final Seq<AbstractDataType> NO_TYPES =

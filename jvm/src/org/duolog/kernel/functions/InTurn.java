@@ -17,11 +17,13 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A DOUBLE compared with others in their order, as Java compares them: {@code duolog_among(value, a, b, …)} is SQL's
- * {@code IN}, {@code duolog_between(value, low, high)} its {@code BETWEEN}.
+ * A DOUBLE compared with others in their order, as Java compares them:
+ * {@code duolog_among(value, a, b, …)} is SQL's {@code IN},
+ * {@code duolog_between(value, low, high)} its {@code BETWEEN}.
  *
- * <p>The value is computed once, and the others only until the result is certain: what is not needed may fail. So no part
- * of it is shared with other expressions, which {@link CodegenFallback} ensures.
+ * <p>The value is computed once, and the others only until the result is certain: what is not
+ * needed may fail. So no part of it is shared with other expressions, which {@link CodegenFallback}
+ * ensures.
  */
 public final class InTurn extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;

@@ -18,8 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Functions of JSON texts; called from code that Spark generates.
  *
- * <p>Numbers keep their digits. Text after a value is ignored. Arguments are not null unless stated otherwise. Source:
- * ksqlDB's documentation of its functions.
+ * <p>Numbers keep their digits. Text after a value is ignored. Arguments are not null unless stated
+ * otherwise. Source: ksqlDB's documentation of its functions.
  */
 public final class JsonTexts {
   private static final JsonMapper MAPPER =
@@ -31,7 +31,10 @@ public final class JsonTexts {
 
   private JsonTexts() {}
 
-  /** Returns the characters of a text, the JSON of other values; null if there is no value at the path. */
+  /**
+   * Returns the characters of a text, the JSON of other values; null if there is no value at the
+   * path.
+   */
   public static UTF8String extract(UTF8String json, UTF8String path) {
     JsonNode found = PATHS.of(path.toString()).in(parsed(json));
     if (found == null || found.isMissingNode()) {
@@ -51,7 +54,10 @@ public final class JsonTexts {
     return found.isArray() ? (Integer) found.size() : null;
   }
 
-  /** Returns true if an array contains this value, given as JSON; integers differ from numbers with a decimal point. */
+  /**
+   * Returns true if an array contains this value, given as JSON; integers differ from numbers with
+   * a decimal point.
+   */
   public static boolean arrayContains(UTF8String json, UTF8String value) {
     JsonNode found = parsed(json);
     JsonNode wanted = parsed(value);
@@ -75,8 +81,8 @@ public final class JsonTexts {
   }
 
   /**
-   * Merges objects, with the last value of each name; otherwise concatenates arrays, and treats other values as arrays
-   * with one element. Null if a text is null, or is not JSON.
+   * Merges objects, with the last value of each name; otherwise concatenates arrays, and treats
+   * other values as arrays with one element. Null if a text is null, or is not JSON.
    */
   public static UTF8String concat(ArrayData texts) {
     List<JsonNode> nodes = new ArrayList<>();
@@ -132,7 +138,10 @@ public final class JsonTexts {
     return found != null && found.isObject() ? names(found) : null;
   }
 
-  /** Returns the fields of an object by name, texts unchanged and other values as JSON; null if it is not an object. */
+  /**
+   * Returns the fields of an object by name, texts unchanged and other values as JSON; null if it
+   * is not an object.
+   */
   public static MapData records(UTF8String json) {
     JsonNode found = parsedOrNull(json);
     if (found == null || !found.isObject()) {

@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Limits the size of the value that one function call may create. Without a limit, one record with a large argument
- * could exhaust the memory of the JVM, and end all queries. A call beyond the limit fails, so its result is null.
+ * Limits the size of the value that one function call may create. Without a limit, one record with
+ * a large argument could exhaust the memory of the JVM, and end all queries. A call beyond the
+ * limit fails, so its result is null.
  *
  * <p>{@code duolog.plan.sql.limits} has the same limits.
  */
@@ -22,7 +23,10 @@ public final class Limits {
   static int ensureLength(long length) {
     if (length > LENGTH_MAX) {
       throw new IllegalArgumentException(
-          "a value of length " + length + " is too large: a function may create at most " + LENGTH_MAX);
+          "a value of length "
+              + length
+              + " is too large: a function may create at most "
+              + LENGTH_MAX);
     }
     return (int) length;
   }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Creates maps of one type from keys and values that Spark's SQL would refuse; called from code that Spark generates.
- * Threads: not shared.
+ * Creates maps of one type from keys and values that Spark's SQL would refuse; called from code
+ * that Spark generates. Threads: not shared.
  */
 public final class Maps implements Serializable {
   private static final long serialVersionUID = 1L;

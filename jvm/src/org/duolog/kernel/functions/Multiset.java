@@ -13,12 +13,14 @@ import java.util.List;
  *           1, then  bound, page     for each child: its values are not below the bound
  * </pre>
  *
- * <p>Numbers are {@link Varints}; a value follows its length. Without pages, or in slot 0, the root is one leaf of any
- * size. With {@link Pages} the root stays below 2 KiB and pages below 4 KiB: adding to a million values rewrites three
- * of these instead of a megabyte. An empty page is removed; one that is nearly empty is merged with its neighbour.
+ * <p>Numbers are {@link Varints}; a value follows its length. Without pages, or in slot 0, the root
+ * is one leaf of any size. With {@link Pages} the root stays below 2 KiB and pages below 4 KiB:
+ * adding to a million values rewrites three of these instead of a megabyte. An empty page is
+ * removed; one that is nearly empty is merged with its neighbour.
  *
- * <p>The bytes are part of the checkpoint format. A multiset is never null. Threads: not shared. Source: R. Bayer and
- * E. McCreight, "Organization and Maintenance of Large Ordered Indexes" (1972).
+ * <p>The bytes are part of the checkpoint format. A multiset is never null. Threads: not shared.
+ * Source: R. Bayer and E. McCreight, "Organization and Maintenance of Large Ordered Indexes"
+ * (1972).
  */
 final class Multiset {
   private static final int ROOT_BYTES_MAX = 2 << 10;
@@ -120,7 +122,9 @@ final class Multiset {
     }
   }
 
-  /** Returns the node after adding or removing a value; the same node if there is nothing to remove. */
+  /**
+   * Returns the node after adding or removing a value; the same node if there is nothing to remove.
+   */
   private byte[] changed(byte[] node, byte[] value, long by) {
     return node[0] == LEAF ? changedLeaf(node, value, by) : changedInner(node, value, by);
   }
@@ -162,11 +166,15 @@ final class Multiset {
         end = after.end;
       }
     }
-    byte[] entries = changed.length > 1 ? children(at.value(), changed, PAGE_BYTES_MAX) : new byte[0];
+    byte[] entries =
+        changed.length > 1 ? children(at.value(), changed, PAGE_BYTES_MAX) : new byte[0];
     return splice(inner, at.start, end, entries);
   }
 
-  /** Merges two nodes; {@code bound} is that of the second one, below which its first child may have values. */
+  /**
+   * Merges two nodes; {@code bound} is that of the second one, below which its first child may have
+   * values.
+   */
   private static byte[] joined(byte[] node, byte[] next, byte[] bound) {
     Entries first = Entries.of(next);
     first.next();
@@ -266,7 +274,10 @@ final class Multiset {
     return this;
   }
 
-  /** Adds all values of another multiset, except for new values beyond {@code distinctMax}. Both must have one leaf. */
+  /**
+   * Adds all values of another multiset, except for new values beyond {@code distinctMax}. Both
+   * must have one leaf.
+   */
   Multiset addAll(Multiset other, long distinctMax) {
     Varints.Writer out = new Varints.Writer(node.length + other.node.length);
     out.raw(EMPTY, 0, EMPTY.length);

@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of numbers that Spark's SQL lacks or defines differently; called from code that Spark generates. A call
- * without a result fails.
+ * Functions of numbers that Spark's SQL lacks or defines differently; called from code that Spark
+ * generates. A call without a result fails.
  *
  * <p>Source: ksqlDB's documentation of ROUND, TRUNC and GEO_DISTANCE.
  */
@@ -85,7 +85,8 @@ public final class Numbers {
     }
     if (Math.max(Math.abs(latitude1), Math.abs(latitude2)) > 90
         || Math.max(Math.abs(longitude1), Math.abs(longitude2)) > 180) {
-      throw new IllegalArgumentException("latitudes must be from -90 to 90, longitudes from -180 to 180");
+      throw new IllegalArgumentException(
+          "latitudes must be from -90 to 90, longitudes from -180 to 180");
     }
     double phi1 = Math.toRadians(latitude1);
     double phi2 = Math.toRadians(latitude2);

@@ -31,8 +31,8 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Encodes values of one type as bytes with the same order and equality. A MAP has no order; its entries are sorted by
- * their bytes.
+ * Encodes values of one type as bytes with the same order and equality. A MAP has no order; its
+ * entries are sorted by their bytes.
  *
  * <pre>
  *   whole number, date, time   big-endian, with inverted sign bit

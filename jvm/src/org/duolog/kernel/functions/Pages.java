@@ -5,9 +5,9 @@ import java.util.function.Supplier;
 /**
  * Stores the pages of a {@link Multiset} that has outgrown its row, by slot and number.
  *
- * <p>A step of an aggregate is an expression without access to a store, so the caller provides the pages around it. An
- * expression may be evaluated twice: pages are never changed, but written under a new number, and dropped pages remain
- * until the step is kept.
+ * <p>A step of an aggregate is an expression without access to a store, so the caller provides the
+ * pages around it. An expression may be evaluated twice: pages are never changed, but written under
+ * a new number, and dropped pages remain until the step is kept.
  *
  * <p>Threads: each has its own.
  */

@@ -9,15 +9,22 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Functions of Java's regular expressions; called from code that Spark generates. Arguments are not null. */
+/**
+ * Functions of Java's regular expressions; called from code that Spark generates. Arguments are not
+ * null.
+ */
 public final class RegularExpressions {
   private static final int ALL = -1;
   private static final int PATTERN_LENGTH_MAX = 10_000;
-  private static final BoundedCache<Pattern> PATTERNS = new BoundedCache<>(RegularExpressions::compiled);
+  private static final BoundedCache<Pattern> PATTERNS =
+      new BoundedCache<>(RegularExpressions::compiled);
 
   private RegularExpressions() {}
 
-  /** Returns a group of the first match, 0 for the whole match; null if there is no match or no such group. */
+  /**
+   * Returns a group of the first match, 0 for the whole match; null if there is no match or no such
+   * group.
+   */
   public static UTF8String extract(UTF8String pattern, UTF8String text, int group) {
     return over(
         pattern,
@@ -83,7 +90,9 @@ public final class RegularExpressions {
   private static Pattern compiled(String pattern) {
     if (pattern.length() > PATTERN_LENGTH_MAX) {
       throw new IllegalArgumentException(
-          "a regular expression of " + pattern.length() + " characters is too long, expected at most "
+          "a regular expression of "
+              + pattern.length()
+              + " characters is too long, expected at most "
               + PATTERN_LENGTH_MAX);
     }
     return Pattern.compile(pattern);

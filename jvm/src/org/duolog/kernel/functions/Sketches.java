@@ -9,16 +9,18 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The steps of aggregates that keep a sketch: an approximate count of distinct values (a HyperLogLog sketch of Apache
- * DataSketches), and approximate quantiles (a histogram with exponential buckets).
+ * The steps of aggregates that keep a sketch: an approximate count of distinct values (a
+ * HyperLogLog sketch of Apache DataSketches), and approximate quantiles (a histogram with
+ * exponential buckets).
  *
  * <pre>
- *   bucket of x > 0    40000 + ceil(ln x / ln 1.02…)     each value in it is within 1 % of the bucket's
- *             x < 0    the same of -x, negated            ±Infinity, NaN: beyond all others
+ *   bucket of x > 0    40000 + ceil(ln x / ln 1.02…)   each value is within 1 % of the bucket's
+ *             x < 0    the same of -x, negated         ±Infinity, NaN: beyond all others
  * </pre>
  *
- * <p>The buckets are kept in a {@link Multiset}, so that values can be removed. Called from code that Spark generates.
- * Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and fully-mergeable quantile sketch" (VLDB 2019).
+ * <p>The buckets are kept in a {@link Multiset}, so that values can be removed. Called from code
+ * that Spark generates. Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and
+ * fully-mergeable quantile sketch" (VLDB 2019).
  */
 public final class Sketches implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -81,7 +83,9 @@ public final class Sketches implements Serializable {
       return 0;
     }
     int bucket =
-        Double.isInfinite(size) ? INFINITE : MIDDLE + (int) Math.ceil(StrictMath.log(size) / LOG_FACTOR);
+        Double.isInfinite(size)
+            ? INFINITE
+            : MIDDLE + (int) Math.ceil(StrictMath.log(size) / LOG_FACTOR);
     return value < 0 ? -bucket : bucket;
   }
 

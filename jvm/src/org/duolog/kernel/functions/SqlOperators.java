@@ -12,11 +12,11 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Operators that differ from Spark's: a DOUBLE divided by zero is infinite or NaN, NaN compares as in Java, and a
- * function that fails returns null without affecting the rest of the record.
+ * Operators that differ from Spark's: a DOUBLE divided by zero is infinite or NaN, NaN compares as
+ * in Java, and a function that fails returns null without affecting the rest of the record.
  *
- * <p>Called from code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's documentation of
- * errors in expressions.
+ * <p>Called from code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's
+ * documentation of errors in expressions.
  */
 public final class SqlOperators {
   /** Comparisons of DOUBLEs as in Java; in Spark, NaN equals itself and is the greatest value. */

@@ -16,9 +16,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Registers the functions of {@link Texts}, {@link Bytes}, {@link Masks}, {@link Encodings}, {@link
- * RegularExpressions}, {@link Urls}, {@link JsonTexts} and {@link ToJson}, under the names that {@code
- * duolog.engine.lowering.sql_functions} uses.
+ * Registers the functions of {@link Texts}, {@link Bytes}, {@link Masks}, {@link Encodings},
+ * {@link RegularExpressions}, {@link Urls}, {@link JsonTexts} and {@link ToJson}, under the names
+ * that {@code duolog.engine.lowering.sql_functions} uses.
  */
 public final class TextFunctions {
   private static final DataType TEXT = DataTypes.StringType;

@@ -13,10 +13,11 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of texts that Spark's SQL lacks, or defines differently; called from code that Spark generates.
+ * Functions of texts that Spark's SQL lacks, or defines differently; called from code that Spark
+ * generates.
  *
- * <p>A character is a Java char, a unit of UTF-16, and positions start at 1. Arguments are not null unless stated
- * otherwise. Source: ksqlDB's documentation of its functions.
+ * <p>A character is a Java char, a unit of UTF-16, and positions start at 1. Arguments are not null
+ * unless stated otherwise. Source: ksqlDB's documentation of its functions.
  */
 public final class Texts {
   private static final int ALL = -1;
@@ -43,7 +44,10 @@ public final class Texts {
         text.toString().codePoints().mapToObj(Texts::ofCodePoint).toArray());
   }
 
-  /** Parses the entries of a text by key, with the last value of a key; ignores parts that are not entries. */
+  /**
+   * Parses the entries of a text by key, with the last value of a key; ignores parts that are not
+   * entries.
+   */
   public static MapData entries(UTF8String text, UTF8String between, UTF8String inside) {
     if (between.numBytes() == 0 || inside.numBytes() == 0) {
       return null;
@@ -115,8 +119,9 @@ public final class Texts {
   }
 
   /**
-   * Returns the position of the nth occurrence of a part; 0 if there is none. Searches from a position on, or backwards
-   * from a negative one, which counts from the end. Null texts contain nothing and are not contained.
+   * Returns the position of the nth occurrence of a part; 0 if there is none. Searches from a
+   * position on, or backwards from a negative one, which counts from the end. Null texts contain
+   * nothing and are not contained.
    */
   public static int position(UTF8String text, UTF8String part, int from, int occurrence) {
     if (text == null || part == null || from == 0 || occurrence < 1) {
@@ -153,7 +158,9 @@ public final class Texts {
     }
     if (!wanted.isEmpty()) {
       count = 0;
-      for (int at = value.indexOf(wanted); at >= 0; at = value.indexOf(wanted, at + wanted.length())) {
+      for (int at = value.indexOf(wanted);
+          at >= 0;
+          at = value.indexOf(wanted, at + wanted.length())) {
         count++;
       }
     }

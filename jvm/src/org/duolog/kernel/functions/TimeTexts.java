@@ -24,11 +24,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Formats and parses dates, times of day and timestamps with patterns of {@link DateTimeFormatter}.
  *
- * <p>An invalid pattern, zone or text makes the call fail. Parsing ignores case, and takes missing fields from
- * 1970-01-01 00:00:00.
+ * <p>An invalid pattern, zone or text makes the call fail. Parsing ignores case, and takes missing
+ * fields from 1970-01-01 00:00:00.
  *
- * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and microseconds since
- * 1970. Threads: any. Source: ksqlDB's documentation of FORMAT_TIMESTAMP, PARSE_TIMESTAMP and the like.
+ * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and
+ * microseconds since 1970. Threads: any. Source: ksqlDB's documentation of FORMAT_TIMESTAMP,
+ * PARSE_TIMESTAMP and the like.
  */
 public final class TimeTexts {
   private static final BoundedCache<DateTimeFormatter> WRITERS =
@@ -64,8 +65,8 @@ public final class TimeTexts {
   }
 
   /**
-   * Parses a date as {@link SimpleDateFormat} does: a day beyond the last one is in the next month, and text after the
-   * date is ignored. A pattern with a time of day makes the call fail.
+   * Parses a date as {@link SimpleDateFormat} does: a day beyond the last one is in the next month,
+   * and text after the date is ignored. A pattern with a time of day makes the call fail.
    */
   public static int toDate(UTF8String text, UTF8String pattern) {
     SimpleDateFormat format = (SimpleDateFormat) DATE_READERS.of(pattern.toString()).clone();
@@ -86,7 +87,10 @@ public final class TimeTexts {
     return (int) TimeUnit.NANOSECONDS.toMillis(time(parsed(text, pattern)).toNanoOfDay());
   }
 
-  /** Parses a timestamp, in milliseconds since 1970; the zone is that of the text, or else the given one. */
+  /**
+   * Parses a timestamp, in milliseconds since 1970; the zone is that of the text, or else the given
+   * one.
+   */
   public static long toMillis(UTF8String text, UTF8String pattern, UTF8String zone) {
     TemporalAccessor found = parsed(text, pattern);
     ZoneId said = found.query(TemporalQueries.zone());
@@ -95,8 +99,8 @@ public final class TimeTexts {
   }
 
   /**
-   * Returns what the clock in zone `to` shows when the clock in zone `from` shows this timestamp; both are represented
-   * as UTC.
+   * Returns what the clock in zone `to` shows when the clock in zone `from` shows this timestamp;
+   * both are represented as UTC.
    */
   public static long convert(long micros, UTF8String from, UTF8String to) {
     Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);

@@ -11,8 +11,8 @@ import org.duolog.kernel.functions.format.KsqlJson;
 /**
  * Adds a number of named units (DAY, DAYS, …) to dates, times of day and timestamps.
  *
- * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and microseconds since
- * 1970. Source: ksqlDB's documentation of DATEADD, TIMEADD and TIMESTAMPADD.
+ * <p>Called from code that Spark generates, which uses days since 1970, milliseconds of a day and
+ * microseconds since 1970. Source: ksqlDB's documentation of DATEADD, TIMEADD and TIMESTAMPADD.
  */
 public final class TimeUnits {
   private static final long MICROS = 1000;
@@ -58,7 +58,8 @@ public final class TimeUnits {
   public static long nearTimestamp(long micros) {
     long millis = Math.floorDiv(micros, MICROS);
     if (millis < JsonValue.TIMESTAMP_MS_MIN || millis > JsonValue.TIMESTAMP_MS_MAX) {
-      throw new IllegalArgumentException("a timestamp is outside of the years 1 to 9999: " + millis + " ms");
+      throw new IllegalArgumentException(
+          "a timestamp is outside of the years 1 to 9999: " + millis + " ms");
     }
     return micros;
   }

@@ -40,8 +40,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   TIMESTAMP  "1971-11-28T23:46:40.000", UTC    TIME   "13:05", "13:05:07.250"
  * </pre>
  *
- * <p>In a row a TIME is a number of milliseconds, so the type of the value determines which numbers are TIMEs. Threads:
- * any. Called from code that Spark generates. Source: ksqlDB's TO_JSON_STRING.
+ * <p>In a row a TIME is a number of milliseconds, so the type of the value determines which numbers
+ * are TIMEs. Threads: any. Called from code that Spark generates. Source: ksqlDB's TO_JSON_STRING.
  */
 public final class ToJson implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -8,8 +8,8 @@ import java.net.URLEncoder;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Functions of URLs; called from code that Spark generates. A missing part is null; a text that is not a URL makes the
- * call fail. Arguments are not null.
+ * Functions of URLs; called from code that Spark generates. A missing part is null; a text that is
+ * not a URL makes the call fail. Arguments are not null.
  */
 public final class Urls {
   private Urls() {}

@@ -17,8 +17,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Registers the functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and {@link TimeUnits}, under the names
- * that {@code duolog.engine.lowering.sql_functions} uses. The result is null if an argument is.
+ * Registers the functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and
+ * {@link TimeUnits}, under the names that {@code duolog.engine.lowering.sql_functions} uses. The
+ * result is null if an argument is.
  */
 public final class ValueFunctions {
   private static final DataType TEXT = DataTypes.StringType;
@@ -51,7 +52,13 @@ public final class ValueFunctions {
     register("truncate_at", Numbers.class, "truncate", DOUBLE, DOUBLE, INT);
     register("distance", Numbers.class, "distance", DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, TEXT);
     register(
-        "series", Numbers.class, "series", DataTypes.createArrayType(BIGINT, false), BIGINT, BIGINT, BIGINT);
+        "series",
+        Numbers.class,
+        "series",
+        DataTypes.createArrayType(BIGINT, false),
+        BIGINT,
+        BIGINT,
+        BIGINT);
     register("joined", Texts.class, "joined", TEXT, DataTypes.createArrayType(TEXT), TEXT);
     registerBounded();
     add(

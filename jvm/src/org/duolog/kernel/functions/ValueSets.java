@@ -112,7 +112,9 @@ public final class ValueSets implements Serializable {
     return map(found, counts);
   }
 
-  /** For values that are pairs: returns the greatest value of each of the {@code limit} least keys. */
+  /**
+   * For values that are pairs: returns the greatest value of each of the {@code limit} least keys.
+   */
   public MapData pairs(byte[] root, int limit) {
     StructType type = (StructType) values.type();
     List<Object> keys = new ArrayList<>();

@@ -3,8 +3,8 @@ package org.duolog.kernel.functions;
 import java.util.Arrays;
 
 /**
- * Non-negative integers in as few bytes as necessary: seven bits in each, the low ones first, and a bit that is set if
- * more bytes follow.
+ * Non-negative integers in as few bytes as necessary: seven bits in each, the low ones first, and a
+ * bit that is set if more bytes follow.
  *
  * <p>Threads: not shared. Source: Protocol Buffers' unsigned varints, as in Kafka's record format.
  */

@@ -22,9 +22,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An element of an array that a function creates: {@code duolog_weighed(element, place)}. It fails once all elements
- * since index 0 together exceed the size that one call may create ({@link Limits}): the bytes of texts, and {@value
- * #WORD} for each element or field of nested values.
+ * An element of an array that a function creates: {@code duolog_weighed(element, place)}. It fails
+ * once all elements since index 0 together exceed the size that one call may create
+ * ({@link Limits}): the bytes of texts, and {@value #WORD} for each element or field of nested
+ * values.
  *
  * <p>Threads: stateful, so each projection has its own copy.
  */

@@ -18,19 +18,21 @@ import org.duolog.kernel.task.SourceOffsets;
 /**
  * Limits how far in time a micro-batch of several topics reads.
  *
- * <p>A micro-batch is bounded in records, so a part of a topic may be left for the next one. Other topics must then not
- * be read beyond the time of that part: their records would be processed too early. If everything fits into one
- * micro-batch, no timestamps are looked up. Source: Kafka Streams waits for the data that the broker has of each input
- * (KIP-695).
+ * <p>A micro-batch is bounded in records, so a part of a topic may be left for the next one. Other
+ * topics must then not be read beyond the time of that part: their records would be processed too
+ * early. If everything fits into one micro-batch, no timestamps are looked up. Source: Kafka
+ * Streams waits for the data that the broker has of each input (KIP-695).
  *
  * <pre>  bounded ends -> the earliest remaining record -> no partition reads beyond its time
  * </pre>
  *
- * <p>Global tables are not read in the order of time, but first: no other topic is read before they have been read to
- * the end offsets at the start of the query. Source: Kafka Streams GlobalStreamThread.
+ * <p>Global tables are not read in the order of time, but first: no other topic is read before they
+ * have been read to the end offsets at the start of the query. Source: Kafka Streams
+ * GlobalStreamThread.
  *
- * <p>The partition with the earliest remaining record is read up to its own bound, so each micro-batch makes progress.
- * The time of a record is the largest of its partition so far, as in {@code Merge}: it waits for those before it.
+ * <p>The partition with the earliest remaining record is read up to its own bound, so each
+ * micro-batch makes progress. The time of a record is the largest of its partition so far, as in
+ * {@code Merge}: it waits for those before it.
  *
  * <p>Threads: Spark's stream execution thread.
  */
@@ -74,7 +76,10 @@ final class BatchTimeLimit {
     }
   }
 
-  /** Returns the end of the stream's next micro-batch. Spark asks once per stream for each micro-batch. */
+  /**
+   * Returns the end of the stream's next micro-batch. Spark asks once per stream for each
+   * micro-batch.
+   */
   Offset end(OrderedStream asking, Offset start) {
     boolean planned = unasked.remove(asking) && start.equals(starts.get(asking));
     if (!planned) {
@@ -91,7 +96,9 @@ final class BatchTimeLimit {
   /** Returns the start of a micro-batch, moved to records that still exist. */
   Offset present(LostRecords lost, Offset start, Offset end) {
     Map<TopicPartition, Long> begins = lost.passedOver(start, end, times);
-    return begins.equals(read(start)) ? start : streams.get(0).deserializeOffset(SourceOffsets.write(begins));
+    return begins.equals(read(start))
+        ? start
+        : streams.get(0).deserializeOffset(SourceOffsets.write(begins));
   }
 
   private void plan() {

@@ -21,8 +21,8 @@ import scala.runtime.BoxedUnit;
  * Changes Spark's plans that read {@link OrderedKafka}; set as {@code spark.sql.extensions}.
  *
  * <pre>
- *   Sort ← Exchange ← Union ← scans     ->  Ingest ← scans     if all of them have {@code PartitionRouting}
- *   scan                                ->  Ingest ← scan      otherwise
+ *   Sort ← Exchange ← Union ← scans  ->  Ingest ← scans   if all have {@code PartitionRouting}
+ *   scan                             ->  Ingest ← scan    otherwise
  * </pre>
  *
  * <p>A columnar rule, because those run last: after the rule that inserts exchanges.
@@ -71,7 +71,10 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
     }
 
-    /** Returns the plan without a shuffle; null if an input of the first level has no {@code PartitionRouting}. */
+    /**
+     * Returns the plan without a shuffle; null if an input of the first level has no
+     * {@code PartitionRouting}.
+     */
     private static SparkPlan direct(SparkPlan input) {
       List<SparkPlan> scans = new ArrayList<>();
       if (!gather(input, scans) || scans.isEmpty()) {
@@ -80,13 +83,17 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return new IngestExec(input.output(), ordered(scans.get(0)).direct(), scans);
     }
 
-    /** Collects the scans of a union; returns false if there is anything else, or a scan is not partitioned by task. */
+    /**
+     * Collects the scans of a union; returns false if there is anything else, or a scan is not
+     * partitioned by task.
+     */
     private static boolean gather(SparkPlan plan, List<SparkPlan> scans) {
       if (plan instanceof UnionExec) {
         return CollectionConverters.asJava(plan.children()).stream()
             .allMatch(child -> gather(child, scans));
       }
-      if (plan instanceof ProjectExec project && project.output().equals(project.child().output())) {
+      if (plan instanceof ProjectExec project
+          && project.output().equals(project.child().output())) {
         return gather(project.child(), scans);
       }
       if (plan instanceof LocalTableScanExec local) { // A topic without new records.
@@ -112,7 +119,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     }
 
     private static OrderedStream ordered(SparkPlan plan) {
-      return plan instanceof MicroBatchScanExec scan && scan.stream() instanceof OrderedStream stream
+      return plan instanceof MicroBatchScanExec scan
+              && scan.stream() instanceof OrderedStream stream
           ? stream
           : null;
     }

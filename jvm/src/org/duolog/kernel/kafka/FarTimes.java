@@ -20,13 +20,16 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * Lets Spark's Kafka source read records whose timestamps exceed Spark's range, such as nanoseconds. Spark would fail,
- * before any error handler sees the record.
+ * Lets Spark's Kafka source read records whose timestamps exceed Spark's range, such as
+ * nanoseconds. Spark would fail, before any error handler sees the record.
  *
- * <pre>  Kafka's consumer -> its timestamp becomes {@link Timestamps#END_MS} -> Spark's reader -> {@link Timestamps}: invalid
+ * <pre>
+ *   Kafka's consumer -> its timestamp becomes {@link Timestamps#END_MS} -> Spark's reader
+ *     -> {@link Timestamps}: invalid
  * </pre>
  *
- * <p>Spark refuses interceptors in a source's options, so they are set when its partitions are planned.
+ * <p>Spark refuses interceptors in a source's options, so they are set when its partitions are
+ * planned.
  *
  * <p>Threads: a consumer's. Created by Kafka's consumer, which needs a public constructor.
  */

@@ -29,10 +29,11 @@ import scala.runtime.BoxedUnit;
 /**
  * Spark's real-time shuffle, protected from unrelated connections.
  *
- * <p>Each writing task listens on a port of all interfaces, and takes any error on any connection for its own failure:
- * a web browser, a Kafka client with a wrong port, or a port scan ends the query. Here a connection counts only after
- * it has identified itself as a reader, by Spark's protocol; earlier errors close only the connection. If all tasks run
- * in this JVM, connections from other machines are closed at once.
+ * <p>Each writing task listens on a port of all interfaces, and takes any error on any connection
+ * for its own failure: a web browser, a Kafka client with a wrong port, or a port scan ends the
+ * query. Here a connection counts only after it has identified itself as a reader, by Spark's
+ * protocol; earlier errors close only the connection. If all tasks run in this JVM, connections
+ * from other machines are closed at once.
  *
  * <p>Set as {@code spark.shuffle.manager.incremental}. Threads: Netty's, several at once.
  */
@@ -44,7 +45,8 @@ public final class GuardedShuffle extends StreamingShuffleManager {
         ((StreamingShuffleHandle<?, ?, ?>) handle).dependency().partitioner().numPartitions();
     ErrorNotifier errors = new ErrorNotifier();
     AtomicReference<StreamingShuffleWriter<K, V>> writer = new AtomicReference<>();
-    // A reader acknowledges data that the writer has sent, so there is no acknowledgement without a reader.
+    // A reader acknowledges data that the writer has sent, so there is no acknowledgement without a
+    // reader.
     Function2<Object, Object, BoxedUnit> acknowledged =
         (reader, number) -> {
           writer.get().onTerminationAckReceived((Integer) reader, (Long) number);

@@ -23,8 +23,9 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Turns records of topics into envelopes in the task that reads them.
  *
- * <p>For a single scan it replaces Spark's rows. For the input of the first level it combines all scans by task,
- * without a shuffle: see {@link PartitionRouting}. Threads: the driver's; functions that run in tasks are serialized.
+ * <p>For a single scan it replaces Spark's rows. For the input of the first level it combines all
+ * scans by task, without a shuffle: see {@link PartitionRouting}. Threads: the driver's; functions
+ * that run in tasks are serialized.
  */
 final class IngestExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
@@ -33,7 +34,10 @@ final class IngestExec extends SparkPlan {
   private final PartitionRouting direct;
   private final IndexedSeq<SparkPlan> scans;
 
-  /** @param direct routes the records of all scans to the tasks of the first level; null for a single scan */
+  /**
+   * @param direct routes the records of all scans to the tasks of the first level; null for a
+   *     single scan
+   */
   IngestExec(Seq<Attribute> output, PartitionRouting direct, List<SparkPlan> scans) {
     this(output, direct, CollectionConverters.asScala(scans).toIndexedSeq());
   }
@@ -59,7 +63,10 @@ final class IngestExec extends SparkPlan {
     return new IngestExec(output, direct, children);
   }
 
-  /** Returns a new instance: by default Spark would copy this one with a constructor that it cannot find. */
+  /**
+   * Returns a new instance: by default Spark would copy this one with a constructor that it cannot
+   * find.
+   */
   @Override
   public SparkPlan doCanonicalize() {
     return new IngestExec(output, direct, scans);

@@ -11,11 +11,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Handles records that were deleted before they were read, for example by retention: a micro-batch continues with the
- * first remaining record, and the deleted ones are counted once. Source: Kafka Streams, whose consumers go back to the
- * earliest record.
+ * Handles records that were deleted before they were read, for example by retention: a micro-batch
+ * continues with the first remaining record, and the deleted ones are counted once. Source: Kafka
+ * Streams, whose consumers go back to the earliest record.
  *
- * <p>A topic that was created again has offsets below those that were read; that is a different case.
+ * <p>A topic that was created again has offsets below those that were read; that is a different
+ * case.
  *
  * <p>Threads: Spark's stream execution thread.
  */
@@ -36,7 +37,10 @@ final class LostRecords {
     continues = "log_and_continue".equals(options.get("horizon.lost"));
   }
 
-  /** Returns the offsets where a read from {@code start} must begin; ignores records after {@code end}. */
+  /**
+   * Returns the offsets where a read from {@code start} must begin; ignores records after
+   * {@code end}.
+   */
   Map<TopicPartition, Long> passedOver(Offset start, Offset end, RecordTimes topics) {
     Map<TopicPartition, Long> begins = new HashMap<>(SourceOffsets.read(start.json()));
     if (!continues) {
@@ -68,7 +72,10 @@ final class LostRecords {
       counted.put(partition, to);
       Metrics.of(applicationId).lost(partition.topic(), partition.partition(), begin, to - begin);
       LOGGER.warn(
-          "{} records of {} were deleted before they were read, from offset {} on", to - begin, partition, begin);
+          "{} records of {} were deleted before they were read, from offset {} on",
+          to - begin,
+          partition,
+          begin);
     }
   }
 }

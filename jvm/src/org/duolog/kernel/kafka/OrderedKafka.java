@@ -16,16 +16,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.duolog.kernel.record.Envelope;
 
 /**
- * Spark's Kafka source for micro-batches. All topics of a query end at one {@link BatchTimeLimit}, and their records
- * become envelopes in {@link IngestExec}.
+ * Spark's Kafka source for micro-batches. All topics of a query end at one {@link BatchTimeLimit},
+ * and their records become envelopes in {@link IngestExec}.
  *
- * <p>It has the options of Spark's source, and the same offset format, so either can read a checkpoint. Additional
- * options: {@code horizon}, a name that the sources of one query share; {@code horizon.table}, true if a record
- * precedes those of other topics with the same timestamp; {@code horizon.global}, true for a global table; {@code
- * horizon.input}, the index of the source in the query; {@code horizon.until}, the offsets where reading stops; {@code
- * horizon.start}, the offsets of the first micro-batch in Spark's format, if not the first records.
+ * <p>It has the options of Spark's source, and the same offset format, so either can read a
+ * checkpoint. Additional options: {@code horizon}, a name that the sources of one query share;
+ * {@code horizon.table}, true if a record precedes those of other topics with the same timestamp;
+ * {@code horizon.global}, true for a global table; {@code horizon.input}, the index of the source
+ * in the query; {@code horizon.until}, the offsets where reading stops; {@code horizon.start}, the
+ * offsets of the first micro-batch in Spark's format, if not the first records.
  *
- * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.
+ * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public
+ * constructor.
  */
 public final class OrderedKafka implements TableProvider {
   private final TableProvider kafka = new KafkaSourceProvider();
@@ -82,7 +84,8 @@ public final class OrderedKafka implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
-      SourceRegistry.Route way = SourceRegistry.take(options.get("horizon"), options.getInt("horizon.input", 0));
+      SourceRegistry.Route way =
+          SourceRegistry.take(options.get("horizon"), options.getInt("horizon.input", 0));
       return new OrderedStream(
           kafka.toMicroBatchStream(checkpointLocation), options, BatchTimeLimit.of(options), way);
     }

@@ -19,7 +19,8 @@ import org.duolog.kernel.task.SourceOffsets;
 import org.duolog.kernel.topology.MultiTopicReader;
 
 /**
- * A topic's stream as Spark's Kafka source reads it, except for the ends of its micro-batches and for deleted records.
+ * A topic's stream as Spark's Kafka source reads it, except for the ends of its micro-batches and
+ * for deleted records.
  *
  * <p>Threads: Spark's stream execution thread.
  */
@@ -33,7 +34,10 @@ final class OrderedStream
   private final Map<TopicPartition, Long> until;
 
   OrderedStream(
-      MicroBatchStream kafka, CaseInsensitiveStringMap options, BatchTimeLimit horizon, SourceRegistry.Route way) {
+      MicroBatchStream kafka,
+      CaseInsensitiveStringMap options,
+      BatchTimeLimit horizon,
+      SourceRegistry.Route way) {
     this.way = way;
     this.kafka = kafka;
     this.options = options;
@@ -69,12 +73,16 @@ final class OrderedStream
     return start == null ? kafka.initialOffset() : kafka.deserializeOffset(start);
   }
 
-  /** Returns the latest possible end of a micro-batch from {@code start}, by its number of records. */
+  /**
+   * Returns the latest possible end of a micro-batch from {@code start}, by its number of records.
+   */
   Offset boundedEnd(Offset start) {
     return notBeyond(start, admission().latestOffset(start, getDefaultReadLimit()));
   }
 
-  /** Returns the end of the topic when {@link #boundedEnd} was called; null if it has no partition. */
+  /**
+   * Returns the end of the topic when {@link #boundedEnd} was called; null if it has no partition.
+   */
   Offset available() {
     return notBeyond(null, admission().reportLatestOffset());
   }
@@ -92,7 +100,8 @@ final class OrderedStream
               Long last = until.getOrDefault(partition, begins.get(partition));
               if (last != null) {
                 // If the start is beyond the limit, nothing is read.
-                ends.put(partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
+                ends.put(
+                    partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
               }
             });
     return deserializeOffset(SourceOffsets.write(ends));

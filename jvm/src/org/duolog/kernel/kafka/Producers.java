@@ -9,12 +9,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * The producers of this JVM: one for each configuration, shared by all tasks.
  *
- * <p>A producer splits a rejected record batch into pieces of {@code batch.size}, which can be rejected again. So
- * {@code batch.size} must not exceed a topic's {@code max.message.bytes}.
+ * <p>A producer splits a rejected record batch into pieces of {@code batch.size}, which can be
+ * rejected again. So {@code batch.size} must not exceed a topic's {@code max.message.bytes}.
  *
- * <p>A producer that failed is retired: the next task gets a new one, and the last task that uses the old one closes
- * it. An unused producer stays open for the next micro-batch until a query ends: without a broker its thread would try
- * to connect forever. Threads: any.
+ * <p>A producer that failed is retired: the next task gets a new one, and the last task that uses
+ * the old one closes it. An unused producer stays open for the next micro-batch until a query ends:
+ * without a broker its thread would try to connect forever. Threads: any.
  */
 public final class Producers {
   private static final Map<Map<String, Object>, Shared> CURRENT = new HashMap<>();

@@ -38,7 +38,8 @@ public final class QueryWriter {
   }
 
   /**
-   * Returns what tasks in other JVMs need to write exactly once; null if tasks are in this JVM, or write at least once.
+   * Returns what tasks in other JVMs need to write exactly once; null if tasks are in this JVM, or
+   * write at least once.
    */
   private static ExecutorTransactions.Claim onCluster(
       Dataset<Envelope> records, Spec spec, Map<String, String> options) {
@@ -52,7 +53,8 @@ public final class QueryWriter {
   }
 
   /**
-   * The grouping numbers were computed for this number of partitions; another number would distribute tasks wrongly.
+   * The grouping numbers were computed for this number of partitions; another number would
+   * distribute tasks wrongly.
    */
   private static void checkShufflePartitions(Dataset<Envelope> records, Spec spec) {
     String actual = records.sparkSession().conf().get("spark.sql.shuffle.partitions");

@@ -15,12 +15,14 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source for real time, with the same options. It also reads records with timestamps beyond Spark's
- * range: {@link FarTimes}. The source for micro-batches is {@link OrderedKafka}.
+ * Spark's Kafka source for real time, with the same options. It also reads records with timestamps
+ * beyond Spark's range: {@link FarTimes}. The source for micro-batches is {@link OrderedKafka}.
  *
- * <p>Each source is read at its own pace, so a short stream can overtake a long table that was written before it.
+ * <p>Each source is read at its own pace, so a short stream can overtake a long table that was
+ * written before it.
  *
- * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.
+ * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public
+ * constructor.
  */
 public final class RealTimeKafka implements TableProvider {
   private final TableProvider kafka = new KafkaSourceProvider();

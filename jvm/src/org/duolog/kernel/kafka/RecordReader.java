@@ -11,8 +11,8 @@ import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 import org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer;
 
 /**
- * Reads the records of a partition between two offsets, with Spark's cached consumers and its rules for missing
- * records.
+ * Reads the records of a partition between two offsets, with Spark's cached consumers and its rules
+ * for missing records.
  *
  * <p>Threads: one task's. Source: Spark's KafkaBatchPartitionReader.
  */

@@ -7,8 +7,8 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.SourceRecord;
 
 /**
- * A Kafka record on its way from {@link RecordReader} to {@link IngestExec}, in the form of a row: Spark counts one row
- * for each record, and no columns are encoded only to be decoded again.
+ * A Kafka record on its way from {@link RecordReader} to {@link IngestExec}, in the form of a row:
+ * Spark counts one row for each record, and no columns are encoded only to be decoded again.
  *
  * <p>To others it has no columns. Threads: not shared; the instance is reused for the next record.
  */

@@ -51,8 +51,8 @@ class RecordTimes {
   }
 
   /**
-   * Returns the largest timestamp up to the record at {@code offset}, considering records shortly before it; empty if
-   * no record follows.
+   * Returns the largest timestamp up to the record at {@code offset}, considering records shortly
+   * before it; empty if no record follows.
    */
   OptionalLong reached(TopicPartition partition, long start, long offset) {
     KafkaConsumer<byte[], byte[]> consumer = consumer();
@@ -68,13 +68,17 @@ class RecordTimes {
         }
       }
       if (System.nanoTime() > until) {
-        throw new TimeoutException("no record of " + partition + " at " + offset + " in " + TIMEOUT);
+        throw new TimeoutException(
+            "no record of " + partition + " at " + offset + " in " + TIMEOUT);
       }
     }
     return OptionalLong.empty();
   }
 
-  /** Returns the first offset whose record has this timestamp or a later one, for partitions that have one. */
+  /**
+   * Returns the first offset whose record has this timestamp or a later one, for partitions that
+   * have one.
+   */
   Map<TopicPartition, Long> firstFrom(Collection<TopicPartition> partitions, long time) {
     Map<TopicPartition, Long> asked = new HashMap<>();
     partitions.forEach(partition -> asked.put(partition, time));

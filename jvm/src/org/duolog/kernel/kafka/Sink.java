@@ -40,13 +40,13 @@ import org.duolog.kernel.record.RecordFailedException;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Writes envelopes to their sink topics, in order within a Spark partition: at least once, or exactly once in the
- * {@link Transactions} of the application.
+ * Writes envelopes to their sink topics, in order within a Spark partition: at least once, or
+ * exactly once in the {@link Transactions} of the application.
  *
- * <p>Spark's own Kafka sink has no timestamp column and would use the wall clock. Tasks share their {@link Producers}.
- * A record that the broker rejects goes to the handler of production errors, at the next record or in {@link #close},
- * which waits until everything is acknowledged. Errors that can be retried are not caused by the record: they fail the
- * task, whatever the handler.
+ * <p>Spark's own Kafka sink has no timestamp column and would use the wall clock. Tasks share their
+ * {@link Producers}. A record that the broker rejects goes to the handler of production errors, at
+ * the next record or in {@link #close}, which waits until everything is acknowledged. Errors that
+ * can be retried are not caused by the record: they fail the task, whatever the handler.
  *
  * <p>Records for functions go to {@link Calls}, and count as written when they have been processed.
  *
@@ -161,8 +161,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * Returns the transactions of the start that created this sink, in this JVM: tasks may outlive a stop, and the next
-   * start has the same path.
+   * Returns the transactions of the start that created this sink, in this JVM: tasks may outlive a
+   * stop, and the next start has the same path.
    */
   private Transactions own() {
     Transactions open = Transactions.of(Path.of(checkpointLocation));
@@ -178,7 +178,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   @Override
   public void process(Envelope record) {
     if (!record.forSink()) {
-      throw new IllegalStateException("no level has processed the records of edge " + record.edge());
+      throw new IllegalStateException(
+          "no level has processed the records of edge " + record.edge());
     }
     ensureOwned();
     handleRefused();
@@ -245,8 +246,9 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * Returns why a record must not be passed to the producer: it has chosen a partition that does not exist, for which
-   * the producer would wait a minute; or it is too large for a transaction, which the producer would end.
+   * Returns why a record must not be passed to the producer: it has chosen a partition that does
+   * not exist, for which the producer would wait a minute; or it is too large for a transaction,
+   * which the producer would end.
    */
   private ApiException refusal(Envelope record, ProducerRecord<byte[], byte[]> produced) {
     if (exactlyOnce) {
@@ -303,7 +305,10 @@ public final class Sink extends ForeachWriter<Envelope> {
         error instanceof ApiException && !(error instanceof RetriableException);
     return meaning == failed && isOfTheRecord
         ? new RecordFailedException(
-            "a transaction cannot leave out a record that " + at + " refuses: " + error.getMessage(),
+            "a transaction cannot leave out a record that "
+                + at
+                + " refuses: "
+                + error.getMessage(),
             error)
         : meaning;
   }
@@ -312,7 +317,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   private Envelope deadLetter(Envelope refused, String at, Exception error) {
     if (isOfChangelog(refused)) {
       // A state that its changelog does not contain could not be restored: no handler may skip it.
-      throw new RecordFailedException("cannot write a change of a store to " + at + ": " + error, error);
+      throw new RecordFailedException(
+          "cannot write a change of a store to " + at + ": " + error, error);
     }
     if (!handlers.isDeadLetter(refused)) {
       byte[] headers = refused.headers();
@@ -330,8 +336,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * Returns the partition of a record; null for the producer's choice, which uses the whole key. Windows of one key
-   * must share a partition. Source: Kafka Streams WindowedStreamPartitioner.
+   * Returns the partition of a record; null for the producer's choice, which uses the whole key.
+   * Windows of one key must share a partition. Source: Kafka Streams WindowedStreamPartitioner.
    */
   private Integer partition(Envelope record) {
     boolean hasWindow =
@@ -408,7 +414,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * A record that the producer or the broker has rejected; {@code here} is true if it was not passed to the producer.
+   * A record that the producer or the broker has rejected; {@code here} is true if it was not
+   * passed to the producer.
    */
   private record Refused(Envelope record, String topic, Exception error, boolean here) {}
 }

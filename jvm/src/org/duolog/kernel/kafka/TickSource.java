@@ -30,15 +30,16 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.duolog.kernel.record.IdleTicks;
 
 /**
- * A Spark source that emits the time when tasks request ticks ({@link IdleTicks}), and has no new data otherwise.
+ * A Spark source that emits the time when tasks request ticks ({@link IdleTicks}), and has no new
+ * data otherwise.
  *
- * <p>Its offset is the last tick, stored in Spark's checkpoint like those of topics, so a retried micro-batch has the
- * same tick. Queries that end by themselves (available-now) have no ticks. The only option is {@code application.id}.
- * In real time the value of a tick is the start time of the query; that is not in the checkpoint, so in micro-batches
- * the value is 0.
+ * <p>Its offset is the last tick, stored in Spark's checkpoint like those of topics, so a retried
+ * micro-batch has the same tick. Queries that end by themselves (available-now) have no ticks. The
+ * only option is {@code application.id}. In real time the value of a tick is the start time of the
+ * query; that is not in the checkpoint, so in micro-batches the value is 0.
  *
- * <p>Threads: Spark's stream execution thread, in real time a task's. Named to Spark as the format of a stream, so it
- * has a public constructor.
+ * <p>Threads: Spark's stream execution thread, in real time a task's. Named to Spark as the format
+ * of a stream, so it has a public constructor.
  */
 public final class TickSource implements TableProvider {
   private static final StructType COLUMNS =
@@ -116,7 +117,8 @@ public final class TickSource implements TableProvider {
   /**
    * One tick, or all ticks after one.
    *
-   * @param start in real time the number of the start ({@link IdleTicks#forget}); {@link #OF_MICRO_BATCH} for one tick
+   * @param start in real time the number of the start ({@link IdleTicks#forget});
+   *     {@link #OF_MICRO_BATCH} for one tick
    * @param begunMs in real time the start time of the query; else 0
    */
   private record TickPartition(

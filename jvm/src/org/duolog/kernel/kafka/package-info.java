@@ -1,4 +1,5 @@
 /**
- * Spark's Kafka sources and sink as the kernel uses them: how far a micro-batch reads, real-time readers and producers.
+ * Spark's Kafka sources and sink as the kernel uses them: how far a micro-batch reads, real-time
+ * readers and producers.
  */
 package org.duolog.kernel.kafka;

@@ -13,11 +13,12 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
 /**
- * The dead letter of a skipped record: its bytes as they were read, with headers for its origin and the error.
+ * The dead letter of a skipped record: its bytes as they were read, with headers for its origin and
+ * the error.
  *
- * <p>With these headers it may exceed the size limit of its topic. Then the value is left out; if that is not enough,
- * everything except the headers about the error. A header says what was left out. Source: Kafka Streams' dead letters
- * (KIP-1034), which fail if they are too large.
+ * <p>With these headers it may exceed the size limit of its topic. Then the value is left out; if
+ * that is not enough, everything except the headers about the error. A header says what was left
+ * out. Source: Kafka Streams' dead letters (KIP-1034), which fail if they are too large.
  */
 public final class DeadLetter {
   private static final String HEADER = "__streams.errors.";
@@ -54,12 +55,18 @@ public final class DeadLetter {
     return letter(topic, encodedOrigin, ts, origin.key(), origin.value(), all);
   }
 
-  /** Returns the record's timestamp, or the nearest that a topic accepts if it is negative or ahead of the clock. */
+  /**
+   * Returns the record's timestamp, or the nearest that a topic accepts if it is negative or ahead
+   * of the clock.
+   */
   static long timeOf(Origin origin) {
     return Math.max(0, Math.min(origin.ts(), System.currentTimeMillis()));
   }
 
-  /** Returns the next smaller form of a dead letter that its topic has rejected; null if there is none. */
+  /**
+   * Returns the next smaller form of a dead letter that its topic has rejected; null if there is
+   * none.
+   */
   public static Envelope smaller(Envelope letter) {
     List<Header> headers = Headers.decode(letter.headers());
     if (headers.contains(ALL_LEFT_OUT)) {

@@ -1,10 +1,11 @@
 package org.duolog.kernel.metrics;
 
 /**
- * Limits the entries of failed calls in the processing log: a call that fails for each record would otherwise double what
- * the query writes.
+ * Limits the entries of failed calls in the processing log: a call that fails for each record would
+ * otherwise double what the query writes.
  *
- * <p>A token bucket: {@value #BURST} entries at once, then {@value #PER_SECOND} per second. Threads: any.
+ * <p>A token bucket: {@value #BURST} entries at once, then {@value #PER_SECOND} per second.
+ * Threads: any.
  */
 final class EntryLimit {
   static final int BURST = 100;
@@ -21,7 +22,8 @@ final class EntryLimit {
    * Asks for an entry.
    *
    * @param nowNanos from {@link System#nanoTime}
-   * @return the number of failures without an entry since the previous entry; -1 if this one gets none either
+   * @return the number of failures without an entry since the previous entry; -1 if this one gets
+   *     none either
    */
   synchronized long ask(long nowNanos) {
     if (begun) {

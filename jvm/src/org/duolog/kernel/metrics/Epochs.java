@@ -15,11 +15,12 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
 import org.apache.spark.sql.streaming.StreamingQueryProgress;
 
 /**
- * Collects Spark's reports about epochs and micro-batches: the time of each phase, and the size of the state.
+ * Collects Spark's reports about epochs and micro-batches: the time of each phase, and the size of
+ * the state.
  *
- * <p>Values are summed as epochs end, so a reader that polls rarely misses none; the last epochs are kept with their
- * phases. Spark creates one listener for each of its sessions ({@code spark.sql.streaming.streamingQueryListeners}).
- * Threads: any.
+ * <p>Values are summed as epochs end, so a reader that polls rarely misses none; the last epochs
+ * are kept with their phases. Spark creates one listener for each of its sessions
+ * ({@code spark.sql.streaming.streamingQueryListeners}). Threads: any.
  */
 public final class Epochs extends StreamingQueryListener {
   private static final long serialVersionUID = 1L;
@@ -27,14 +28,21 @@ public final class Epochs extends StreamingQueryListener {
   private static final String ALL_OF_IT = "triggerExecution";
   private static final Map<String, OfQuery> BY_APPLICATION = new ConcurrentHashMap<>();
 
-  /** The Spark queries of an application since it was started; reports about earlier ones are ignored. */
+  /**
+   * The Spark queries of an application since it was started; reports about earlier ones are
+   * ignored.
+   */
   private static final Map<String, Set<UUID>> RUNS = new ConcurrentHashMap<>();
 
-  /** Called before the query starts; other reports arrive later, some while the next query of this name runs. */
+  /**
+   * Called before the query starts; other reports arrive later, some while the next query of this
+   * name runs.
+   */
   @Override
   public void onQueryStarted(QueryStartedEvent event) {
     if (event.name() != null) {
-      RUNS.computeIfAbsent(event.name(), unused -> ConcurrentHashMap.newKeySet()).add(event.runId());
+      RUNS.computeIfAbsent(event.name(), unused -> ConcurrentHashMap.newKeySet())
+          .add(event.runId());
     }
   }
 
@@ -53,9 +61,10 @@ public final class Epochs extends StreamingQueryListener {
   }
 
   /**
-   * Renders {@code {"count", "phases": {phase: total ms}, "last": [{"number", "id", "started_at", "records_in",
-   * "phases": {phase: ms}}…], "state": [{"rows", "bytes", "memory_bytes", "updated", "removed", "commit_ms"}…]}}, with
-   * phases and numbers under Spark's names, and the state of each level after the last epoch.
+   * Renders {@code {"count", "phases": {phase: total ms}, "last": [{"number", "id", "started_at",
+   * "records_in", "phases": {phase: ms}}…], "state": [{"rows", "bytes", "memory_bytes", "updated",
+   * "removed", "commit_ms"}…]}}, with phases and numbers under Spark's names, and the state of each
+   * level after the last epoch.
    */
   static Map<String, Object> toJson(String applicationId) {
     OfQuery found = BY_APPLICATION.get(applicationId);

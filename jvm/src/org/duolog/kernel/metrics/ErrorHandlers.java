@@ -13,8 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Handles records that cannot be read, processed or written. Either the query fails with a message that names the
- * record, or the record is skipped, counted, logged and, if a topic is set, written to it as a dead letter.
+ * Handles records that cannot be read, processed or written. Either the query fails with a message
+ * that names the record, or the record is skipped, counted, logged and, if a topic is set, written
+ * to it as a dead letter.
  *
  * <p>Threads: any. Source: Kafka Streams' exception handlers (KIP-161, KIP-210, KIP-1033).
  */
@@ -60,7 +61,10 @@ public final class ErrorHandlers implements Serializable {
   /** True if dead letters are entries of a processing log. */
   private final boolean processingLog;
 
-  /** True if records keep their bytes for dead letters; false for logs whose entries are to have none. */
+  /**
+   * True if records keep their bytes for dead letters; false for logs whose entries are to have
+   * none.
+   */
   private final boolean withBytes;
 
   public ErrorHandlers(Spec spec) {
@@ -144,14 +148,23 @@ public final class ErrorHandlers implements Serializable {
     String topic = sourceTopics[origin.source()];
     return processingLog
         ? ProcessingLog.entry(
-            applicationId, stage.reported(), origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
+            applicationId,
+            stage.reported(),
+            origin,
+            topic,
+            encodedOrigin,
+            deadLetterTopic,
+            at,
+            what,
+            cause)
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 
   /**
    * Counts a call that failed and returned null.
    *
-   * @return its entry in the processing log; null if there is no such log, or if it has too many entries already
+   * @return its entry in the processing log; null if there is no such log, or if it has too many
+   *     entries already
    */
   public Envelope noted(byte[] encodedOrigin, String at, String why) {
     Metrics metrics = Metrics.of(run);
@@ -165,12 +178,21 @@ public final class ErrorHandlers implements Serializable {
     }
     Origin origin = Origin.decode(encodedOrigin);
     String where = at.isEmpty() ? "" : " at " + at;
-    String more = leftOut == 0 ? "" : String.format("; %d more failed calls have no entry", leftOut);
+    String more =
+        leftOut == 0 ? "" : String.format("; %d more failed calls have no entry", leftOut);
     String what =
         String.format("a call returned null for %s%s: %s%s", named(origin), where, why, more);
     String topic = sourceTopics[origin.source()];
     return ProcessingLog.entry(
-        applicationId, Stage.PROCESSING, origin, topic, encodedOrigin, deadLetterTopic, at, what, new CallFailedException(why));
+        applicationId,
+        Stage.PROCESSING,
+        origin,
+        topic,
+        encodedOrigin,
+        deadLetterTopic,
+        at,
+        what,
+        new CallFailedException(why));
   }
 
   private Skipped.Sample sample(

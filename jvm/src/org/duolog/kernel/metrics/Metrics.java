@@ -20,12 +20,13 @@ import org.duolog.kernel.spec.Spec;
 /**
  * Counts the work of an application's tasks in this JVM.
  *
- * <p>Spark reports nothing about a real-time epoch until it ends, so rates and lag come from here. Records that a task
- * reads again after a failure count again.
+ * <p>Spark reports nothing about a real-time epoch until it ends, so rates and lag come from here.
+ * Records that a task reads again after a failure count again.
  *
- * <p>Each run of an application counts from zero. The spec carries the name of the run, so an executor that outlives a
- * run does not add to the next one. Counts of executors in other JVMs arrive through {@code MetricsPlugin}, and are
- * kept separately from those of this JVM. Threads: any.
+ * <p>Each run of an application counts from zero. The spec carries the name of the run, so an
+ * executor that outlives a run does not add to the next one. Counts of executors in other JVMs
+ * arrive through {@code MetricsPlugin}, and are kept separately from those of this JVM. Threads:
+ * any.
  */
 public final class Metrics {
   private static final Map<String, Metrics> BY_RUN = new ConcurrentHashMap<>();
@@ -55,7 +56,10 @@ public final class Metrics {
 
   private Metrics() {}
 
-  /** Returns the metrics of a run as {@link #runOf} names it, or of the current run of an application in this JVM. */
+  /**
+   * Returns the metrics of a run as {@link #runOf} names it, or of the current run of an
+   * application in this JVM.
+   */
   public static Metrics of(String applicationOrRun) {
     return BY_RUN.computeIfAbsent(whole(applicationOrRun), unused -> new Metrics());
   }
@@ -97,12 +101,15 @@ public final class Metrics {
     return counted <= LOGGED_MAX || counted % LOGGED_EVERY == 0;
   }
 
-  /** Counts records of a partition that were deleted before they were read, starting at an offset. */
+  /**
+   * Counts records of a partition that were deleted before they were read, starting at an offset.
+   */
   public void lost(String topic, int partition, long offset, long count) {
     ErrorHandlers.Stage stage = ErrorHandlers.Stage.RETENTION;
     String reason = "deleted before they were read";
     samples.add(
-        new Skipped.Sample(stage.counter(), topic, partition, offset, null, null, "", reason), count);
+        new Skipped.Sample(stage.counter(), topic, partition, offset, null, null, "", reason),
+        count);
     skipped.computeIfAbsent(stage, unused -> new LongAdder()).add(count);
   }
 
@@ -111,7 +118,10 @@ public final class Metrics {
     late.computeIfAbsent(operator, unused -> new LongAdder()).increment();
   }
 
-  /** Returns the next offset to read of a topic partition; only the task that reads the partition writes it. */
+  /**
+   * Returns the next offset to read of a topic partition; only the task that reads the partition
+   * writes it.
+   */
   public AtomicLong position(String topic, int partition) {
     return positions
         .computeIfAbsent(topic, unused -> new ConcurrentHashMap<>())
@@ -119,12 +129,13 @@ public final class Metrics {
   }
 
   /**
-   * Returns the counts of an application as JSON: {@code {"records_in", "bytes_in", "records_out", "failed_calls",
-   * "skipped": {stage: count}, "late": {operator: count}, "samples": [{"stage", "reason", "at", "count", "topic",
-   * "partition", "offset", "key", "value"}], "positions": {topic: {partition: next offset}}, "tasks": {task: {@link
-   * TaskCounts}}, "sinks": {topic: {Spark partition: {@link SinkCounts}}}, "epochs": {@link Epochs}, "executors": [the
-   * same of other JVMs]}}. Bytes are those of keys and values. A sample is the first record that was skipped for a
-   * reason, with the number of such records.
+   * Returns the counts of an application as JSON:
+   * {@code {"records_in", "bytes_in", "records_out", "failed_calls", "skipped": {stage: count},
+   * "late": {operator: count}, "samples": [{"stage", "reason", "at", "count", "topic", "partition",
+   * "offset", "key", "value"}], "positions": {topic: {partition: next offset}}, "tasks": {task:
+   * {@link TaskCounts}}, "sinks": {topic: {Spark partition: {@link SinkCounts}}}, "epochs":
+   * {@link Epochs}, "executors": [the same of other JVMs]}}. Bytes are those of keys and values. A
+   * sample is the first record that was skipped for a reason, with the number of such records.
    */
   public static String snapshot(String applicationId) {
     String run = whole(applicationId);
@@ -157,7 +168,8 @@ public final class Metrics {
   }
 
   /**
-   * Takes the counts of an executor; returns false if the run has ended, so that the executor can stop sending them.
+   * Takes the counts of an executor; returns false if the run has ended, so that the executor can
+   * stop sending them.
    */
   public static boolean take(String executor, String run, String counted) {
     boolean isWanted = run.equals(RUNS.get(applicationOf(run)));
@@ -168,12 +180,13 @@ public final class Metrics {
   }
 
   /**
-   * Returns true if this JVM has counted in other runs of the application too, so that this one may have ended
-   * unnoticed.
+   * Returns true if this JVM has counted in other runs of the application too, so that this one may
+   * have ended unnoticed.
    */
   public static boolean mayBeOver(String run) {
     String application = applicationOf(run);
-    return BY_RUN.keySet().stream().filter(one -> applicationOf(one).equals(application)).count() > 1;
+    return BY_RUN.keySet().stream().filter(one -> applicationOf(one).equals(application)).count()
+        > 1;
   }
 
   private static String applicationOf(String run) {
@@ -222,7 +235,9 @@ public final class Metrics {
     return values;
   }
 
-  /** Resets an application's counts. Tasks that are still running keep counting into the old ones. */
+  /**
+   * Resets an application's counts. Tasks that are still running keep counting into the old ones.
+   */
   public static void reset(String applicationId) {
     String before = whole(applicationId);
     RUNS.remove(applicationId);

@@ -10,11 +10,13 @@ import java.util.concurrent.atomic.AtomicLongArray;
 /**
  * Counts the records that one node has processed, forwarded and dropped for one task.
  *
- * <p>Threads: the task writes, any thread reads. Counts use plain additions with opaque access: no fence, lock or
- * look-up for each record. Source: Kafka Streams ProcessorNodeMetrics, TaskMetrics.
+ * <p>Threads: the task writes, any thread reads. Counts use plain additions with opaque access: no
+ * fence, lock or look-up for each record. Source: Kafka Streams ProcessorNodeMetrics, TaskMetrics.
  */
 public final class NodeCounts {
-  /** False with {@code -Dduolog.metrics=off}, which is only meant to measure the cost of counting. */
+  /**
+   * False with {@code -Dduolog.metrics=off}, which is only meant to measure the cost of counting.
+   */
   public static final boolean ON = !"off".equals(System.getProperty("duolog.metrics"));
 
   private static final VarHandle PROCESSED;
@@ -71,7 +73,10 @@ public final class NodeCounts {
     }
   }
 
-  /** Renders {@code {"process", "forward", "dropped": {reason: count}}}; reasons with count 0 are left out. */
+  /**
+   * Renders {@code {"process", "forward", "dropped": {reason: count}}}; reasons with count 0 are
+   * left out.
+   */
   Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();
     found.put("process", (long) PROCESSED.getOpaque(this));

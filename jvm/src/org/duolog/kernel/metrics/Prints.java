@@ -10,8 +10,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkEnv;
 
 /**
- * Buffers the records that tasks of this JVM print, until the process that started it fetches them. Records beyond the
- * limit are counted. Executors of a cluster, which have no such process, write to their standard output. Threads: any.
+ * Buffers the records that tasks of this JVM print, until the process that started it fetches them.
+ * Records beyond the limit are counted. Executors of a cluster, which have no such process, write
+ * to their standard output. Threads: any.
  */
 public final class Prints {
   private static final int WAITING_MAX = 10_000;
@@ -53,8 +54,9 @@ public final class Prints {
   }
 
   /**
-   * Returns the records printed since the last call as JSON: {@code {"records": [{"label", "ts", "key", "value"}],
-   * "left_out"}}; keys and values are JSON or null.
+   * Returns the records printed since the last call as JSON:
+   * {@code {"records": [{"label", "ts", "key", "value"}], "left_out"}}; keys and values are JSON or
+   * null.
    */
   public static String take(String applicationId) {
     Prints prints = of(applicationId);

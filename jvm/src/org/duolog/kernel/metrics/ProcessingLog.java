@@ -14,8 +14,9 @@ import org.duolog.kernel.record.Headers;
 import org.duolog.kernel.record.Origin;
 
 /**
- * Entries of SQL's processing log about skipped records: a JSON object with one of five kinds of message. It includes
- * the record if {@link Origin} has its bytes: in Base64 if they cannot be read, else the value as text.
+ * Entries of SQL's processing log about skipped records: a JSON object with one of five kinds of
+ * message. It includes the record if {@link Origin} has its bytes: in Base64 if they cannot be
+ * read, else the value as text.
  *
  * <p>Source: ksqlDB's processing log.
  */
@@ -46,7 +47,8 @@ final class ProcessingLog {
     Map<String, Object> message = new LinkedHashMap<>();
     message.put("type", kind);
     for (int number = 0; number < KINDS.length; number++) {
-      message.put(KINDS[number], number == kind ? fields(stage, origin, sourceTopic, what, cause) : null);
+      message.put(
+          KINDS[number], number == kind ? fields(stage, origin, sourceTopic, what, cause) : null);
     }
     Map<String, Object> entry = new LinkedHashMap<>();
     entry.put("level", "ERROR");

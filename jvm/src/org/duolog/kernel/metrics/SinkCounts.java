@@ -6,11 +6,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Counts the records that one Spark partition of the sink has written to a topic, and their ages by timestamp.
+ * Counts the records that one Spark partition of the sink has written to a topic, and their ages by
+ * timestamp.
  *
- * <p>Ages are counted in powers of two: index i counts ages below 2^i ms (and from 2^(i-1)), the last index all older
- * ones. Threads: the task writes, any thread reads, as in {@link NodeCounts}. Source: Kafka Streams'
- * record-e2e-latency, KIP-613; records-produced-total, KIP-846.
+ * <p>Ages are counted in powers of two: index i counts ages below 2^i ms (and from 2^(i-1)), the
+ * last index all older ones. Threads: the task writes, any thread reads, as in {@link NodeCounts}.
+ * Source: Kafka Streams' record-e2e-latency, KIP-613; records-produced-total, KIP-846.
  */
 public final class SinkCounts {
   private static final int PLACES = 24;

@@ -14,8 +14,8 @@ import java.util.Map;
 /**
  * Skipped records, counted by reason; the first record of each reason is kept.
  *
- * <p>Reasons that differ only in numbers count as one. There are at most {@value #REASONS_MAX}; further reasons are
- * counted by stage only. Threads: any.
+ * <p>Reasons that differ only in numbers count as one. There are at most {@value #REASONS_MAX};
+ * further reasons are counted by stage only. Threads: any.
  */
 final class Skipped {
   private static final int REASONS_MAX = 20;
@@ -97,7 +97,8 @@ final class Skipped {
     // A character that is cut at the end is left out.
     boolean bad = utf8.decode(ByteBuffer.wrap(bytes, 0, length), text, !cut).isError();
     String found = text.flip().toString();
-    if (bad || found.chars().anyMatch(c -> Character.isISOControl(c) && !Character.isWhitespace(c))) {
+    if (bad
+        || found.chars().anyMatch(c -> Character.isISOControl(c) && !Character.isWhitespace(c))) {
       length = Math.min(bytes.length, HEX_BYTES);
       found = "0x" + HexFormat.of().formatHex(bytes, 0, length);
       cut = length < bytes.length;

@@ -26,8 +26,8 @@ public final class StoreCounts {
   }
 
   /**
-   * Renders {@code {"rows", "bytes", "counted_at"}}; the last is in ms since 1970, and 0 while the counts are lower
-   * bounds.
+   * Renders {@code {"rows", "bytes", "counted_at"}}; the last is in ms since 1970, and 0 while the
+   * counts are lower bounds.
    */
   synchronized Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();

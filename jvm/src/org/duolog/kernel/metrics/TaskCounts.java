@@ -9,10 +9,11 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Counts the records of one task, its stream time, the lateness of records, and its nodes.
  *
- * <p>A task is one of a sub-topology ({@code 1_0}: sub-topology 1, task 0), or reads a topic partition ({@code
- * flights-0}). Its counts continue in the next micro-batch.
+ * <p>A task is one of a sub-topology ({@code 1_0}: sub-topology 1, task 0), or reads a topic
+ * partition ({@code flights-0}). Its counts continue in the next micro-batch.
  *
- * <p>Threads: the task writes, any thread reads, as in {@link NodeCounts}. Source: Kafka Streams TaskMetrics.
+ * <p>Threads: the task writes, any thread reads, as in {@link NodeCounts}. Source: Kafka Streams
+ * TaskMetrics.
  */
 public final class TaskCounts {
   private static final VarHandle RECORDS;
@@ -54,8 +55,8 @@ public final class TaskCounts {
   }
 
   /**
-   * Counts a record with this timestamp. Stream time is the greatest timestamp so far; an earlier record is late by the
-   * difference.
+   * Counts a record with this timestamp. Stream time is the greatest timestamp so far; an earlier
+   * record is late by the difference.
    */
   public void observe(long ts) {
     if (!NodeCounts.ON) {
@@ -76,8 +77,8 @@ public final class TaskCounts {
   }
 
   /**
-   * Renders {@code {"records", "stream_time", "last_ts", "lateness_sum", "lateness_max", "nodes": {name: …}, "stores":
-   * {name: …}}}, with times in ms since 1970, and -1 before the first record.
+   * Renders {@code {"records", "stream_time", "last_ts", "lateness_sum", "lateness_max", "nodes":
+   * {name: …}, "stores": {name: …}}}, with times in ms since 1970, and -1 before the first record.
    */
   Map<String, Object> toJson() {
     Map<String, Object> found = new LinkedHashMap<>();

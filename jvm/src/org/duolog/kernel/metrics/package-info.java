@@ -1,2 +1,4 @@
-/** Counters of tasks, nodes, sinks and epochs; skipped records, dead letters and the processing log. */
+/**
+ * Counters of tasks, nodes, sinks and epochs; skipped records, dead letters and the processing log.
+ */
 package org.duolog.kernel.metrics;

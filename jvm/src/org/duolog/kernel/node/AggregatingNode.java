@@ -16,11 +16,13 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Base class of aggregates: an accumulator for each key of a store, and the results computed from it.
+ * Base class of aggregates: an accumulator for each key of a store, and the results computed from
+ * it.
  *
- * <p>If a step or a result cannot be computed for a record, the accumulator stays unchanged. An accumulator is kept
- * when its group is empty. Its timestamp is the largest of its records. The {@link KeyValueStore} decides what is
- * forwarded, and when; or {@link DueRows} does: then there is one result when the window has closed, and no old value.
+ * <p>If a step or a result cannot be computed for a record, the accumulator stays unchanged. An
+ * accumulator is kept when its group is empty. Its timestamp is the largest of its records. The
+ * {@link KeyValueStore} decides what is forwarded, and when; or {@link DueRows} does: then there is
+ * one result when the window has closed, and no old value.
  *
  * <p>A replicated aggregate sees only forwarded updates, so it has no record cache.
  */
@@ -61,7 +63,9 @@ abstract class AggregatingNode extends Node {
     this(store, layout, steps, null);
   }
 
-  /** @param due emits results when their windows close; null if they are emitted with each update */
+  /**
+   * @param due emits results when their windows close; null if they are emitted with each update
+   */
   AggregatingNode(KeyValueStore store, Layout layout, Steps steps, DueRows due) {
     this.store = store;
     this.due = due;
@@ -115,7 +119,10 @@ abstract class AggregatingNode extends Node {
     keep(entry, acc, ts, change);
   }
 
-  /** Stores an accumulator, or deletes it if {@code acc} is null; its results are forwarded now or later. */
+  /**
+   * Stores an accumulator, or deletes it if {@code acc} is null; its results are forwarded now or
+   * later.
+   */
   protected final void keep(
       KeyValueStore.Entry entry, UnsafeRow acc, long ts, Change change) {
     if (due == null) {

@@ -6,13 +6,14 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Announces the number of the latest row of a key for each change of a numbered table, and whether it can be joined:
- * not if it was deleted, or if it has no foreign key in an inner join.
+ * Announces the number of the latest row of a key for each change of a numbered table, and whether
+ * it can be joined: not if it was deleted, or if it has no foreign key in an inner join.
  *
- * <p>A row that equals the previous one is not announced: a response to the previous row is correct for it too.
+ * <p>A row that equals the previous one is not announced: a response to the previous row is correct
+ * for it too.
  *
- * <p>The response of the join can arrive before the announcement of the row that requested it, or after a newer
- * announcement. The number distinguishes them; deleted rows are not remembered.
+ * <p>The response of the join can arrive before the announcement of the row that requested it, or
+ * after a newer announcement. The number distinguishes them; deleted rows are not remembered.
  */
 final class AnnounceNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -23,7 +24,10 @@ final class AnnounceNode extends Node {
   private final int numberAt;
   private transient UnsafeRow announced;
 
-  /** @param valueColumns number of columns of its input; the last ones are the foreign key and the number */
+  /**
+   * @param valueColumns number of columns of its input; the last ones are the foreign key and the
+   *     number
+   */
   AnnounceNode(boolean left, int foreignColumns, int valueColumns) {
     this.left = left;
     this.numberAt = valueColumns - 1;

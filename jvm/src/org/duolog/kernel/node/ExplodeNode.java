@@ -10,9 +10,10 @@ import org.duolog.kernel.task.Operands;
 /**
  * Forwards a record for each element of its arrays, which are traversed in parallel and in order.
  *
- * <p>The arrays are computed once, followed by the index {@code at}; the new value reads both. So errors occur before
- * anything is forwarded. A record without elements is dropped; with {@code outer} it is forwarded once, without arrays
- * and index, and a null value is forwarded unchanged.
+ * <p>The arrays are computed once, followed by the index {@code at}; the new value reads both. So
+ * errors occur before anything is forwarded. A record without elements is dropped; with
+ * {@code outer} it is forwarded once, without arrays and index, and a null value is forwarded
+ * unchanged.
  *
  * <p>Source: Kafka Streams KStreamFlatMapValues; SQL's UNNEST.
  */

@@ -10,9 +10,10 @@ import org.duolog.kernel.task.Operands;
 /**
  * Keeps the records for which the predicate holds; for a null value it reads null columns.
  *
- * <p>Of a table, both sides of a change are filtered. A change without sides is dropped; one that has lost its new side
- * is a deletion. Each version of a versioned table is forwarded, as a deletion if the predicate does not hold: an older
- * version must not be found in its place. Source: Kafka Streams KStreamFilter, KTableFilter, KIP-914.
+ * <p>Of a table, both sides of a change are filtered. A change without sides is dropped; one that
+ * has lost its new side is a deletion. Each version of a versioned table is forwarded, as a
+ * deletion if the predicate does not hold: an older version must not be found in its place. Source:
+ * Kafka Streams KStreamFilter, KTableFilter, KIP-914.
  */
 final class FilterNode extends Node {
   private static final long serialVersionUID = 1L;

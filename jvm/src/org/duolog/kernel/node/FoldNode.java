@@ -15,8 +15,8 @@ import org.duolog.kernel.store.PagedRows;
  *   table    old -> subtract, then new -> add, as one update
  * </pre>
  *
- * <p>Versions that are not the latest of their key are ignored. Source: Kafka Streams KStreamAggregate,
- * KTableAggregate.
+ * <p>Versions that are not the latest of their key are ignored. Source: Kafka Streams
+ * KStreamAggregate, KTableAggregate.
  */
 final class FoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;

@@ -84,7 +84,10 @@ final class FoldNodes {
     return new WindowRows(of.store(), keys, grouping, of.closing(), null, order(owner, of));
   }
 
-  /** Returns rows of windows with an index by the columns before the window and further BIGINT columns. */
+  /**
+   * Returns rows of windows with an index by the columns before the window and further BIGINT
+   * columns.
+   */
   private WindowRows indexedRows(String owner, Operator.WindowedFold of, List<String> more) {
     List<String> keys = Closing.keyTypes(of);
     StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
@@ -124,7 +127,8 @@ final class FoldNodes {
   }
 
   /**
-   * Returns the order in which results are emitted when their windows close; null if they are emitted with each update.
+   * Returns the order in which results are emitted when their windows close; null if they are
+   * emitted with each update.
    */
   private WindowRows.Order order(String owner, Operator.WindowedFold of) {
     StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
@@ -176,7 +180,10 @@ final class FoldNodes {
         binding.typed(owner, bounded(of), index, types));
   }
 
-  /** Returns an expression for the span that a start belongs to: windows of one span are found together. */
+  /**
+   * Returns an expression for the span that a start belongs to: windows of one span are found
+   * together.
+   */
   private static String span(SlidingWindows windows, String start) {
     return start + " DIV " + windows.spanMs();
   }

@@ -10,11 +10,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Turns each response into an upsert of the join's table, unless it is stale: then a newer row has its own
- * subscription.
+ * Turns each response into an upsert of the join's table, unless it is stale: then a newer row has
+ * its own subscription.
  *
- * <p>Without a right row there is no result, or one with nulls in a left join. A repeated "missing" is forwarded only
- * if a stale response may have hidden that the row was deleted. Source: Kafka Streams ResponseJoinProcessorSupplier.
+ * <p>Without a right row there is no result, or one with nulls in a left join. A repeated "missing"
+ * is forwarded only if a stale response may have hidden that the row was deleted. Source: Kafka
+ * Streams ResponseJoinProcessorSupplier.
  */
 final class ForeignJoinNode extends Node {
   private static final long serialVersionUID = 1L;

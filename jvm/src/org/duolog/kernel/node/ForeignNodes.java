@@ -17,9 +17,9 @@ import org.duolog.kernel.store.Newest;
 import org.duolog.kernel.task.Node;
 
 /**
- * Builds the nodes of foreign-key joins, with the stores that only they use. This class and {@link
- * SubscriptionResponses} know the first columns of the messages: the value of a subscription starts with the key of its
- * row, its number and the instruction.
+ * Builds the nodes of foreign-key joins, with the stores that only they use. This class and
+ * {@link SubscriptionResponses} know the first columns of the messages: the value of a subscription
+ * starts with the key of its row, its number and the instruction.
  */
 final class ForeignNodes {
   private static final List<String> DETAILS = List.of("BIGINT", "INT");

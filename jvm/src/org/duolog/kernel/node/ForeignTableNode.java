@@ -11,8 +11,8 @@ import org.duolog.kernel.task.Operands;
 /**
  * Sends each change of a table to all rows of another table that have subscribed to it.
  *
- * <p>There may be a million of them. They are processed one by one, each after the response to the previous one has
- * left. Source: Kafka Streams ForeignTableJoinProcessorSupplier.
+ * <p>There may be a million of them. They are processed one by one, each after the response to the
+ * previous one has left. Source: Kafka Streams ForeignTableJoinProcessorSupplier.
  */
 final class ForeignTableNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -24,11 +24,15 @@ final class ForeignTableNode extends Node {
   private transient Operands stored;
 
   /**
-   * @param foreignKey computes the foreign key of a stored subscription's key: other keys may share its bucket
+   * @param foreignKey computes the foreign key of a stored subscription's key: other keys may share
+   *     its bucket
    * @param answers creates the response from a stored key, its row, and the table's row
    */
   ForeignTableNode(
-      BucketStore subscriptions, Program foreignKey, SubscriptionResponses answers, int storedKeyColumns) {
+      BucketStore subscriptions,
+      Program foreignKey,
+      SubscriptionResponses answers,
+      int storedKeyColumns) {
     this.subscriptions = subscriptions;
     this.foreignKey = own(foreignKey);
     this.answers = answers;

@@ -19,8 +19,8 @@ import org.duolog.kernel.task.Node;
 /**
  * The nodes that are reachable from some roots, with their stores.
  *
- * <p>This class walks the spec. A class for each family of operators ({@link TableNodes}, {@link FoldNodes}, …) builds
- * the nodes and stores.
+ * <p>This class walks the spec. A class for each family of operators ({@link TableNodes},
+ * {@link FoldNodes}, …) builds the nodes and stores.
  */
 public final class Graph {
   private final Map<Integer, Node> nodes = new HashMap<>();
@@ -75,7 +75,9 @@ public final class Graph {
     return builders.has(operator);
   }
 
-  /** Creates stores before nodes: a look-up may be reached before the table that writes its store. */
+  /**
+   * Creates stores before nodes: a look-up may be reached before the table that writes its store.
+   */
   private void declareStores(int id, Set<Integer> reached) {
     if (!reached.add(id)) {
       return;

@@ -13,8 +13,8 @@ import org.duolog.kernel.task.Operands;
 /**
  * Changes headers of records: removes some, and appends others.
  *
- * <p>A new header replaces all with its name. For a null value the expressions read null columns; a header may be null.
- * Source: Kafka Streams {@code Record.withHeaders}.
+ * <p>A new header replaces all with its name. For a null value the expressions read null columns; a
+ * header may be null. Source: Kafka Streams {@code Record.withHeaders}.
  */
 final class HeadersNode extends Node {
   private static final long serialVersionUID = 1L;

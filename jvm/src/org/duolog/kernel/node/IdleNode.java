@@ -4,8 +4,9 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.task.Node;
 
 /**
- * Passes ticks to an aggregate: its input's key is the time by the wall clock, and the start time of the query or 0. An
- * aggregate that has had no record for some time closes the windows that have ended meanwhile.
+ * Passes ticks to an aggregate: its input's key is the time by the wall clock, and the start time
+ * of the query or 0. An aggregate that has had no record for some time closes the windows that have
+ * ended meanwhile.
  */
 public final class IdleNode extends Node {
   private static final long serialVersionUID = 1L;

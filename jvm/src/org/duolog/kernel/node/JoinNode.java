@@ -17,14 +17,15 @@ import org.duolog.kernel.task.NodeContext;
  *   outer            either                   either
  * </pre>
  *
- * <p>Both sides must be in one sub-topology. If each side were with its own table and a copy of the other, a change
- * of both tables would be joined twice or never.
+ * <p>Both sides must be in one sub-topology. If each side were with its own table and a copy of the
+ * other, a change of both tables would be joined twice or never.
  *
- * <p>A join has two of these, one for each table, with the same children. Without a row that is needed there is no
- * result; other missing sides are read as nulls. A deletion is forwarded if the other side exists, even if nothing was
- * deleted. The result's timestamp is the later one of both sides. Versions that are not the latest of their key are
- * ignored, and counted as late. Source: Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin,
- * KTableKTableRightJoin, KTableKTableOuterJoin.
+ * <p>A join has two of these, one for each table, with the same children. Without a row that is
+ * needed there is no result; other missing sides are read as nulls. A deletion is forwarded if the
+ * other side exists, even if nothing was deleted. The result's timestamp is the later one of both
+ * sides. Versions that are not the latest of their key are ignored, and counted as late. Source:
+ * Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin, KTableKTableRightJoin,
+ * KTableKTableOuterJoin.
  */
 final class JoinNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -57,7 +58,10 @@ final class JoinNode extends Node {
     oldJoined.close();
   }
 
-  /** If the other side may be missing, the old value determines whether there is a change to forward. */
+  /**
+   * If the other side may be missing, the old value determines whether there is a change to
+   * forward.
+   */
   @Override
   public boolean needsOld() {
     return !joined.needsOther() || childNeedsOld();
@@ -77,7 +81,8 @@ final class JoinNode extends Node {
     long oldTs = JoinedRow.ts(change.old, change.oldTs, row, other.ts);
     UnsafeRow value = null;
     if (joined.isThere(change.value, row)) {
-      value = applyToNew(joined.values(), joined.operands(change.key, change.value, row, ts), change);
+      value =
+          applyToNew(joined.values(), joined.operands(change.key, change.value, row, ts), change);
     }
     UnsafeRow old = null;
     if (withOld && oldJoined.isThere(change.old, row)) {

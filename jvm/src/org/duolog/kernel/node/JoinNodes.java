@@ -75,7 +75,10 @@ record JoinNodes(
         of.rightTypes().size());
   }
 
-  /** Returns a getter of a table's rows: reads the store, then applies the steps that compute the row. */
+  /**
+   * Returns a getter of a table's rows: reads the store, then applies the steps that compute the
+   * row.
+   */
   ValueGetter getter(
       String owner, String storeName, List<Operator> steps, List<String> rightTypes) {
     KeyValueStore store = stores.get(storeName);

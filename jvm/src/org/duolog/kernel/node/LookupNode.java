@@ -10,12 +10,12 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Joins each record of a stream with the table's row of the same key, or of a computed key: the current row, or for a
- * versioned table the row at the record's time.
+ * Joins each record of a stream with the table's row of the same key, or of a computed key: the
+ * current row, or for a versioned table the row at the record's time.
  *
- * <p>Records with null values are dropped. Without a row (or a key) an inner join drops the record and a left join
- * reads nulls. The result has the stream record's timestamp. Source: Kafka Streams KStreamKTableJoinProcessor,
- * KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
+ * <p>Records with null values are dropped. Without a row (or a key) an inner join drops the record
+ * and a left join reads nulls. The result has the stream record's timestamp. Source: Kafka Streams
+ * KStreamKTableJoinProcessor, KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
  */
 final class LookupNode extends Node {
   private static final long serialVersionUID = 1L;

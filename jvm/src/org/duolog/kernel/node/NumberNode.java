@@ -16,8 +16,8 @@ import org.duolog.kernel.task.Store;
  * <pre>  a row  ->  its columns, its foreign key, the number of the change
  * </pre>
  *
- * <p>Both sides of a change have its number, so they are equal if nothing else has changed. If the foreign key cannot
- * be computed, the row counts as deleted downstream. Threads: one at a time.
+ * <p>Both sides of a change have its number, so they are equal if nothing else has changed. If the
+ * foreign key cannot be computed, the row counts as deleted downstream. Threads: one at a time.
  */
 final class NumberNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -8,7 +8,7 @@ import org.duolog.kernel.spec.Operator;
 final class OperatorCases<R> {
   private final Map<Class<?>, Case<Operator, R>> cases = new HashMap<>();
 
-  /** What is built for one class of operators. */
+  /** Builds something for one class of operators. */
   interface Case<O extends Operator, R> {
     /** @param owner the operator's name in messages */
     R of(String owner, O operator);

@@ -24,10 +24,11 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Calls a user's Python processor with each record and by time. What the processor forwards goes to its {@link
- * ProcessOutputNode}s as the number of an output, with key and value as JSON.
+ * Calls a user's Python processor with each record and by time. What the processor forwards goes to
+ * its {@link ProcessOutputNode}s as the number of an output, with key and value as JSON.
  *
- * <p>In a micro-batch records are collected into batches if downstream nodes cannot notice that ({@link Deferred}).
+ * <p>In a micro-batch records are collected into batches if downstream nodes cannot notice that
+ * ({@link Deferred}).
  *
  * <p>Source: Kafka Streams ProcessorNode, StreamTask.maybePunctuateStreamTime.
  */

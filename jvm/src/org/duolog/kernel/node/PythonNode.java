@@ -18,13 +18,13 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Calls a Python function with many records at once, and computes a new value from its results. A null value stays null
- * without a call; with {@code nulls} the function is called with nulls, and the node that reads the result restores the
- * null value ({@link Change#nullWithResults}).
+ * Calls a Python function with many records at once, and computes a new value from its results. A
+ * null value stays null without a call; with {@code nulls} the function is called with nulls, and
+ * the node that reads the result restores the null value ({@link Change#nullWithResults}).
  *
- * <p>In a micro-batch records are collected into batches ({@link Deferred}). In real time records do not wait, except
- * for answers of look-ups at the ingress ({@link PythonLookups}). Only for streams, and only with stateless nodes
- * downstream.
+ * <p>In a micro-batch records are collected into batches ({@link Deferred}). In real time records
+ * do not wait, except for answers of look-ups at the ingress ({@link PythonLookups}). Only for
+ * streams, and only with stateless nodes downstream.
  */
 final class PythonNode extends Node implements Deferred.Holding {
   private static final long serialVersionUID = 1L;
@@ -215,7 +215,8 @@ final class PythonNode extends Node implements Deferred.Holding {
     }
     UnsafeRow value;
     try {
-      value = values.apply(withResult.of(change.key, change.value, row(answer.result()), change.ts));
+      value =
+          values.apply(withResult.of(change.key, change.value, row(answer.result()), change.ts));
     } catch (RecordException e) {
       scope.failed(this, change, e);
       return;

@@ -8,7 +8,8 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Gives each record of a stream a new key. A key of only nulls counts as null, unless nulls are kept.
+ * Gives each record of a stream a new key. A key of only nulls counts as null, unless nulls are
+ * kept.
  *
  * <p>Source: Kafka Streams KStreamMap as used by selectKey.
  */

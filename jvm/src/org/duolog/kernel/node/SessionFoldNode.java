@@ -16,12 +16,13 @@ import org.duolog.kernel.task.Operands;
  * Aggregates by key and session: a record merges the sessions that it touches.
  *
  * <pre>
- *   sessions      [1 ── 4]        [11]            gap 5
- *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the merged session
+ *   sessions      [1 ── 4]        [11]    gap 5
+ *   record at 7   [1 ──────────── 11]     deletions of [1 4] and [11], then the merged session
  * </pre>
  *
- * <p>The timestamp of a result is the session's end. A record whose session would have closed is late, and counted;
- * closed sessions are not reopened. Source: Kafka Streams KStreamSessionWindowAggregate.
+ * <p>The timestamp of a result is the session's end. A record whose session would have closed is
+ * late, and counted; closed sessions are not reopened. Source: Kafka Streams
+ * KStreamSessionWindowAggregate.
  */
 final class SessionFoldNode extends WindowedFoldNode {
   private static final long serialVersionUID = 1L;
@@ -71,7 +72,10 @@ final class SessionFoldNode extends WindowedFoldNode {
     }
   }
 
-  /** Returns the sessions that a record merges, in the order of time; only its neighbours are examined. */
+  /**
+   * Returns the sessions that a record merges, in the order of time; only its neighbours are
+   * examined.
+   */
   private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {
     LinkedList<WindowIndex.Bounds> found = new LinkedList<>();
     long latest = Windows.end(ts, sessions.gapMs());

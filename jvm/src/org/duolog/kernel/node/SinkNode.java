@@ -14,8 +14,9 @@ import org.duolog.kernel.task.Operands;
 /**
  * Serializes records for a sink topic; a null value is a tombstone.
  *
- * <p>A record may choose its topic and its partition; null stands for the sink's topic and the partition of its key.
- * Source: Kafka Streams TopicNameExtractor, StreamPartitioner. Threads: one at a time.
+ * <p>A record may choose its topic and its partition; null stands for the sink's topic and the
+ * partition of its key. Source: Kafka Streams TopicNameExtractor, StreamPartitioner. Threads: one
+ * at a time.
  */
 final class SinkNode extends Node {
   private static final long serialVersionUID = 1L;

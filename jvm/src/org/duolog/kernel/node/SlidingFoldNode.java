@@ -12,8 +12,8 @@ import org.duolog.kernel.store.window.WindowIndex;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Aggregates by key and sliding window: for each record of a key the window that ends with it, and the one that starts
- * right after it if that is not empty.
+ * Aggregates by key and sliding window: for each record of a key the window that ends with it, and
+ * the one that starts right after it if that is not empty.
  *
  * <pre>
  *   difference 10, records at 20 and 25
@@ -22,10 +22,10 @@ import org.duolog.kernel.task.NodeContext;
  *              [21 ──── 31]      starts after the first
  * </pre>
  *
- * <p>A record is added to the windows that contain it, the latest first; then new windows are created, with the records
- * of existing ones. Windows that would start before 1970 are one window that starts there. A record is late if a window
- * has closed, and counted. If a record cannot be added to one window, it changes none. Source: Kafka Streams
- * KStreamSlidingWindowAggregate.
+ * <p>A record is added to the windows that contain it, the latest first; then new windows are
+ * created, with the records of existing ones. Windows that would start before 1970 are one window
+ * that starts there. A record is late if a window has closed, and counted. If a record cannot be
+ * added to one window, it changes none. Source: Kafka Streams KStreamSlidingWindowAggregate.
  */
 final class SlidingFoldNode extends WindowedFoldNode {
   private static final long serialVersionUID = 1L;
@@ -156,7 +156,9 @@ final class SlidingFoldNode extends WindowedFoldNode {
     }
   }
 
-  /** Creates the window that starts after this record, with the later records, if it does not exist. */
+  /**
+   * Creates the window that starts after this record, with the later records, if it does not exist.
+   */
   private void copyBehind(Change change, KeyValueStore.Entry right, TreeSet<Long> starts) {
     long start = change.ts + 1;
     if (right != null && right.ts > change.ts && !starts.contains(start)) {

@@ -8,10 +8,11 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Forwards each record to the branch of the first predicate that holds; the last branch is for all others. For a null
- * value the predicates read null columns.
+ * Forwards each record to the branch of the first predicate that holds; the last branch is for all
+ * others. For a null value the predicates read null columns.
  *
- * <p>Branches are distinguished only by the split: no edge leaves the split itself, each edge leaves a branch.
+ * <p>Branches are distinguished only by the split: no edge leaves the split itself, each edge
+ * leaves a branch.
  *
  * <p>Source: Kafka Streams KStreamBranch.
  */

@@ -19,18 +19,21 @@ import org.duolog.kernel.task.Store;
  *
  * <pre>
  *   record at t   1  records of both sides whose windows have closed are emitted unmatched
- *                 2  joined with the other side's records from t - before to t + after whose windows are open; these match
+ *                 2  joined with the other side's records from t - before to t + after whose
+ *                    windows are open; these match
  *                 3  without any: emitted unmatched if its window has closed; otherwise buffered
- *                 4  stored for later records of the other side; counted as late if it is too late for that, or for 2
+ *                 4  stored for later records of the other side; counted as late if it is too late
+ *                    for that, or for 2
  * </pre>
  *
- * <p>A join has two of these, with the same children, which read each other's stores. A result's timestamp is the later
- * one of both records. The kind of join determines what is emitted unmatched; in eager mode nothing is buffered. Null
- * values are dropped; a null key has no partner. If a stream is joined with itself, only the left side stores records,
- * and the right side finds each record among them. A result that cannot be computed does not affect others. A window
- * has closed when the time of both sides is beyond its end and the grace period: then a record is emitted unmatched,
- * and not joined any more, so no record is both. Source: Kafka Streams KStreamKStreamJoin, KStreamJoinWindow; KIP-962
- * for null keys.
+ * <p>A join has two of these, with the same children, which read each other's stores. A result's
+ * timestamp is the later one of both records. The kind of join determines what is emitted
+ * unmatched; in eager mode nothing is buffered. Null values are dropped; a null key has no partner.
+ * If a stream is joined with itself, only the left side stores records, and the right side finds
+ * each record among them. A result that cannot be computed does not affect others. A window has
+ * closed when the time of both sides is beyond its end and the grace period: then a record is
+ * emitted unmatched, and not joined any more, so no record is both. Source: Kafka Streams
+ * KStreamKStreamJoin, KStreamJoinWindow; KIP-962 for null keys.
  */
 final class StreamJoinNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -44,7 +47,8 @@ final class StreamJoinNode extends Node {
   private transient Operands keyOperands;
 
   /**
-   * The stores of both sides. Null for a store that this side does not write, or if nothing is buffered.
+   * The stores of both sides. Null for a store that this side does not write, or if nothing is
+   * buffered.
    *
    * @param other the records of the other side
    */
@@ -150,7 +154,10 @@ final class StreamJoinNode extends Node {
     return stores.otherUnmatched != null && !of.again();
   }
 
-  /** Returns how long a record is buffered after its window has passed; Kafka Streams emits it at once. */
+  /**
+   * Returns how long a record is buffered after its window has passed; Kafka Streams emits it at
+   * once.
+   */
   private long waitsMs() {
     return of.again() ? 0 : of.graceMs();
   }
@@ -165,7 +172,10 @@ final class StreamJoinNode extends Node {
     return ms > 0 && ts > Long.MAX_VALUE - ms ? Long.MAX_VALUE : ts + ms;
   }
 
-  /** Emits all records whose windows have closed, by time; at equal times those of the right side first. */
+  /**
+   * Emits all records whose windows have closed, by time; at equal times those of the right side
+   * first.
+   */
   private void emitClosed(Change change) {
     // The window as seen from the record; for the other side it is reversed.
     long own = clock.time() - of.afterMs() - of.graceMs();

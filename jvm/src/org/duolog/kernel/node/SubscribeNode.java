@@ -8,8 +8,8 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Sends a subscription for each change of a numbered table to the tasks of the other table: under the row's foreign
- * key, with the row, its number and an instruction.
+ * Sends a subscription for each change of a numbered table to the tasks of the other table: under
+ * the row's foreign key, with the row, its number and an instruction.
  *
  * <pre>
  *   foreign key      inner join                          left join
@@ -21,7 +21,8 @@ import org.duolog.kernel.task.Operands;
  *   none as before   nothing                             null: ANSWER
  * </pre>
  *
- * <p>A key that contains a null counts as null. Source: Kafka Streams SubscriptionSendProcessorSupplier.
+ * <p>A key that contains a null counts as null. Source: Kafka Streams
+ * SubscriptionSendProcessorSupplier.
  */
 final class SubscribeNode extends Node {
   private static final long serialVersionUID = 1L;

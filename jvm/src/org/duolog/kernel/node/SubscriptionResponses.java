@@ -9,7 +9,8 @@ import org.duolog.kernel.task.Operands;
 /**
  * Creates responses to subscriptions.
  *
- * <pre>  key of the subscribing row  ->  its number, the {@link Outcome}, its columns, the right row's
+ * <pre>
+ *   key of the subscribing row  ->  its number, the {@link Outcome}, its columns, the right row's
  * </pre>
  *
  * <p>Threads: one at a time between open and close.
@@ -26,8 +27,11 @@ final class SubscriptionResponses implements Serializable {
   private final int rightColumns;
   private transient Operands operands;
 
-  /** @param values computes the response from a subscription and a row; its outcome is overwritten */
-  SubscriptionResponses(Program keys, Program values, int keyColumns, int valueColumns, int rightColumns) {
+  /**
+   * @param values computes the response from a subscription and a row; its outcome is overwritten
+   */
+  SubscriptionResponses(
+      Program keys, Program values, int keyColumns, int valueColumns, int rightColumns) {
     this.keys = keys;
     this.values = values;
     this.keyColumns = keyColumns;

@@ -17,10 +17,10 @@ import org.duolog.kernel.task.Store;
  * <pre>  bucket = hash of the foreign key,  foreign key and the subscribing row's key  ->  that row
  * </pre>
  *
- * <p>A subscription's value is the key of its row, its number, the {@link Instruction}, and its columns; it is stored
- * without the instruction. Without a foreign key nothing is stored. A response has the later timestamp of the
- * subscription and the row. Source: Kafka Streams SubscriptionReceiveProcessorSupplier,
- * SubscriptionJoinProcessorSupplier.
+ * <p>A subscription's value is the key of its row, its number, the {@link Instruction}, and its
+ * columns; it is stored without the instruction. Without a foreign key nothing is stored. A
+ * response has the later timestamp of the subscription and the row. Source: Kafka Streams
+ * SubscriptionReceiveProcessorSupplier, SubscriptionJoinProcessorSupplier.
  */
 final class SubscriptionsNode extends Node {
   private static final long serialVersionUID = 1L;

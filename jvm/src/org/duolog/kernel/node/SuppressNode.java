@@ -17,19 +17,22 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Suppresses changes of a table: until a window closes, or for a time after the first change of a key.
+ * Suppresses changes of a table: until a window closes, or for a time after the first change of a
+ * key.
  *
  * <pre>
  *   changes of a key   a ► b     b ► c     c ► d          for 10 minutes after the first one
  *   forwarded                                   a ► d
  * </pre>
  *
- * <p>For each key the last change waits, at the position of the first one, with the row that was emitted last. The
- * change that has waited longest leaves first, then the least key. Until a window closes its row has not been emitted,
- * so a deletion is not forwarded. Beyond its limits rows leave early, or the query fails.
+ * <p>For each key the last change waits, at the position of the first one, with the row that was
+ * emitted last. The change that has waited longest leaves first, then the least key. Until a window
+ * closes its row has not been emitted, so a deletion is not forwarded. Beyond its limits rows leave
+ * early, or the query fails.
  *
- * <p>Source: Kafka Streams KTableSuppressProcessor, which differs in two ways: as old value it forwards the row before
- * the last change, which was never emitted, and it does not keep stream time over a restart.
+ * <p>Source: Kafka Streams KTableSuppressProcessor, which differs in two ways: as old value it
+ * forwards the row before the last change, which was never emitted, and it does not keep stream
+ * time over a restart.
  */
 final class SuppressNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -195,7 +198,10 @@ final class SuppressNode extends Node {
     };
   }
 
-  /** The keys of rows that wait for a time: the record's key, and twice the time of the first change. */
+  /**
+   * The keys of rows that wait for a time: the record's key, and twice the time of the first
+   * change.
+   */
   static final class Timed implements Serializable {
     private static final long serialVersionUID = 1L;
 

@@ -36,7 +36,10 @@ record SuppressNodes(
     all.add(Operator.Suppress.class, this::suppress);
   }
 
-  /** Returns the rows that wait: by the end of their window, or by a time that is appended to their key. */
+  /**
+   * Returns the rows that wait: by the end of their window, or by a time that is appended to their
+   * key.
+   */
   private WindowRows rows(String owner, Operator.Suppress of) {
     Closing closing = new Suppressed(of.delayMs(), of.bucketMs());
     WindowRows.Order order =

@@ -7,10 +7,11 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.Store;
 
 /**
- * Turns a stream of upserts into a table: keeps the latest value by key, and forwards old and new values.
+ * Turns a stream of upserts into a table: keeps the latest value by key, and forwards old and new
+ * values.
  *
- * <p>Null keys are ignored. A null value deletes, and is forwarded even if nothing was deleted. Source: Kafka Streams
- * KTableSource.
+ * <p>Null keys are ignored. A null value deletes, and is forwarded even if nothing was deleted.
+ * Source: Kafka Streams KTableSource.
  */
 final class TableNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -8,12 +8,13 @@ import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.Store;
 
 /**
- * Turns a stream of upserts into a versioned table: earlier versions stay available for look-ups by time.
+ * Turns a stream of upserts into a versioned table: earlier versions stay available for look-ups by
+ * time.
  *
- * <p>Versions older than the history are dropped, and counted as late. A version between others is forwarded as a
- * change that is not the latest: it passes filters and projections, and is written to topics, but aggregates and
- * table-table joins ignore it. The old value is that of the latest version in any case. Source: Kafka Streams
- * KTableSource, KIP-914.
+ * <p>Versions older than the history are dropped, and counted as late. A version between others is
+ * forwarded as a change that is not the latest: it passes filters and projections, and is written
+ * to topics, but aggregates and table-table joins ignore it. The old value is that of the latest
+ * version in any case. Source: Kafka Streams KTableSource, KIP-914.
  */
 final class VersionedTableNode extends Node {
   private static final long serialVersionUID = 1L;

@@ -10,12 +10,13 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.task.Store;
 
 /**
- * Delays each record of a stream until stream time has passed it by the grace period: by then the joined table has the
- * rows of its time, even late ones.
+ * Delays each record of a stream until stream time has passed it by the grace period: by then the
+ * joined table has the rows of its time, even late ones.
  *
- * <p>Stream time is that of the records that have waited here. A record that is late by more than the grace period is
- * forwarded at once, and so is one without a key, for which no row can arrive. A record without a value is dropped, as
- * it would be at the join. Source: Kafka Streams KStreamKTableJoinProcessor with a buffer, KIP-923.
+ * <p>Stream time is that of the records that have waited here. A record that is late by more than
+ * the grace period is forwarded at once, and so is one without a key, for which no row can arrive.
+ * A record without a value is dropped, as it would be at the join. Source: Kafka Streams
+ * KStreamKTableJoinProcessor with a buffer, KIP-923.
  */
 final class WaitNode extends Node {
   private static final long serialVersionUID = 1L;

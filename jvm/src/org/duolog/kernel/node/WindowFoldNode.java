@@ -8,9 +8,9 @@ import org.duolog.kernel.store.KeyValueStore;
 /**
  * Aggregates by key and time window.
  *
- * <p>A record is added to each of its open windows, the earliest first. If a window has closed, the record is late for
- * it, and counted. If time jumps far ahead, results may be lost, to reproduce ksqlDB. Source: Kafka Streams
- * KStreamWindowAggregate.
+ * <p>A record is added to each of its open windows, the earliest first. If a window has closed, the
+ * record is late for it, and counted. If time jumps far ahead, results may be lost, to reproduce
+ * ksqlDB. Source: Kafka Streams KStreamWindowAggregate.
  */
 final class WindowFoldNode extends WindowedFoldNode {
   private static final long serialVersionUID = 1L;
@@ -19,8 +19,8 @@ final class WindowFoldNode extends WindowedFoldNode {
   private final Long lostMs;
 
   /**
-   * @param lostMs the result of a window is lost if it starts by more than this before the last one; null if none is
-   *     lost
+   * @param lostMs the result of a window is lost if it starts by more than this before the last
+   *     one; null if none is lost
    */
   WindowFoldNode(Parts parts, Windows windows, Long lostMs) {
     super(parts);

@@ -11,10 +11,11 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Base class of aggregates by key and window: the key of a result ends with the window's start and end.
+ * Base class of aggregates by key and window: the key of a result ends with the window's start and
+ * end.
  *
- * <p>Null keys and values are dropped. Results are emitted with each update, or once when their window has closed, after
- * the record that advances time.
+ * <p>Null keys and values are dropped. Results are emitted with each update, or once when their
+ * window has closed, after the record that advances time.
  */
 abstract class WindowedFoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -26,7 +27,7 @@ abstract class WindowedFoldNode extends AggregatingNode {
   private transient Operands keyOperands;
 
   /**
-   * What all of them are built from.
+   * The parts that all of them are built from.
    *
    * @param due emits results when their windows close; null if they are emitted with each update
    * @param windowedKey computes a key with its window from key and bounds
@@ -84,7 +85,9 @@ abstract class WindowedFoldNode extends AggregatingNode {
     return store.lookup(windowedKey.apply(bounded(change, start, end)));
   }
 
-  /** Returns a record's key and the bounds of a window, for expressions; the next call reuses it. */
+  /**
+   * Returns a record's key and the bounds of a window, for expressions; the next call reuses it.
+   */
   protected final InternalRow bounded(Change change, long start, long end) {
     bounds.setLong(0, start);
     bounds.setLong(1, end);

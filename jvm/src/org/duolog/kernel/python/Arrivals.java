@@ -8,7 +8,8 @@ final class Arrivals {
   private Arrivals() {}
 
   /**
-   * Waits until an item has arrived, the time is over, or the thread is interrupted, whose interrupt flag it keeps.
+   * Waits until an item has arrived, the time is over, or the thread is interrupted, whose
+   * interrupt flag it keeps.
    *
    * @param owner the object whose monitor the caller holds, and which is notified of new items
    */

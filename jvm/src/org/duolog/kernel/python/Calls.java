@@ -23,10 +23,10 @@ import org.duolog.kernel.record.Origin;
  * <pre>  task: hand … await      the process: take, call each, done | failed
  * </pre>
  *
- * <p>A task waits until its records have been processed before its micro-batch or epoch ends, so each is processed at
- * least once. It also waits to pass a record on while many are in progress. Records of one task are processed in order.
- * If a function fails, the record is skipped and its task gets the dead letter; if the query is to fail, the process
- * stops it.
+ * <p>A task waits until its records have been processed before its micro-batch or epoch ends, so
+ * each is processed at least once. It also waits to pass a record on while many are in progress.
+ * Records of one task are processed in order. If a function fails, the record is skipped and its
+ * task gets the dead letter; if the query is to fail, the process stops it.
  *
  * <p>Threads: any.
  */
@@ -91,9 +91,9 @@ public final class Calls {
   }
 
   /**
-   * Returns the next records to process as JSON; waits up to {@code waitMs} for the first one. {@code [[number, name,
-   * ts, key, value, topic, partition, offset, [[header, value], …]], …]}: key and value are JSON texts or null, values
-   * of headers are base64 or null.
+   * Returns the next records to process as JSON; waits up to {@code waitMs} for the first one.
+   * {@code [[number, name, ts, key, value, topic, partition, offset, [[header, value], …]], …]}:
+   * key and value are JSON texts or null, values of headers are base64 or null.
    */
   public static String take(String applicationId, int max, long waitMs) {
     return of(applicationId).take(max, waitMs);
@@ -163,7 +163,10 @@ public final class Calls {
     notifyAll();
   }
 
-  /** Reports that the function failed for the record of this number, which is skipped; those before it are done. */
+  /**
+   * Reports that the function failed for the record of this number, which is skipped; those before
+   * it are done.
+   */
   public static void failed(String applicationId, long number, String error) {
     of(applicationId).failed(number, error);
   }

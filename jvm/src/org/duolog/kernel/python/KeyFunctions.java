@@ -35,22 +35,28 @@ import scala.jdk.javaapi.CollectionConverters;
  * <pre>  task: ofKey waits      the process: take, call each, tell
  * </pre>
  *
- * <p>A stop can interrupt the expression that calls a function. This throws an {@code Error} and not an {@code
- * Exception}, which would be attributed to the record.
+ * <p>A stop can interrupt the expression that calls a function. This throws an {@code Error} and
+ * not an {@code Exception}, which would be attributed to the record.
  *
- * <p>A function returns the same number for the same key, so recent results are cached. If tasks are in other JVMs,
- * functions are called in processes next to them ({@link PythonFunction}), and each JVM caches the results. Source:
- * Kafka Streams StreamPartitioner. Threads: any.
+ * <p>A function returns the same number for the same key, so recent results are cached. If tasks
+ * are in other JVMs, functions are called in processes next to them ({@link PythonFunction}), and
+ * each JVM caches the results. Source: Kafka Streams StreamPartitioner. Threads: any.
  */
 public final class KeyFunctions {
   private static final int KNOWN_MAX = 100_000;
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, KeyFunctions> BY_APPLICATION = new ConcurrentHashMap<>();
 
-  /** Counts questions over all queries, so that an answer to an earlier query never matches a later question. */
+  /**
+   * Counts questions over all queries, so that an answer to an earlier query never matches a later
+   * question.
+   */
   private static final AtomicLong NEXT = new AtomicLong();
 
-  /** Results of functions called by this JVM. An executor may outlive the query, so its entries name the run. */
+  /**
+   * Results of functions called by this JVM. An executor may outlive the query, so its entries name
+   * the run.
+   */
   private static final Map<Asking, KnownPartition> KNOWN_PARTITIONS = newest();
 
   private final Map<Key, Answer> known = newest();
@@ -59,7 +65,10 @@ public final class KeyFunctions {
 
   private record Key(String function, String json) {}
 
-  /** A key and the run that asks: another run may have other code, even if its id is only the function's name. */
+  /**
+   * A key and the run that asks: another run may have other code, even if its id is only the
+   * function's name.
+   */
   private record Asking(String run, Key key) {}
 
   /** A partition, or null if the key determines it. */
@@ -97,7 +106,9 @@ public final class KeyFunctions {
         (Seq<Expression> arguments) -> {
           PythonFunction there =
               PythonFunction.ofKeysAt(literal(arguments.apply(0)), literal(arguments.apply(1)));
-          return there == null ? asksHere(arguments, inputs) : callsThere(there, arguments.apply(2));
+          return there == null
+              ? asksHere(arguments, inputs)
+              : callsThere(there, arguments.apply(2));
         },
         "scala_udf");
   }
@@ -200,7 +211,10 @@ public final class KeyFunctions {
     return answer.number;
   }
 
-  /** Returns the next unanswered keys as JSON {@code [[number, function, key], …]}; waits for the first one. */
+  /**
+   * Returns the next unanswered keys as JSON {@code [[number, function, key], …]}; waits for the
+   * first one.
+   */
   public static String take(String applicationId, int max, long waitMs) {
     return of(applicationId).take(max, waitMs);
   }

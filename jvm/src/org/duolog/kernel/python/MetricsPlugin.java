@@ -24,19 +24,23 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   each second, as a task ends,
- *   and at their end                counts, and lines printed by Python functions there, which no person would see
- *   each second                     a question: have the runs ended whose processors wait for the next micro-batch?
- *   at once                         the times at which tasks need ticks ({@link IdleTicks}), and questions for the time
+ *   and at their end              counts, and lines printed by Python functions there, which no
+ *                                 person would see
+ *   each second                   a question: have the runs ended whose processors wait for the
+ *                                 next micro-batch?
+ *   at once                       the times at which tasks need ticks ({@link IdleTicks}), and
+ *                                 questions for the time
  * </pre>
  *
- * <p>Answers consist of Java's own classes: the thread that reads them in an executor does not know classes from the
- * executor's jars. It takes an unknown class for a broken connection, and the executor ends.
+ * <p>Answers consist of Java's own classes: the thread that reads them in an executor does not know
+ * classes from the executor's jars. It takes an unknown class for a broken connection, and the
+ * executor ends.
  *
- * <p>Accumulators arrive at the end of a task, which in real time is the end of an epoch: a minute. A JVM that is
- * driver and executor at once has nothing to send.
+ * <p>Accumulators arrive at the end of a task, which in real time is the end of an epoch: a minute.
+ * A JVM that is driver and executor at once has nothing to send.
  *
- * <p>An executor that is killed loses at most the counts of its last second. Threads: Spark's, and one of each
- * executor.
+ * <p>An executor that is killed loses at most the counts of its last second. Threads: Spark's, and
+ * one of each executor.
  */
 public final class MetricsPlugin implements SparkPlugin {
   private static final Logger LOGGER = LoggerFactory.getLogger(MetricsPlugin.class);
@@ -104,10 +108,11 @@ public final class MetricsPlugin implements SparkPlugin {
     }
 
     /**
-     * Sends a report before Spark reports the end of the task, so that the counts of a finished micro-batch are usually
-     * there.
+     * Sends a report before Spark reports the end of the task, so that the counts of a finished
+     * micro-batch are usually there.
      *
-     * <p>If another thread is waiting to send, this one leaves it to that thread: the micro-batch ends after both.
+     * <p>If another thread is waiting to send, this one leaves it to that thread: the micro-batch
+     * ends after both.
      */
     @Override
     public void onTaskSucceeded() {

@@ -16,8 +16,8 @@ import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.store.BucketStore;
 
 /**
- * The stores of a processor, as its worker accesses them during a call: rows by bucket and key, all of which are plain
- * bytes to the kernel. Changes of a call that was lost are rolled back.
+ * The stores of a processor, as its worker accesses them during a call: rows by bucket and key, all
+ * of which are plain bytes to the kernel. Changes of a call that was lost are rolled back.
  *
  * <p>Threads: one at a time.
  */
@@ -63,7 +63,8 @@ public final class ProcessorStores {
     return bytes.toByteArray();
   }
 
-  private static void scan(DataOutputStream out, BucketStore store, long bucket) throws IOException {
+  private static void scan(DataOutputStream out, BucketStore store, long bucket)
+      throws IOException {
     record Found(byte[] key, byte[] row, long ts) {}
     List<Found> found = new ArrayList<>();
     store.scan(

@@ -17,17 +17,18 @@ import org.duolog.kernel.record.StoredRow;
 import org.duolog.kernel.store.BucketStore;
 
 /**
- * The processors of a task for one micro-batch or epoch: their process, and the times at which they are due. The state
- * of each processor holds what must survive a retry of the micro-batch:
+ * The processors of a task for one micro-batch or epoch: their process, and the times at which they
+ * are due. The state of each processor holds what must survive a retry of the micro-batch:
  *
  * <pre>
  *   bucket 0, "schedules"  ->  stream time (8 bytes), the schedules of its init (JSON)
- *   bucket 0, "turn"       ->  the name of the last micro-batch or epoch, of all of them, that has called it
+ *   bucket 0, "turn"       ->  the name of the last micro-batch or epoch, of all of them, that has
+ *                              called it
  * </pre>
  *
- * <p>A task may return to a process after it has run elsewhere: in another JVM, or in an attempt that was discarded.
- * The processor continues there only if the process knows the last turn; otherwise it is created again, as in a new
- * process.
+ * <p>A task may return to a process after it has run elsewhere: in another JVM, or in an attempt
+ * that was discarded. The processor continues there only if the process knows the last turn;
+ * otherwise it is created again, as in a new process.
  *
  * <p>Threads: one at a time.
  */
@@ -47,7 +48,10 @@ public final class ProcessorTask {
 
   private long streamTime = NO_TIME;
 
-  /** {@code isAgain}: the process of an earlier attempt must not be used, as its processors are ahead of the state. */
+  /**
+   * {@code isAgain}: the process of an earlier attempt must not be used, as its processors are
+   * ahead of the state.
+   */
   public ProcessorTask(ProcessorWorkers.Session session, boolean isAgain) {
     this.session = session;
     this.isAgain = isAgain;
@@ -69,14 +73,17 @@ public final class ProcessorTask {
     private long nextStreamTime = NO_TIME;
     private long nextWallClock = NEVER;
 
-    public TaskProcessor(PythonFunction function, String node, BucketStore own, ProcessorStores stores) {
+    public TaskProcessor(
+        PythonFunction function, String node, BucketStore own, ProcessorStores stores) {
       this.function = function;
       this.node = node;
       this.own = own;
       this.stores = stores;
       byte[] last = own.bytes(0, row(TURN));
       lastTurn =
-          last == null ? "" : new String(StoredRow.row(last, 1).getBinary(0), StandardCharsets.UTF_8);
+          last == null
+              ? ""
+              : new String(StoredRow.row(last, 1).getBinary(0), StandardCharsets.UTF_8);
       byte[] kept = own.bytes(0, row(SCHEDULES));
       if (kept != null) {
         ByteBuffer bytes = ByteBuffer.wrap(StoredRow.row(kept, 1).getBinary(0));
@@ -97,7 +104,10 @@ public final class ProcessorTask {
       return nextWallClock;
     }
 
-    /** Calls the processor with some items. If the process does not survive an item, its output is an error. */
+    /**
+     * Calls the processor with some items. If the process does not survive an item, its output is
+     * an error.
+     */
     public List<ProcessorWire.Output> call(List<ProcessorWire.Item> items) {
       try {
         begin("");
@@ -248,7 +258,10 @@ public final class ProcessorTask {
     }
   }
 
-  /** Returns true if an entry of a processor's own store with this key holds its stream time and schedules. */
+  /**
+   * Returns true if an entry of a processor's own store with this key holds its stream time and
+   * schedules.
+   */
   public static boolean isSchedules(byte[] entryKey) {
     UnsafeRow key = new UnsafeRow(1);
     key.pointTo(entryKey, entryKey.length);
@@ -265,8 +278,8 @@ public final class ProcessorTask {
   }
 
   /**
-   * Returns the process to the pool until the task continues. A process that is ahead of the committed state, or still
-   * has a request, is ended.
+   * Returns the process to the pool until the task continues. A process that is ahead of the
+   * committed state, or still has a request, is ended.
    */
   public void close(boolean failed) {
     if (worker != null) {

@@ -11,12 +11,12 @@ import java.util.Set;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * Python processes that hold the processors of tasks. In the next micro-batch or epoch, each task finds its process
- * again, with the state of its processors in memory. If the task has run elsewhere meanwhile, its processors are
- * created again ({@link ProcessorTask}).
+ * Python processes that hold the processors of tasks. In the next micro-batch or epoch, each task
+ * finds its process again, with the state of its processors in memory. If the task has run
+ * elsewhere meanwhile, its processors are created again ({@link ProcessorTask}).
  *
- * <p>A process ends when it has been unused for some minutes, or when its run of the application has ended. Executors
- * in other JVMs ask the driver which runs have ended. Threads: any.
+ * <p>A process ends when it has been unused for some minutes, or when its run of the application
+ * has ended. Executors in other JVMs ask the driver which runs have ended. Threads: any.
  */
 public final class ProcessorWorkers {
   private static final Map<Session, PythonWorker> PARKED = new HashMap<>();

@@ -20,11 +20,13 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * A user's Python function; arguments and result are passed as JSON.
  *
- * <pre>  duolog_python('application', 'price', bytes of {"a0":3,"a1":"SFO"})  ->  bytes of {"r":4.5}
+ * <pre>
+ *   duolog_python('application', 'price', bytes of {"a0":3,"a1":"SFO"})  ->  bytes of {"r":4.5}
  * </pre>
  *
- * <p>Serialized with tasks, together with everything that a worker needs to call it ({@link PythonWorkers}). As an
- * expression it is called with one record, and the task waits. Threads: any.
+ * <p>Serialized with tasks, together with everything that a worker needs to call it
+ * ({@link PythonWorkers}). As an expression it is called with one record, and the task waits.
+ * Threads: any.
  */
 public final class PythonFunction implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -109,7 +111,10 @@ public final class PythonFunction implements Serializable {
     }
   }
 
-  /** Returns a text that changes if the code of a function changes, or if a key function must be asked again. */
+  /**
+   * Returns a text that changes if the code of a function changes, or if a key function must be
+   * asked again.
+   */
   public static String versions(Spec spec) {
     return spec.functions().stream()
         .map(one -> one.name().startsWith(OF_KEYS_AT) ? one.id() + "@" + spec.run() : one.id())
@@ -117,7 +122,8 @@ public final class PythonFunction implements Serializable {
   }
 
   /**
-   * Returns the function that executors call for keys at a node; null if the process that started the query is asked.
+   * Returns the function that executors call for keys at a node; null if the process that started
+   * the query is asked.
    */
   static PythonFunction ofKeysAt(String applicationId, String node) {
     return DEFINED.get(applicationId + "/" + OF_KEYS_AT + node);
@@ -156,7 +162,8 @@ public final class PythonFunction implements Serializable {
   /**
    * Returns the partition that a key function chooses; null if the key determines it.
    *
-   * @throws CallFailedException if it fails, does not return a partition, or does not return in time
+   * @throws CallFailedException if it fails, does not return a partition, or does not return in
+   *     time
    */
   public Integer ofKey(byte[] key) throws CallFailedException {
     return KeyFunctions.remembered(this, key);

@@ -5,10 +5,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Look-ups of a node in real time: many are in progress, and answers are returned in the order of the questions.
+ * Look-ups of a node in real time: many are in progress, and answers are returned in the order of
+ * the questions.
  *
- * <p>Has its own process while look-ups are in progress. If the process is lost, unanswered questions are asked again,
- * one by one. Threads: not shared.
+ * <p>Has its own process while look-ups are in progress. If the process is lost, unanswered
+ * questions are asked again, one by one. Threads: not shared.
  */
 public final class PythonLookups {
   private final PythonFunction function;
@@ -33,7 +34,8 @@ public final class PythonLookups {
   }
 
   /**
-   * Returns true if the limit is reached, or if the process must only finish its current look-ups and then be replaced.
+   * Returns true if the limit is reached, or if the process must only finish its current look-ups
+   * and then be replaced.
    */
   public boolean isFull() {
     boolean isWorn = worker != null && worker.isWorn() && !asked.isEmpty();

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Buffers lines that Python functions print, until the process that started this JVM fetches them. Lines beyond the
- * limit are counted. Threads: any.
+ * Buffers lines that Python functions print, until the process that started this JVM fetches them.
+ * Lines beyond the limit are counted. Threads: any.
  */
 public final class PythonOutput {
   private static final int WAITING_MAX = 10_000;
@@ -24,7 +24,9 @@ public final class PythonOutput {
 
   private PythonOutput() {}
 
-  /** Printed lines, and the number of lines beyond the limit: sent from an executor to the driver. */
+  /**
+   * Printed lines, and the number of lines beyond the limit: sent from an executor to the driver.
+   */
   record Printed(List<String> lines, long leftOut) implements Serializable {
     boolean isEmpty() {
       return lines.isEmpty() && leftOut == 0;
@@ -55,7 +57,10 @@ public final class PythonOutput {
     }
   }
 
-  /** Adds lines until the stream ends; of a line that is too long, and may never end, only the beginning. */
+  /**
+   * Adds lines until the stream ends; of a line that is too long, and may never end, only the
+   * beginning.
+   */
   static void addAll(Reader output) throws IOException {
     StringBuilder line = new StringBuilder();
     long length = 0;

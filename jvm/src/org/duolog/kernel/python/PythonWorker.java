@@ -31,14 +31,17 @@ import org.duolog.kernel.spec.Spec;
  * A Python process that calls functions until its standard input is closed.
  *
  * <pre>
- *   request: kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length: 4 bytes each, big-endian;
- *            body, or rows of JSON; for processors see {@link ProcessorWire}
- *     reply: length, 4 bytes; a line for each row: + and JSON, - and an error, or ~ and the reason for a null
- *            or a length of -1: another row is done; of -2: a question follows, which waits for its answer;
- *            of -3: some of its threads hang, so it must be replaced after this reply
+ *   request: kind (1 define, 2 call, 3 begin, 4 run, 5 answer), number of the function, length:
+ *            4 bytes each, big-endian; body, or rows of JSON; for processors see
+ *            {@link ProcessorWire}
+ *     reply: length, 4 bytes; a line for each row: + and JSON, - and an error, or ~ and the reason
+ *            for a null
+ *            or a length of -1: another row is done; of -2: a question follows, which waits for its
+ *            answer; of -3: some of its threads hang, so it must be replaced after this reply
  * </pre>
  *
- * <p>Functions print to its standard error, which is copied to {@link PythonOutput}. Threads: one at a time.
+ * <p>Functions print to its standard error, which is copied to {@link PythonOutput}. Threads: one
+ * at a time.
  */
 final class PythonWorker {
   private static final int DEFINE = 1;
@@ -52,7 +55,10 @@ final class PythonWorker {
   private static final Reply PROGRESS = new Reply(new byte[0], false);
   private static final long LAST_MOMENT_MS = 2_000;
 
-  /** A larger reply is refused: its bytes, its text and its rows must fit into memory together, for several tasks. */
+  /**
+   * A larger reply is refused: its bytes, its text and its rows must fit into memory together, for
+   * several tasks.
+   */
   private static final int REPLY_BYTES_MAX = 256 << 20;
 
   private static final ExecutorService STARTER =
@@ -100,7 +106,10 @@ final class PythonWorker {
     daemon("duolog-python-output", this::readOutput);
   }
 
-  /** Starts a process in a thread that lives as long as this JVM: the process ends when its parent thread does. */
+  /**
+   * Starts a process in a thread that lives as long as this JVM: the process ends when its parent
+   * thread does.
+   */
   private static Process started(ProcessBuilder builder) {
     Future<Process> starting = STARTER.submit(builder::start);
     boolean isInterrupted = false;
@@ -112,7 +121,8 @@ final class PythonWorker {
           isInterrupted = true; // The caller must take the process, or it would never be ended.
         } catch (ExecutionException e) {
           String why = e.getCause().getMessage();
-          throw new RecordFailedException("cannot start Python for functions: " + why, e.getCause());
+          throw new RecordFailedException(
+              "cannot start Python for functions: " + why, e.getCause());
         }
       }
     } finally {
@@ -219,8 +229,8 @@ final class PythonWorker {
   }
 
   /**
-   * Sends a request, and answers questions until the reply arrives. The timeout is for one item, including its
-   * questions.
+   * Sends a request, and answers questions until the reply arrives. The timeout is for one item,
+   * including its questions.
    *
    * @throws Lost if the process does not reply in time, or has ended
    */
@@ -273,10 +283,13 @@ final class PythonWorker {
   }
 
   private static RecordFailedException cannotLoad(PythonFunction function, String why) {
-    return new RecordFailedException("Python cannot load the function " + function.name() + ": " + why, null);
+    return new RecordFailedException(
+        "Python cannot load the function " + function.name() + ": " + why, null);
   }
 
-  /** Sets the deadline of the next request, including the time before the process starts to read. */
+  /**
+   * Sets the deadline of the next request, including the time before the process starts to read.
+   */
   private void expects(long withinMs) {
     sentUntil = System.nanoTime() + withinMs * 1_000_000;
   }
@@ -296,7 +309,10 @@ final class PythonWorker {
     }
   }
 
-  /** Ends processes that do not read their requests: a thread that writes to a pipe cannot be interrupted. */
+  /**
+   * Ends processes that do not read their requests: a thread that writes to a pipe cannot be
+   * interrupted.
+   */
   private static void watchSending() {
     while (true) {
       try {
@@ -385,7 +401,10 @@ final class PythonWorker {
     };
   }
 
-  /** Returns true if the process has reported that it must be replaced; a pending reply still arrives. */
+  /**
+   * Returns true if the process has reported that it must be replaced; a pending reply still
+   * arrives.
+   */
   boolean isWorn() {
     return isWorn;
   }
@@ -402,7 +421,10 @@ final class PythonWorker {
     return (System.nanoTime() - idleSince) / 1_000_000;
   }
 
-  /** Ends the process in order: closes its input, and gives it a short time to release its resources. */
+  /**
+   * Ends the process in order: closes its input, and gives it a short time to release its
+   * resources.
+   */
   void end() {
     try {
       requests.close();

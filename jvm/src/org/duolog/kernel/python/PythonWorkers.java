@@ -10,10 +10,12 @@ import java.util.Map;
 import org.duolog.kernel.spec.Spec;
 
 /**
- * A pool of Python processes for users' functions: long-lived, one for each task that is currently calling a function.
+ * A pool of Python processes for users' functions: long-lived, one for each task that is currently
+ * calling a function.
  *
- * <p>If a worker ends or does not answer in time, its rows are given to another worker one by one, and the row that
- * ends that one too is reported. So a function may be called twice with a record. Threads: any.
+ * <p>If a worker ends or does not answer in time, its rows are given to another worker one by one,
+ * and the row that ends that one too is reported. So a function may be called twice with a record.
+ * Threads: any.
  */
 public final class PythonWorkers {
   static final long STARTS_WITHIN_MS = 60_000;
@@ -107,7 +109,10 @@ public final class PythonWorkers {
     }
   }
 
-  /** Ends workers that have been unused for long; after the last query has ended none is returned to the pool. */
+  /**
+   * Ends workers that have been unused for long; after the last query has ended none is returned to
+   * the pool.
+   */
   private static void sweep() {
     while (true) {
       try {
@@ -130,7 +135,10 @@ public final class PythonWorkers {
     }
   }
 
-  /** Starts the sweeping for callers that keep workers elsewhere: it begins when this class is first used. */
+  /**
+   * Starts the sweeping for callers that keep workers elsewhere: it begins when this class is first
+   * used.
+   */
   static void sweepFromNowOn() {}
 
   static {

@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * A record on its way from one level to the next, or to a sink.
  *
- * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied unchanged. Thirteen columns
- * would be encoded, copied and decoded one by one in each shuffle.
+ * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied
+ * unchanged. Thirteen columns would be encoded, copied and decoded one by one in each shuffle.
  *
  * <pre>
  *   ts (8) position (8) old ts (8) edge (4) source (4) partition (4)
@@ -20,8 +20,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   key, value, old, headers, origin, topic
  * </pre>
  *
- * <p>Numbers are in native byte order. On an edge, key, value and old value are UnsafeRows that nodes read in place;
- * for a sink they are Kafka's bytes. {@code edge >= 0} is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
+ * <p>Numbers are in native byte order. On an edge, key, value and old value are UnsafeRows that
+ * nodes read in place; for a sink they are Kafka's bytes. {@code edge >= 0} is an edge id;
+ * {@code edge < 0} is sink {@code -(edge + 1)}.
  *
  * <p>Threads: not shared.
  */
@@ -62,7 +63,10 @@ public final class Envelope implements Serializable {
   private long grouping;
   private byte[] packed;
 
-  /** Its position in the order of all deferred records ({@code Deferred}); null if it is not deferred. */
+  /**
+   * Its position in the order of all deferred records ({@code Deferred}); null if it is not
+   * deferred.
+   */
   public transient int[] turnHeld;
 
   public Envelope() {}
@@ -162,7 +166,9 @@ public final class Envelope implements Serializable {
     return Platform.getLong(packed, OLD_TS);
   }
 
-  /** The source partition combined with the number of its topic, or the task of the level before. */
+  /**
+   * The source partition combined with the number of its topic, or the task of the level before.
+   */
   public int source() {
     return Platform.getInt(packed, SOURCE);
   }
@@ -172,7 +178,9 @@ public final class Envelope implements Serializable {
     return Platform.getLong(packed, POSITION);
   }
 
-  /** Orders several records that have the same position, if their edges do not order them; mostly 0. */
+  /**
+   * Orders several records that have the same position, if their edges do not order them; mostly 0.
+   */
   public int turn() {
     return Platform.getInt(packed, TURN) & ~MERGED;
   }

@@ -5,8 +5,8 @@ import java.util.Map;
 /**
  * The names of exception classes in the headers of dead letters.
  *
- * <p>Programs that read dead letters compare these names, so they stay as they are when a class is renamed or moves to
- * another package. A class that has never been renamed has no row.
+ * <p>Programs that read dead letters compare these names, so they stay as they are when a class is
+ * renamed or moves to another package. A class that has never been renamed has no row.
  */
 public final class ExceptionNames {
   private static final Map<Class<? extends Exception>, String> WRITTEN =

@@ -8,18 +8,19 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 /**
  * The numbers by which Spark groups: one for each (sub-topology, task).
  *
- * <pre>  grouping = (slot * tasks + task) << 20 | salt      slot = sub-topology + 1, or 0 = to a sink
+ * <pre>
+ *   grouping = (slot * tasks + task) << 20 | salt      slot = sub-topology + 1, or 0 = to a sink
  * </pre>
  *
  * <pre>  bucket of a task = 1 << 63 | (slot * tasks + task) << 43 | bucket
  * </pre>
  *
- * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched such that task {@code t} is
- * always in Spark partition {@code t % shufflePartitions}; otherwise three of four tasks could share one partition.
- * {@link #check} asserts this when records arrive.
+ * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched such that
+ * task {@code t} is always in Spark partition {@code t % shufflePartitions}; otherwise three of
+ * four tasks could share one partition. {@link #check} asserts this when records arrive.
  *
- * <p>Threads: immutable. Source: Spark's HashPartitioning (Murmur3, seed 42, pmod); Kafka's BuiltInPartitioner for the
- * task of a key.
+ * <p>Threads: immutable. Source: Spark's HashPartitioning (Murmur3, seed 42, pmod); Kafka's
+ * BuiltInPartitioner for the task of a key.
  */
 public final class Grouping implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -71,8 +72,8 @@ public final class Grouping implements Serializable {
   }
 
   /**
-   * Returns the number under which Spark keeps a bucket of a task's store. It never equals the number of a task.
-   * Buckets that are 2^43 apart share one number.
+   * Returns the number under which Spark keeps a bucket of a task's store. It never equals the
+   * number of a task. Buckets that are 2^43 apart share one number.
    */
   public long bucket(long grouping, long bucket) {
     long place = bucket & (1L << BUCKET_BITS) - 1;
@@ -85,16 +86,16 @@ public final class Grouping implements Serializable {
   }
 
   /**
-   * Returns the index, among all tasks, of the task that owns a number under which Spark keeps state: the task's own
-   * number, or that of one of its buckets.
+   * Returns the index, among all tasks, of the task that owns a number under which Spark keeps
+   * state: the task's own number, or that of one of its buckets.
    */
   public static long owner(long number) {
     return number < 0 ? (number & Long.MAX_VALUE) >>> BUCKET_BITS : number >>> SALT_BITS;
   }
 
   /**
-   * Returns the task of a record key in its internal format, as Kafka's partitioner computes it for this number of
-   * partitions.
+   * Returns the task of a record key in its internal format, as Kafka's partitioner computes it for
+   * this number of partitions.
    */
   public int taskOfKey(byte[] keyBytes, long partitions) {
     return taskOfPartition(Utils.toPositive(Utils.murmur2(keyBytes)), partitions);

@@ -19,8 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <pre>  (key length, key in UTF-8, value length or -1, value)*      lengths: 4 bytes, big-endian
  * </pre>
  *
- * <p>Forwarded unchanged, and decoded at the sink and by expressions that use headers. Public methods are called from
- * code that Spark generates.
+ * <p>Forwarded unchanged, and decoded at the sink and by expressions that use headers. Public
+ * methods are called from code that Spark generates.
  */
 public final class Headers {
   private static final int KEY = 0;

@@ -11,16 +11,19 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.api.plugin.PluginContext;
 
 /**
- * Collects the times at which tasks of an application need a tick of the wall clock, because no record advances time.
+ * Collects the times at which tasks of an application need a tick of the wall clock, because no
+ * record advances time.
  *
- * <p>A task that is never idle, or has no open window, needs no tick: then none is made, and no micro-batch runs. The
- * requests of all tasks are kept on the driver, whose clock makes the ticks ({@code TickSource}). A tick fulfils all
- * requests up to its time. It is sent to every task, and each task then requests its next one.
+ * <p>A task that is never idle, or has no open window, needs no tick: then none is made, and no
+ * micro-batch runs. The requests of all tasks are kept on the driver, whose clock makes the ticks
+ * ({@code TickSource}). A tick fulfils all requests up to its time. It is sent to every task, and
+ * each task then requests its next one.
  *
- * <p>Requests of tasks in other JVMs arrive as messages ({@code MetricsPlugin}). Spark delivers an executor's messages
- * to the driver in order, so a task's request arrives before the end of that task, even if the executor goes away. Two
- * threads of the driver handle them, so a commit may become visible a moment before the request; the next query finds
- * it. If a task has run again, or still runs after its query has ended, only the newest run counts.
+ * <p>Requests of tasks in other JVMs arrive as messages ({@code MetricsPlugin}). Spark delivers an
+ * executor's messages to the driver in order, so a task's request arrives before the end of that
+ * task, even if the executor goes away. Two threads of the driver handle them, so a commit may
+ * become visible a moment before the request; the next query finds it. If a task has run again, or
+ * still runs after its query has ended, only the newest run counts.
  *
  * <p>Threads: any.
  */
@@ -45,19 +48,21 @@ public final class IdleTicks {
   private long start;
 
   /**
-   * The time at which a run of a task needs a tick; {@code Long.MAX_VALUE} for never. A later run has a greater number.
+   * The time at which a run of a task needs a tick; {@code Long.MAX_VALUE} for never. A later run
+   * has a greater number.
    */
   record Request(long run, long atMs) implements Serializable {}
 
   /** A request on its way to the driver. */
-  public record TaskRequest(String applicationId, String task, Request wish) implements Serializable {}
+  public record TaskRequest(String applicationId, String task, Request wish)
+      implements Serializable {}
 
   /**
-   * A question of a real-time tick source: is there a tick after the last one? The answer is its time, or {@link
-   * #NONE}.
+   * A question of a real-time tick source: is there a tick after the last one? The answer is its
+   * time, or {@link #NONE}.
    *
-   * @param start the number of the start that created the tick source ({@link #forget}); a source left over from an
-   *     earlier start gets no ticks, as nothing reads from it
+   * @param start the number of the start that created the tick source ({@link #forget}); a source
+   *     left over from an earlier start gets no ticks, as nothing reads from it
    */
   public record Due(String applicationId, long start, long lastMs) implements Serializable {}
 
@@ -112,8 +117,8 @@ public final class IdleTicks {
   }
 
   /**
-   * Discards the requests of tasks that are about to start again: the first tick asks all of them. Returns the number
-   * of this start.
+   * Discards the requests of tasks that are about to start again: the first tick asks all of them.
+   * Returns the number of this start.
    */
   public synchronized long forget() {
     wishes.clear();
@@ -130,7 +135,8 @@ public final class IdleTicks {
       return NONE;
     }
     asksAll = false;
-    wishes.replaceAll((task, wish) -> wish.atMs <= now ? new Request(wish.run, Long.MAX_VALUE) : wish);
+    wishes.replaceAll(
+        (task, wish) -> wish.atMs <= now ? new Request(wish.run, Long.MAX_VALUE) : wish);
     return now;
   }
 

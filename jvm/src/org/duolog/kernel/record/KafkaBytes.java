@@ -3,10 +3,11 @@ package org.duolog.kernel.record;
 import java.nio.ByteBuffer;
 
 /**
- * Kafka's byte formats of numbers: big-endian, fixed length. Bytes of a wrong length are read as null.
+ * Kafka's byte formats of numbers: big-endian, fixed length. Bytes of a wrong length are read as
+ * null.
  *
- * <p>Called from code that Spark generates. Source: Kafka's IntegerSerializer, LongSerializer, DoubleSerializer and
- * their deserializers.
+ * <p>Called from code that Spark generates. Source: Kafka's IntegerSerializer, LongSerializer,
+ * DoubleSerializer and their deserializers.
  */
 public final class KafkaBytes {
   /** The time of a {@code Driver} with its own clock, for its thread. */
@@ -28,7 +29,10 @@ public final class KafkaBytes {
     return ByteBuffer.allocate(Long.BYTES).putLong(value).array();
   }
 
-  /** Encodes a DOUBLE. All NaNs have the same bytes, as in Kafka, so that equal keys have one partition. */
+  /**
+   * Encodes a DOUBLE. All NaNs have the same bytes, as in Kafka, so that equal keys have one
+   * partition.
+   */
   public static byte[] ofDouble(double value) {
     return ofLong(Double.doubleToLongBits(value));
   }

@@ -3,8 +3,8 @@ package org.duolog.kernel.record;
 import java.nio.ByteBuffer;
 
 /**
- * The source record that caused a record, as bytes that travel with it. Read when an error is reported, and by
- * expressions that use it.
+ * The source record that caused a record, as bytes that travel with it. Read when an error is
+ * reported, and by expressions that use it.
  *
  * <pre>
  *   source (4), partition (4), offset (8), timestamp (8)

@@ -9,9 +9,10 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * The time of each partition of a source: the largest timestamp of the records before an offset.
  *
- * <p>A task processes one micro-batch or epoch. The time that it has reached is kept in this JVM, by the offset where
- * the task ended, so a retried micro-batch starts with the same time. A JVM that has not read the earlier records does
- * not know it. Threads: each {@link Reader} belongs to one task.
+ * <p>A task processes one micro-batch or epoch. The time that it has reached is kept in this JVM,
+ * by the offset where the task ended, so a retried micro-batch starts with the same time. A JVM
+ * that has not read the earlier records does not know it. Threads: each {@link Reader} belongs to
+ * one task.
  *
  * <p>Source: Kafka Streams RecordQueue, which keeps the time with the committed offset.
  */

@@ -7,11 +7,12 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * A suppressed change, as a store keeps it; part of the checkpoint format.
  *
  * <pre>
- *   the new value, the value that was emitted last, its timestamp, headers and origin of the last record
+ *   the new value, the value that was emitted last, its timestamp, headers and origin of the last
+ *   record
  * </pre>
  *
- * <p>Values are bytes of an UnsafeRow, null if there is none. The row's own timestamp is that of the last record.
- * Threads: not shared.
+ * <p>Values are bytes of an UnsafeRow, null if there is none. The row's own timestamp is that of
+ * the last record. Threads: not shared.
  */
 public final class SuppressedChange {
   public static final int COLUMNS = 5;
@@ -29,7 +30,8 @@ public final class SuppressedChange {
   }
 
   /**
-   * Returns the row that stores a change together with the one that waits already; valid until the next call.
+   * Returns the row that stores a change together with the one that waits already; valid until the
+   * next call.
    *
    * @param before the row that waits; null if none does
    */

@@ -27,9 +27,10 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Binds SQL text over a row layout to a {@link Program}.
  *
- * <p>The text is analysed and optimised as a projection over an empty RDD of that layout (an RDD, because the optimiser
- * folds an empty local relation away). The optimiser also replaces expressions that only it can replace, and shares
- * common parts. This may leave several projections on top of each other: each becomes a stage of the program.
+ * <p>The text is analysed and optimised as a projection over an empty RDD of that layout (an RDD,
+ * because the optimiser folds an empty local relation away). The optimiser also replaces
+ * expressions that only it can replace, and shares common parts. This may leave several projections
+ * on top of each other: each becomes a stage of the program.
  *
  * <p>Threads: the driver's, one at a time.
  */
@@ -37,8 +38,9 @@ public final class Binder {
   private static final int BOUND_MAX = 1024;
 
   /**
-   * Programs bound in this JVM. A query is built again when it changes its mode or restarts, and analysing and
-   * compiling its expressions takes seconds. The least recently used programs are evicted.
+   * Programs bound in this JVM. A query is built again when it changes its mode or restarts, and
+   * analysing and compiling its expressions takes seconds. The least recently used programs are
+   * evicted.
    */
   private static final Map<Text, Program> BOUND =
       Collections.synchronizedMap(
@@ -54,7 +56,10 @@ public final class Binder {
   private final SparkSession spark;
   private final String functions;
 
-  /** Expressions over a layout, and the versions of the functions they call: together they determine the result. */
+  /**
+   * Expressions over a layout, and the versions of the functions they call: together they determine
+   * the result.
+   */
   private record Text(StructType layout, List<String> expressions, String functions) {}
 
   /** @param functions identifies the code of the Python functions that expressions call by name */
@@ -72,7 +77,10 @@ public final class Binder {
     return layout;
   }
 
-  /** Returns {@code base} with the columns of a record's metadata, the timestamp in milliseconds first. */
+  /**
+   * Returns {@code base} with the columns of a record's metadata, the timestamp in milliseconds
+   * first.
+   */
   public static StructType withTs(StructType base) {
     return base
         .add("ts", DataTypes.LongType, false)

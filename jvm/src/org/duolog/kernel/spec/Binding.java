@@ -45,8 +45,8 @@ public record Binding(Spec spec, Binder binder) {
   }
 
   /**
-   * Binds the value columns that a node computes, in the types that its children read. A node may have no children: a
-   * table that is only looked up computes its rows to find those that fail.
+   * Binds the value columns that a node computes, in the types that its children read. A node may
+   * have no children: a table that is only looked up computes its rows to find those that fail.
    */
   public Program computed(
       String owner, StructType layout, List<String> expressions, Operator of) {

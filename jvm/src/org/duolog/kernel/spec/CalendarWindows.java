@@ -12,10 +12,11 @@ import java.time.temporal.TemporalAdjusters;
 /**
  * Consecutive days, weeks, months, quarters or years of a time zone.
  *
- * <p>A window starts with the first moment of its first date, whatever the changes of clocks (some days have 23 hours
- * and some 25), plus its offset by the local clock. A date that a zone has skipped has no window. If clocks are set
- * back across the start, the repeated time belongs to the later date; if they are set forward across it, the window
- * starts after the gap. {@code duolog.plan.windows.calendar_windows} is the same in Python.
+ * <p>A window starts with the first moment of its first date, whatever the changes of clocks (some
+ * days have 23 hours and some 25), plus its offset by the local clock. A date that a zone has
+ * skipped has no window. If clocks are set back across the start, the repeated time belongs to the
+ * later date; if they are set forward across it, the window starts after the gap.
+ * {@code duolog.plan.windows.calendar_windows} is the same in Python.
  *
  * @param unit day, week, month, quarter or year
  * @param firstDay first day of a week: monday, …, sunday

@@ -4,7 +4,10 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Determines when windows close and in which buckets their rows are stored; used by {@code WindowRows}. */
+/**
+ * Determines when windows close and in which buckets their rows are stored; used by
+ * {@code WindowRows}.
+ */
 public interface Closing extends Serializable {
   /** The types of a window's start and end. */
   List<String> BOUNDS = List.of("BIGINT", "BIGINT");
@@ -20,8 +23,8 @@ public interface Closing extends Serializable {
   long delayMs();
 
   /**
-   * Returns the time at or before which windows must end for their rows to be dropped. Rows may be kept longer than
-   * their windows are open, for look-ups, but never shorter.
+   * Returns the time at or before which windows must end for their rows to be dropped. Rows may be
+   * kept longer than their windows are open, for look-ups, but never shorter.
    */
   default long expiredUntil(long streamTime) {
     return streamTime - delayMs();
@@ -30,7 +33,10 @@ public interface Closing extends Serializable {
   /** Returns true if rows are bucketed by the window's end, false if by its start. */
   boolean bucketsByEnd();
 
-  /** Returns the length of a bucket. It is part of the checkpoint format, so it must not depend on the grace period. */
+  /**
+   * Returns the length of a bucket. It is part of the checkpoint format, so it must not depend on
+   * the grace period.
+   */
   long bucketMs();
 
   /** Returns a time before which no window of a bucket with this first millisecond ends. */

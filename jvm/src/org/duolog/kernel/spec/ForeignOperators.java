@@ -14,7 +14,8 @@ public final class ForeignOperators {
   }
 
   /**
-   * Announces the number of the latest row of a key; the last columns of its input are the foreign key and the number.
+   * Announces the number of the latest row of a key; the last columns of its input are the foreign
+   * key and the number.
    */
   public record Announce(NodeSpec node, boolean left, int foreignColumns) implements Operator {}
 

@@ -32,7 +32,10 @@ public record HoppingWindows(long sizeMs, long advanceMs, long originMs, long gr
     return graceMs;
   }
 
-  /** As the window store of Kafka Streams does: counted from the start of the last window that has started. */
+  /**
+   * As the window store of Kafka Streams does: counted from the start of the last window that has
+   * started.
+   */
   @Override
   public long expiredUntil(long streamTime) {
     return lastStart(streamTime) - graceMs;

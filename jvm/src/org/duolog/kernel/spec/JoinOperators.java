@@ -12,8 +12,8 @@ public final class JoinOperators {
       implements Operator {}
 
   /**
-   * Joins a stream with the rows of a table, read from a store through the steps of its getter. Rows are looked up by
-   * {@code keys}, or by the record's own key if there are none.
+   * Joins a stream with the rows of a table, read from a store through the steps of its getter.
+   * Rows are looked up by {@code keys}, or by the record's own key if there are none.
    */
   public record Lookup(
       NodeSpec node,
@@ -49,7 +49,10 @@ public final class JoinOperators {
     }
   }
 
-  /** Joins the records of one stream with those of another; the window is seen from the first stream. */
+  /**
+   * Joins the records of one stream with those of another; the window is seen from the first
+   * stream.
+   */
   public record StreamJoin(
       NodeSpec node,
       String store,

@@ -5,7 +5,8 @@ import java.util.List;
 /**
  * One node of a spec, with a class for each kind. An unknown field is an error.
  *
- * <p>{@link NodeSpec} has the fields of every kind. {@code engine/lowering/operators.py} has the same classes.
+ * <p>{@link NodeSpec} has the fields of every kind. {@code engine/lowering/operators.py} has the
+ * same classes.
  */
 public interface Operator {
   /** The fields that a node of any kind has. */
@@ -54,13 +55,17 @@ public interface Operator {
     /** True if an update is forwarded before the next record is processed. */
     boolean toldAtOnce();
 
-    /** The bytes of a key that order the results of closed windows; null if each update is a result. */
+    /**
+     * The bytes of a key that order the results of closed windows; null if each update is a result.
+     */
     String onClose();
 
     Closing closing();
   }
 
-  /** Keeps the records for which the predicate holds; forwards each version of a versioned table. */
+  /**
+   * Keeps the records for which the predicate holds; forwards each version of a versioned table.
+   */
   record Filter(NodeSpec node, String predicate, boolean versioned) implements Operator {}
 
   /** Computes a new value. */
@@ -86,7 +91,9 @@ public interface Operator {
     }
   }
 
-  /** Gives records of a stream a new key. A key of only nulls counts as null, unless nulls are kept. */
+  /**
+   * Gives records of a stream a new key. A key of only nulls counts as null, unless nulls are kept.
+   */
   record SelectKey(NodeSpec node, List<String> keys, boolean keepsNulls) implements Operator {
     public SelectKey {
       keys = Spec.orEmpty(keys);
@@ -273,7 +280,10 @@ public interface Operator {
       boolean shutDown)
       implements TableStore {}
 
-  /** Writes records to a topic; {@code topic} and {@code partition}, if given, are evaluated for each record. */
+  /**
+   * Writes records to a topic; {@code topic} and {@code partition}, if given, are evaluated for
+   * each record.
+   */
   record Sink(
       NodeSpec node, int sink, String keyBytes, String valueBytes, String topic, String partition)
       implements Operator {}

@@ -12,7 +12,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads a node of a spec: the class of its kind from the kind's own fields, and a {@link NodeSpec} from the others.
+ * Reads a node of a spec: the class of its kind from the kind's own fields, and a {@link NodeSpec}
+ * from the others.
  *
  * <pre>
  *   {"kind": "filter", "name": …, "children": …, "predicate": …}     as the engine writes it

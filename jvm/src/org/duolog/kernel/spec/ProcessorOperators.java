@@ -7,8 +7,8 @@ public final class ProcessorOperators {
   private ProcessorOperators() {}
 
   /**
-   * Calls a Python processor with records of a stream, and by time. Forwards the number of an output with key and value
-   * as JSON.
+   * Calls a Python processor with records of a stream, and by time. Forwards the number of an
+   * output with key and value as JSON.
    *
    * @param function its name in the spec
    * @param record JSON as bytes: the columns of key and value

@@ -36,12 +36,12 @@ import scala.reflect.ClassTag$;
 /**
  * A bound list of SQL expressions: row in, row out.
  *
- * <p>Bound on the driver by {@link Binder}, sent to the executors and compiled there in {@link #open}. A Spark
- * processor lives for one micro-batch only, so compiled code returns to a pool of the JVM in {@link #close} and is
- * taken from it the next time.
+ * <p>Bound on the driver by {@link Binder}, sent to the executors and compiled there in
+ * {@link #open}. A Spark processor lives for one micro-batch only, so compiled code returns to a
+ * pool of the JVM in {@link #close} and is taken from it the next time.
  *
- * <p>The row that {@link #apply} returns is overwritten by the next call; use a {@link #twin} to hold two rows at once.
- * Threads: one at a time between open and close.
+ * <p>The row that {@link #apply} returns is overwritten by the next call; use a {@link #twin} to
+ * hold two rows at once. Threads: one at a time between open and close.
  */
 public final class Program implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -120,9 +120,9 @@ public final class Program implements Serializable {
   }
 
   /**
-   * Computes the row; null if that fails. Used for a table's old side and for rows that are looked up: a row that
-   * failed when it was new was reported then and not forwarded, so there is nothing to retract. Calls that fail add no
-   * notes, for the same reason.
+   * Computes the row; null if that fails. Used for a table's old side and for rows that are looked
+   * up: a row that failed when it was new was reported then and not forwarded, so there is nothing
+   * to retract. Calls that fail add no notes, for the same reason.
    */
   public UnsafeRow applyToOld(InternalRow row) {
     int notes = CallNotes.count();
@@ -170,8 +170,9 @@ public final class Program implements Serializable {
   }
 
   /**
-   * Expressions such as to_json write into buffers that they own, and twins share them. Through the pool, the code
-   * compiled for twins may be used by two tasks at once, so each twin compiles a copy.
+   * Expressions such as to_json write into buffers that they own, and twins share them. Through the
+   * pool, the code compiled for twins may be used by two tasks at once, so each twin compiles a
+   * copy.
    */
   private UnsafeProjection[] compile() {
     Expression[][] own = copied(stages);
@@ -190,7 +191,9 @@ public final class Program implements Serializable {
     return serializer.deserialize(serializer.serialize(stages, type), loader, type);
   }
 
-  /** Compiled programs that no task uses at the moment; the least recently used ones are evicted. */
+  /**
+   * Compiled programs that no task uses at the moment; the least recently used ones are evicted.
+   */
   private static final class Pool {
     private static final int PROGRAMS_MAX = 4096;
     private static final int IDLE_MAX = 64;

@@ -1,8 +1,8 @@
 package org.duolog.kernel.spec;
 
 /**
- * Windows that end if a key has no record for longer than a gap. Their bounds are the timestamps of their first and
- * last records.
+ * Windows that end if a key has no record for longer than a gap. Their bounds are the timestamps of
+ * their first and last records.
  *
  * <p>Source: Kafka Streams SessionWindows.
  */

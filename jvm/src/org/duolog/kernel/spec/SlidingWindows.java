@@ -1,13 +1,13 @@
 package org.duolog.kernel.spec;
 
 /**
- * Windows defined by the records of a key: one ends with each record, and one starts right after it if it contains a
- * record. Both bounds are inclusive.
+ * Windows defined by the records of a key: one ends with each record, and one starts right after it
+ * if it contains a record. Both bounds are inclusive.
  *
  * <p>Source: Kafka Streams SlidingWindows.
  *
- * @param onClose true if rows are emitted when windows close: then long buckets are made shorter, as the first one is
- *     sorted
+ * @param onClose true if rows are emitted when windows close: then long buckets are made shorter,
+ *     as the first one is sorted
  */
 public record SlidingWindows(long differenceMs, long graceMs, boolean onClose) implements Closing {
   private static final long serialVersionUID = 1L;

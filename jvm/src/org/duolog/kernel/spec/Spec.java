@@ -12,7 +12,8 @@ import java.util.Map;
 /**
  * The JSON that the engine writes for the kernel, with names in snake_case.
  *
- * <p>{@code jvm/README.md} describes each field. An unknown field is an error, so that a misspelt one is not ignored.
+ * <p>{@code jvm/README.md} describes each field. An unknown field is an error, so that a misspelt
+ * one is not ignored.
  */
 public record Spec(
     String applicationId,
@@ -92,8 +93,8 @@ public record Spec(
   /**
    * A source topic: how its bytes become rows, and which nodes read them.
    *
-   * @param input the name of the Spark source that reads the topic, perhaps with other topics; the topic if it is not
-   *     given
+   * @param input the name of the Spark source that reads the topic, perhaps with other topics; the
+   *     topic if it is not given
    */
   public record Source(
       int id,
@@ -122,7 +123,9 @@ public record Spec(
     }
   }
 
-  /** Expressions computed once per record, which the source's other expressions read as p0, p1, … */
+  /**
+   * Expressions computed once per record, which the source's other expressions read as p0, p1, …
+   */
   public record Parse(List<String> columns) {
     public Parse {
       columns = orEmpty(columns);
@@ -132,8 +135,8 @@ public record Spec(
   /**
    * An input of a sub-topology. The order of queues ranks inputs with equal timestamps.
    *
-   * @param queue the first of the edges that come from the same source or sub-topology; the edge's own id if there is
-   *     only one
+   * @param queue the first of the edges that come from the same source or sub-topology; the edge's
+   *     own id if there is only one
    * @param rekeyed true if records leave only when the record that caused them is done
    */
   public record Edge(
@@ -175,8 +178,8 @@ public record Spec(
   /**
    * A sink topic.
    *
-   * @param windowBytes how many bytes at the end of its keys encode a window, which does not choose the partition;
-   *     mostly 0
+   * @param windowBytes how many bytes at the end of its keys encode a window, which does not choose
+   *     the partition; mostly 0
    * @param call true if it is not a topic: its records are arguments of the function with this name
    * @param store the store whose changelog it is; null for others
    */

@@ -11,13 +11,22 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
   @JsonSubTypes.Type(value = UnlimitedWindows.class, name = "unlimited")
 })
 public interface Windows extends Closing {
-  /** Returns the start of the first window that contains a timestamp; a value above the timestamp if none does. */
+  /**
+   * Returns the start of the first window that contains a timestamp; a value above the timestamp if
+   * none does.
+   */
   long firstStart(long ts);
 
-  /** Returns the start of the last window that has started at a timestamp, whether or not it has records. */
+  /**
+   * Returns the start of the last window that has started at a timestamp, whether or not it has
+   * records.
+   */
   long lastStart(long ts);
 
-  /** Returns the start of the window after the one that starts here; a value that is not above it if there is none. */
+  /**
+   * Returns the start of the window after the one that starts here; a value that is not above it if
+   * there is none.
+   */
   long nextStart(long start);
 
   /** Returns the exclusive end of the window that starts here. */

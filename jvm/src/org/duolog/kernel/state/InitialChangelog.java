@@ -19,12 +19,12 @@ import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * Writes the initial entries of stores to their changelogs: the entries of {@link InitialState} that no changelog has
- * yet.
+ * Writes the initial entries of stores to their changelogs: the entries of {@link InitialState}
+ * that no changelog has yet.
  *
- * <p>They do not belong to an epoch, precede those of their generation, and count as soon as one of these does. If a
- * start ends before its first commit, the next start writes them again, in its own generation. So they need no
- * transaction.
+ * <p>They do not belong to an epoch, precede those of their generation, and count as soon as one of
+ * these does. If a start ends before its first commit, the next start writes them again, in its own
+ * generation. So they need no transaction.
  *
  * <p>Threads: the driver's.
  */

@@ -19,14 +19,16 @@ import org.duolog.kernel.topology.InitialEntry;
 import org.duolog.kernel.topology.Topology;
 
 /**
- * The initial content of stores in a fresh checkpoint: entries of other checkpoints, as of a commit.
+ * The initial content of stores in a fresh checkpoint: entries of other checkpoints, as of a
+ * commit.
  *
- * <pre>  (old sub-topology, task), key -> value      becomes      (new sub-topology, task), key -> value
+ * <pre>
+ *   (old sub-topology, task), key -> value    becomes    (new sub-topology, task), key -> value
  * </pre>
  *
- * <p>If the number of tasks is unchanged, tasks and time buckets are kept; otherwise each entry moves to the task of
- * its key ({@link StateRepartitioner}). The sub-topology, the level and the name of a store may change. Bytes are not
- * checked: the engine has compared the layouts before.
+ * <p>If the number of tasks is unchanged, tasks and time buckets are kept; otherwise each entry
+ * moves to the task of its key ({@link StateRepartitioner}). The sub-topology, the level and the
+ * name of a store may change. Bytes are not checked: the engine has compared the layouts before.
  *
  * <p>Threads: the driver's.
  */
@@ -48,8 +50,8 @@ public final class InitialState {
    * @param becomes its name here
    * @param subtopology the sub-topology that has it here
    * @param keyTypes types of its keys if the number of tasks changes; else empty
-   * @param keys for a processor's store: compute the columns of the record key from its key as JSON, {@code k0}; else
-   *     empty
+   * @param keys for a processor's store: compute the columns of the record key from its key as
+   *     JSON, {@code k0}; else empty
    * @param keyBytes computes the bytes, BINARY, that determine the task of a key, {@code k0…}
    * @param form what the store has in addition to rows by key: a {@link StateRepartitioner.Form}
    * @param tasksBefore the number of tasks there

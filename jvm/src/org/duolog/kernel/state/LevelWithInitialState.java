@@ -10,10 +10,11 @@ import org.duolog.kernel.topology.Level;
 import scala.collection.Iterator;
 
 /**
- * A {@link Level} whose stores start with entries of another checkpoint. Spark passes these in the first micro-batch,
- * before any record, and commits them with it.
+ * A {@link Level} whose stores start with entries of another checkpoint. Spark passes these in the
+ * first micro-batch, before any record, and commits them with it.
  *
- * <p>Spark's checkpoint does not distinguish it from a plain level, which later starts use. Threads: as there.
+ * <p>Spark's checkpoint does not distinguish it from a plain level, which later starts use.
+ * Threads: as there.
  */
 public final class LevelWithInitialState
     extends StatefulProcessorWithInitialState<Long, Envelope, Envelope, InitialEntry> {

@@ -29,11 +29,12 @@ import org.duolog.kernel.topology.Topology;
 /**
  * Finds the record key in the key of a processor's row, for a new number of tasks.
  *
- * <pre>  ["ann",3]   as Python has written it    ->   {"c0":"ann","c1":3}    ->   the columns that are the record key's
+ * <pre>
+ *   ["ann",3] as Python has written it  ->  {"c0":"ann","c1":3}  ->  the record key's columns
  * </pre>
  *
- * <p>User code may choose any key, so each row is checked: is it in the task of the record key that it contains?
- * Threads: one at a time between open and close.
+ * <p>User code may choose any key, so each row is checked: is it in the task of the record key that
+ * it contains? Threads: one at a time between open and close.
  */
 public final class ProcessorKeys implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -77,7 +78,9 @@ public final class ProcessorKeys implements Serializable {
     return row.getBinary(0);
   }
 
-  /** Renders the elements of a JSON array as the fields of an object; their own text is unchanged. */
+  /**
+   * Renders the elements of a JSON array as the fields of an object; their own text is unchanged.
+   */
   static byte[] named(byte[] array) {
     ByteArrayOutputStream named = new ByteArrayOutputStream(array.length + 16);
     int column = 0;
@@ -98,7 +101,8 @@ public final class ProcessorKeys implements Serializable {
       boolean closes = one == ']' || one == '}';
       depth += opens ? 1 : closes ? -1 : 0;
       if (depth == 1 && (opens && at == 0 || one == ',')) {
-        named.writeBytes(((at == 0 ? "{" : ",") + "\"c" + column++ + "\":").getBytes(StandardCharsets.US_ASCII));
+        named.writeBytes(
+            ((at == 0 ? "{" : ",") + "\"c" + column++ + "\":").getBytes(StandardCharsets.US_ASCII));
       } else {
         named.write(depth == 0 && closes ? '}' : one);
       }
@@ -107,8 +111,8 @@ public final class ProcessorKeys implements Serializable {
   }
 
   /**
-   * Finds rows of processors that are not in the task of the record key that they contain: the first one of each store,
-   * as the store's name and the key in JSON; null if there is none.
+   * Finds rows of processors that are not in the task of the record key that they contain: the
+   * first one of each store, as the store's name and the key in JSON; null if there is none.
    *
    * @param keptJson as passed to {@code Kernel.apply}
    */
@@ -124,7 +128,8 @@ public final class ProcessorKeys implements Serializable {
             StoreReader.entries(
                     spark, kept.checkpoint(), kept.operator(), kept.commit(), kept.store())
                 .where("NOT (" + StateRepartitioner.Form.PROCESSOR.own() + ")");
-        StateRepartitioner.ToTaskOfKey to = new StateRepartitioner.ToTaskOfKey(topology.grouping(), binding, kept);
+        StateRepartitioner.ToTaskOfKey to =
+            new StateRepartitioner.ToTaskOfKey(topology.grouping(), binding, kept);
         entries
             .mapPartitions(new Misplaced(to), Encoders.STRING())
             .limit(1)
@@ -135,7 +140,8 @@ public final class ProcessorKeys implements Serializable {
     return found;
   }
 
-  private record Misplaced(StateRepartitioner.ToTaskOfKey to) implements MapPartitionsFunction<Row, String> {
+  private record Misplaced(StateRepartitioner.ToTaskOfKey to)
+      implements MapPartitionsFunction<Row, String> {
     private static final long serialVersionUID = 1L;
 
     @Override

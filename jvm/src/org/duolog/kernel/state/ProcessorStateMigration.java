@@ -16,17 +16,21 @@ import org.duolog.kernel.python.ProcessorStores;
 import org.duolog.kernel.record.StoredRow;
 
 /**
- * Converts the state that processors keep per task for a new number of tasks; all of it is in bucket 0 of its store.
+ * Converts the state that processors keep per task for a new number of tasks; all of it is in
+ * bucket 0 of its store.
  *
  * <pre>
- *   a store of windows, sessions, versions    [greatest time, segments]         the greatest; all of them
- *   stream time and schedules of a processor  8 bytes, [[kind, interval, at]]   the greatest; see below
- *   its last turn ({@code ProcessorTask})       a name                            dropped: processors are created again
+ *   a store of windows, sessions, versions:
+ *     [greatest time, segments]        the greatest; all of them
+ *   stream time and schedules of a processor:
+ *     8 bytes, [[kind, interval, at]]  the greatest; see below
+ *   its last turn ({@code ProcessorTask}):
+ *     a name                           dropped: processors are created again
  * </pre>
  *
- * <p>A schedule is due at the earliest of its times: for keys of a task that was behind, that time is still to come; if
- * several pass at once there is one call. Schedules that all tasks have cancelled stay cancelled; those that differ
- * start as init defines them.
+ * <p>A schedule is due at the earliest of its times: for keys of a task that was behind, that time
+ * is still to come; if several pass at once there is one call. Schedules that all tasks have
+ * cancelled stay cancelled; those that differ start as init defines them.
  *
  * <p>Source: {@code functions/processors/stores.py}, {@code schedules.py}, which write it.
  */
@@ -79,7 +83,10 @@ final class ProcessorStateMigration {
     return ByteBuffer.allocate(Long.BYTES + text.length).putLong(time).put(text).array();
   }
 
-  /** Returns the merged schedule at an index; the reader skips one that no task has created like this. */
+  /**
+   * Returns the merged schedule at an index; the reader skips one that no task has created like
+   * this.
+   */
   private static JsonNode schedule(List<JsonNode> kept, int place) {
     JsonNode earliest = MAPPER.nullNode();
     for (JsonNode of : kept) {

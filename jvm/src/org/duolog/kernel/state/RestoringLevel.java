@@ -26,11 +26,12 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Replaces a {@link Level} while its stores are restored: each task puts the entries of its changelogs into the same
- * states, so that Spark's checkpoint is one of the level.
+ * Replaces a {@link Level} while its stores are restored: each task puts the entries of its
+ * changelogs into the same states, so that Spark's checkpoint is one of the level.
  *
- * <p>Uncommitted entries are skipped. Once the topic is compacted, such an entry could replace the one that counts;
- * therefore the entry that counts is written again after it, or a removal if there is none.
+ * <p>Uncommitted entries are skipped. Once the topic is compacted, such an entry could replace the
+ * one that counts; therefore the entry that counts is written again after it, or a removal if there
+ * is none.
  *
  * <p>Threads: one at a time.
  */

@@ -26,15 +26,17 @@ import org.duolog.kernel.task.Operands;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
- * Distributes the entries of a store to a new number of tasks: entries of a record key move to the task of their key;
- * entries of tasks themselves are merged from those of the earlier tasks ({@link TaskStateMigration}).
+ * Distributes the entries of a store to a new number of tasks: entries of a record key move to the
+ * task of their key; entries of tasks themselves are merged from those of the earlier tasks
+ * ({@link TaskStateMigration}).
  *
- * <p>The {@link Form} of a store determines where an entry has its record key. Threads: the driver's.
+ * <p>The {@link Form} of a store determines where an entry has its record key. Threads: the
+ * driver's.
  */
 final class StateRepartitioner {
   /**
-   * The content of a store's map in addition to plain rows by key. {@code engine/repartition.py} knows the form of each
-   * store.
+   * The content of a store's map in addition to plain rows by key. {@code engine/repartition.py}
+   * knows the form of each store.
    */
   enum Form {
     /** Rows by key ({@code KeyValueStore}), and their pages ({@code PagedRows}). */
@@ -45,7 +47,10 @@ final class StateRepartitioner {
     VERSIONS,
     /** {@code WindowRows}, and the entries of {@code WindowIndex}. */
     WINDOWS,
-    /** The same, with rows that are emitted when their windows close, and stay after that ({@code EmittedPosition}). */
+    /**
+     * The same, with rows that are emitted when their windows close, and stay after that
+     * ({@code EmittedPosition}).
+     */
     CLOSING,
     /** {@code JoinRows}. */
     LISTS,
@@ -58,11 +63,13 @@ final class StateRepartitioner {
     /** {@code Counter}. */
     NUMBERS,
     /**
-     * A store that processors access ({@code ProcessorStores}), whose keys contain the record key ({@link
-     * ProcessorKeys}).
+     * A store that processors access ({@code ProcessorStores}), whose keys contain the record key
+     * ({@link ProcessorKeys}).
      */
     PROCESSOR,
-    /** Stream time and schedules of a processor ({@code ProcessorTask}); its last turn is dropped. */
+    /**
+     * Stream time and schedules of a processor ({@code ProcessorTask}); its last turn is dropped.
+     */
     SCHEDULES;
 
     boolean hasTasksOwn() {
@@ -83,7 +90,10 @@ final class StateRepartitioner {
     }
   }
 
-  /** An entry with a key of one byte belongs to a task itself; a record key has at least eight bytes. */
+  /**
+   * An entry with a key of one byte belongs to a task itself; a record key has at least eight
+   * bytes.
+   */
   private static final String OF_TASK = "number >= 0 AND length(entry_key) = 1";
 
   /** Entries that processors keep per task are in its first bucket, where no others are. */
@@ -156,7 +166,8 @@ final class StateRepartitioner {
       case UNMATCHED -> Arrays.copyOf(key, key.length - Long.BYTES - CHUNK);
       case VERSIONS -> row(key, 2).getBinary(0);
       case WAITING -> StoredRow.row(value, PARTS_OF_WAITING).getBinary(KEY_OF_WAITING);
-      case ROWS, NUMBERS, PROCESSOR, SCHEDULES -> throw new IllegalStateException("a store of " + form + " has buckets");
+      case ROWS, NUMBERS, PROCESSOR, SCHEDULES ->
+          throw new IllegalStateException("a store of " + form + " has buckets");
     };
   }
 
@@ -166,12 +177,18 @@ final class StateRepartitioner {
     return row;
   }
 
-  /** Returns the new number of a waiting record: records of several tasks are interleaved without collisions. */
+  /**
+   * Returns the new number of a waiting record: records of several tasks are interleaved without
+   * collisions.
+   */
   static long numberOf(long number, int tasksBefore, int taskBefore) {
     return number * tasksBefore + taskBefore;
   }
 
-  /** Returns true if an entry is in the task that the bytes of its record key determine; true for a null key. */
+  /**
+   * Returns true if an entry is in the task that the bytes of its record key determine; true for a
+   * null key.
+   */
   static boolean isInItsTask(long number, byte[] keyBytes, int tasks) {
     return keyBytes != null
         && Grouping.owner(number) % tasks == Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
@@ -258,7 +275,8 @@ final class StateRepartitioner {
       byte[] value = entry.getAs(2);
       byte[] bytes = keyBytes(number, key, value);
       if (ofProcessor != null && !isInItsTask(number, bytes)) {
-        throw new IllegalStateException("store " + store + " has rows whose keys are not those of records");
+        throw new IllegalStateException(
+            "store " + store + " has rows whose keys are not those of records");
       }
       long owner = grouping.of(subtopology, grouping.taskOfKey(bytes, Long.MAX_VALUE));
       // Bits above those of a bucket are cut off here.
@@ -291,7 +309,8 @@ final class StateRepartitioner {
       List<InitialEntry> found = new ArrayList<>();
       counted.forEach(
           (task, of) -> {
-            byte[] numbers = ByteBuffer.allocate(2 * Long.BYTES).putLong(of[0]).putLong(of[1]).array();
+            byte[] numbers =
+                ByteBuffer.allocate(2 * Long.BYTES).putLong(of[0]).putLong(of[1]).array();
             found.add(new InitialEntry(task, task, "", new byte[0], numbers));
           });
       return found.iterator();

@@ -34,14 +34,17 @@ import org.duolog.kernel.store.window.MigratedEmittedPosition;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Reads the rows of a table's store from the entries of its state: those that a lookup would find, as JSON.
+ * Reads the rows of a table's store from the entries of its state: those that a lookup would find,
+ * as JSON.
  *
- * <pre>  number that Spark keeps an entry under, key bytes, value bytes  ->  key, row, timestamp; or nothing
+ * <pre>
+ *   number by which Spark groups an entry, key bytes, value bytes
+ *     ->  key, row, timestamp; or nothing
  * </pre>
  *
- * <p>Other entries in a store's map are recognized by the length of their key (the length of a row's key is a multiple
- * of eight) and by their number (that of a task, or of a bucket). Expired rows are skipped even if they are still
- * stored, so the stream times of the tasks are read first.
+ * <p>Other entries in a store's map are recognized by the length of their key (the length of a
+ * row's key is a multiple of eight) and by their number (that of a task, or of a bucket). Expired
+ * rows are skipped even if they are still stored, so the stream times of the tasks are read first.
  *
  * <p>Threads: one at a time between open and close.
  */
@@ -101,8 +104,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    * The layout of an operator's rows.
    *
    * @param closing for rows that expire with their windows; else null
-   * @param onClose the bytes of a key that order results, if rows do not expire with the record that emits them; else
-   *     null
+   * @param onClose the bytes of a key that order results, if rows do not expire with the record
+   *     that emits them; else null
    * @param ttlMs for rows that expire if they are not updated for so long; else null
    * @param heldBack true if they are suppressed changes
    */
@@ -151,7 +154,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     Expiry expiry(ByteBuffer time) {
       long streamTime = time.getLong();
       long over = closing == null ? streamTime : closing.expiredUntil(streamTime);
-      return new Expiry(over, onClose == null ? Long.MAX_VALUE : new EmittedPosition(time).before());
+      return new Expiry(
+          over, onClose == null ? Long.MAX_VALUE : new EmittedPosition(time).before());
     }
 
     boolean isExpired(UnsafeRow key, long ts, long goneBy) {
@@ -162,10 +166,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * The limits below which rows of a task have expired: by the end of their windows, or by stream time.
+   * The limits below which rows of a task have expired: by the end of their windows, or by stream
+   * time.
    *
-   * @param told rows after this position have not been emitted, so they have not expired, except for those that earlier
-   *     tasks have emitted ({@link MigratedEmittedPosition})
+   * @param told rows after this position have not been emitted, so they have not expired, except
+   *     for those that earlier tasks have emitted ({@link MigratedEmittedPosition})
    */
   private record Expiry(long over, long told) implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -201,7 +206,9 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
             List.of(look.keyText(), look.valueText(), condition));
   }
 
-  /** Returns true if a node writes a store whose rows can be read: of a table, or of a processor. */
+  /**
+   * Returns true if a node writes a store whose rows can be read: of a table, or of a processor.
+   */
   private static boolean writes(Operator of, String store) {
     return of instanceof Operator.TableStore table
         ? table.store().equals(store)
@@ -209,7 +216,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * Returns the rows of a store in a checkpoint as of a commit: key and value as JSON, ts, and the number of the task.
+   * Returns the rows of a store in a checkpoint as of a commit: key and value as JSON, ts, and the
+   * number of the task.
    *
    * @param operator the level that has the store
    * @param commit the number of the micro-batch or epoch
@@ -235,7 +243,10 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     return entries.mapPartitions(reader, Encoders.row(RESULT));
   }
 
-  /** Returns all entries of a store unchanged: the number under which Spark keeps each, its key and its value. */
+  /**
+   * Returns all entries of a store unchanged: the number under which Spark keeps each, its key and
+   * its value.
+   */
   static Dataset<Row> entries(
       SparkSession spark, String checkpoint, int operator, long commit, String store) {
     Dataset<Row> state =
@@ -252,13 +263,18 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         inside(state, "user_map_value") + " AS entry_value");
   }
 
-  /** Returns the only field of a column of the state: its name depends on what the level was grouped by. */
+  /**
+   * Returns the only field of a column of the state: its name depends on what the level was grouped
+   * by.
+   */
   private static String inside(Dataset<Row> state, String column) {
     StructType type = (StructType) state.schema().apply(column).dataType();
     return column + ".`" + type.fieldNames()[0] + "`";
   }
 
-  /** Takes note of an entry with a task's time; to be called with all entries before rows are read. */
+  /**
+   * Takes note of an entry with a task's time; to be called with all entries before rows are read.
+   */
   public void sees(long number, byte[] key, byte[] value) {
     if (!layout.isOfTime() || number < 0 || key.length != 1) {
       return;
@@ -266,7 +282,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     if (key[0] == STREAM_TIME) {
       expiries.put(Grouping.owner(number), layout.expiry(ByteBuffer.wrap(value)));
     } else if (key[0] == TOLD_BEFORE && layout.onClose != null) {
-      migratedPositions.put(Grouping.owner(number), new MigratedEmittedPosition(ByteBuffer.wrap(value)));
+      migratedPositions.put(
+          Grouping.owner(number), new MigratedEmittedPosition(ByteBuffer.wrap(value)));
     }
   }
 

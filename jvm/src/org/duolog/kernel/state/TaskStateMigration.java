@@ -14,20 +14,23 @@ import org.duolog.kernel.store.window.MigratedEmittedPosition;
 import org.duolog.kernel.topology.InitialEntry;
 
 /**
- * Converts the state that stores keep per task for a new number of tasks: each task merges that of the earlier tasks
- * with which it may share keys.
+ * Converts the state that stores keep per task for a new number of tasks: each task merges that of
+ * the earlier tasks with which it may share keys.
  *
  * <pre>
  *   2 -> 4    task 3 from 1             a key's task is its hash modulo the number of tasks,
  *   4 -> 2    task 1 from 1 and 3       so only those that are equal modulo the greatest common
  *   2 -> 3    each from 0 and 1         divisor share keys
  *
- *   0  stream time, the last number   the greatest     nothing that has expired returns, no number is used twice
- *   1  buckets that may have rows     all of them
- *   2  number of waiting rows         counted again    for waiting records the next number: after all of them
- *   3  {@code IdleTime}               idle only if all are; the last end of a window
- *   0  {@link EmittedPosition}, after the time      that of the task that has emitted least, and
- *   4  {@link MigratedEmittedPosition}                what others had emitted beyond it: so each row is emitted once
+ *   0  stream time, the last number     the greatest: nothing that has expired returns, no number
+ *                                       is used twice
+ *   1  buckets that may have rows       all of them
+ *   2  number of waiting rows           counted again; for waiting records the next number is after
+ *                                       all of them
+ *   3  {@code IdleTime}                 idle only if all are; the last end of a window
+ *   0  {@link EmittedPosition}          (after the time) that of the task that has emitted least
+ *   4  {@link MigratedEmittedPosition}  what others had emitted beyond it, so that each row
+ *                                       is emitted once
  * </pre>
  *
  * <p>Threads: one at a time.
@@ -120,21 +123,26 @@ final class TaskStateMigration {
       return ProcessorStateMigration.together(form, before);
     }
     return switch (part) {
-      case TIME -> form == StateRepartitioner.Form.CLOSING ? closing(before) : longs(greatest(before));
+      case TIME ->
+          form == StateRepartitioner.Form.CLOSING ? closing(before) : longs(greatest(before));
       case BUCKETS -> buckets(before);
-      case COUNTS -> form == StateRepartitioner.Form.WAITING
-          ? longs((greatest(before) + 1) * kept.tasksBefore())
-          : longs(counted.getOrDefault(owner, new long[2]));
+      case COUNTS ->
+          form == StateRepartitioner.Form.WAITING
+              ? longs((greatest(before) + 1) * kept.tasksBefore())
+              : longs(counted.getOrDefault(owner, new long[2]));
       case IDLE -> idle(before);
-      default -> throw new IllegalStateException(
-          "store " + kept.store() + " has state of a task that cannot be moved: " + part);
+      default ->
+          throw new IllegalStateException(
+              "store " + kept.store() + " has state of a task that cannot be moved: " + part);
     };
   }
 
   /** Returns stream time, and the position that all of them have reached. */
   private static byte[] closing(Collection<byte[]> times) {
-    long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
-    EmittedPosition least = EmittedPosition.least(times.stream().map(TaskStateMigration::emittedPosition).toList());
+    long time =
+        times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
+    EmittedPosition least =
+        EmittedPosition.least(times.stream().map(TaskStateMigration::emittedPosition).toList());
     ByteBuffer together = ByteBuffer.allocate(Long.BYTES + least.size()).putLong(time);
     least.write(together);
     return together.array();
@@ -148,19 +156,22 @@ final class TaskStateMigration {
   /** Returns what some of the earlier tasks have emitted beyond the least position. */
   private MigratedEmittedPosition migratedPosition(int task) {
     Map<Integer, EmittedPosition> told = new TreeMap<>();
-    of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, emittedPosition(time)));
+    of(task, parts.getOrDefault(TIME, Map.of()))
+        .forEach((of, time) -> told.put(of, emittedPosition(time)));
     List<MigratedEmittedPosition> earlier =
         of(task, parts.getOrDefault(TOLD_BEFORE, Map.of())).values().stream()
             .map(bytes -> new MigratedEmittedPosition(ByteBuffer.wrap(bytes)))
             .toList();
-    return MigratedEmittedPosition.of(told, earlier, kept.tasksBefore(), EmittedPosition.least(told.values()));
+    return MigratedEmittedPosition.of(
+        told, earlier, kept.tasksBefore(), EmittedPosition.least(told.values()));
   }
 
   private long greatest(Collection<byte[]> numbers) {
     long greatest = Long.MIN_VALUE;
     for (byte[] number : numbers) {
       if (number.length != Long.BYTES) {
-        throw new IllegalStateException("store " + kept.store() + " has already emitted results of its own tasks");
+        throw new IllegalStateException(
+            "store " + kept.store() + " has already emitted results of its own tasks");
       }
       greatest = Math.max(greatest, ByteBuffer.wrap(number).getLong());
     }

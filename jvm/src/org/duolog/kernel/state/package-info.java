@@ -1,2 +1,5 @@
-/** State that comes from another checkpoint: restored from changelogs, moved to other tasks, or read by a person. */
+/**
+ * State that comes from another checkpoint: restored from changelogs, moved to other tasks, or read
+ * by a person.
+ */
 package org.duolog.kernel.state;

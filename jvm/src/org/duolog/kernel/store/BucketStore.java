@@ -14,16 +14,16 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Rows by bucket and key. A whole bucket can be scanned, to find rows by time or by another table's key instead of by
- * their own key.
+ * Rows by bucket and key. A whole bucket can be scanned, to find rows by time or by another table's
+ * key instead of by their own key.
  *
  * <pre>
  *   (task, bucket), key bytes of an UnsafeRow  ->  {@link StoredRow}
  * </pre>
  *
- * <p>Spark keeps the entries of a map under the grouping key in a thread-local, and iterates over them by a scan of
- * that prefix. Here the key is {@link Grouping#bucket}, set around each access. All accesses go to Spark's state
- * directly, in both modes.
+ * <p>Spark keeps the entries of a map under the grouping key in a thread-local, and iterates over
+ * them by a scan of that prefix. Here the key is {@link Grouping#bucket}, set around each access.
+ * All accesses go to Spark's state directly, in both modes.
  *
  * <p>Threads: one at a time. Source: Kafka Streams SegmentedBytesStore.
  */
@@ -106,7 +106,8 @@ public final class BucketStore implements Store {
   /**
    * Visits the rows of a bucket as they are now, in a fixed but arbitrary order.
    *
-   * <p>The scan always goes to the end, because Spark closes an unfinished scan only when the task ends.
+   * <p>The scan always goes to the end, because Spark closes an unfinished scan only when the task
+   * ends.
    */
   public void scan(long bucket, Visitor visitor) {
     Iterator<Tuple2<byte[], byte[]>> entries = within(bucket, state::iterator);
@@ -116,8 +117,9 @@ public final class BucketStore implements Store {
   }
 
   /**
-   * The same in steps, for callers that do other work in between: each step visits a row, and returns false if none was
-   * left. The scan starts with the first step. The bucket must not change before the last one.
+   * The same in steps, for callers that do other work in between: each step visits a row, and
+   * returns false if none was left. The scan starts with the first step. The bucket must not change
+   * before the last one.
    */
   public BooleanSupplier steps(long bucket, Visitor visitor) {
     return new BooleanSupplier() {
@@ -142,7 +144,9 @@ public final class BucketStore implements Store {
         key(entry._1()), StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
   }
 
-  /** Returns the keys of a bucket as they are now, to be read over several calls within one epoch. */
+  /**
+   * Returns the keys of a bucket as they are now, to be read over several calls within one epoch.
+   */
   public java.util.Iterator<UnsafeRow> keys(long bucket) {
     Iterator<byte[]> keys = within(bucket, state::keys);
     return CollectionConverters.asJava(keys.map(this::key));

@@ -25,19 +25,22 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's {@code MapState} for byte arrays, on the same rows of the same store, without its encoders.
+ * Spark's {@code MapState} for byte arrays, on the same rows of the same store, without its
+ * encoders.
  *
- * <p>Spark creates a map for each store, task and epoch, and each time plans and compiles the conversion of keys and
- * values: a third of the work of the tasks in a small micro-batch. Byte arrays need no conversion.
+ * <p>Spark creates a map for each store, task and epoch, and each time plans and compiles the
+ * conversion of keys and values: a third of the work of the tasks in a small micro-batch. Byte
+ * arrays need no conversion.
  *
  * <pre>
- *   key    row(row(group: BIGINT), row(key: BINARY))      a prefix scan is over row(row(group: BIGINT))
+ *   key    row(row(group: BIGINT), row(key: BINARY))  a prefix scan is over row(row(group: BIGINT))
  *   value  row(value: BINARY)
  * </pre>
  *
  * <p>A scan that stops early stays open until the task ends.
  *
- * <p>Threads: one at a time. Source: Spark's {@code MapStateImpl}, {@code CompositeKeyStateEncoder}.
+ * <p>Threads: one at a time. Source: Spark's {@code MapStateImpl},
+ * {@code CompositeKeyStateEncoder}.
  */
 public final class BytesMap implements MapState<byte[], byte[]> {
   private static final long serialVersionUID = 1L;
@@ -73,8 +76,8 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   }
 
   /**
-   * Returns true if an earlier epoch has registered the column family with the store, which outlives an epoch in this
-   * JVM.
+   * Returns true if an earlier epoch has registered the column family with the store, which
+   * outlives an epoch in this JVM.
    *
    * <p>Otherwise Spark would create encoders again, only to keep the existing ones.
    */
@@ -84,7 +87,10 @@ public final class BytesMap implements MapState<byte[], byte[]> {
         && store.allColumnFamilyNames().contains(name);
   }
 
-  /** Returns the map of a store; Spark's own map if the handle has no state, as for one that only collects schemas. */
+  /**
+   * Returns the map of a store; Spark's own map if the handle has no state, as for one that only
+   * collects schemas.
+   */
   public static MapState<byte[], byte[]> of(StatefulProcessorHandle handle, String name) {
     if (handle instanceof StatefulProcessorHandleImpl) {
       @SuppressWarnings("unchecked")
@@ -167,13 +173,21 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   }
 
   /**
-   * Visits the sizes of entries after a cursor (null: from the first entry), until a time by {@link System#nanoTime}.
+   * Visits the sizes of entries after a cursor (null: from the first entry), until a time by
+   * {@link System#nanoTime}.
    *
-   * @return the cursor to continue from; null after the last entry, or if the store is not RocksDB's
+   * @return the cursor to continue from; null after the last entry, or if the store is not
+   *     RocksDB's
    */
   byte[] sizes(byte[] cursor, long untilNs, RawSizes.Visitor visitor) {
     return store instanceof RocksDBStateStoreProvider.RocksDBStateStore
-        ? RawSizes.visit((RocksDBStateStoreProvider) value(PROVIDER, store), name, rows.group(0), cursor, untilNs, visitor)
+        ? RawSizes.visit(
+            (RocksDBStateStoreProvider) value(PROVIDER, store),
+            name,
+            rows.group(0),
+            cursor,
+            untilNs,
+            visitor)
         : null;
   }
 
@@ -204,7 +218,9 @@ public final class BytesMap implements MapState<byte[], byte[]> {
     return (Long) key;
   }
 
-  /** Returns the field whose name ends like this: Scala prefixes some names with that of the class. */
+  /**
+   * Returns the field whose name ends like this: Scala prefixes some names with that of the class.
+   */
   static Field field(Class<?> of, String name) {
     for (Field field : of.getDeclaredFields()) {
       if (field.getName().equals(name) || field.getName().endsWith("$$" + name)) {
@@ -212,7 +228,8 @@ public final class BytesMap implements MapState<byte[], byte[]> {
         return field;
       }
     }
-    throw new IllegalStateException("unsupported version of Spark: its " + of.getName() + " has no " + name);
+    throw new IllegalStateException(
+        "unsupported version of Spark: its " + of.getName() + " has no " + name);
   }
 
   static Object value(Field field, Object of) {
@@ -226,8 +243,9 @@ public final class BytesMap implements MapState<byte[], byte[]> {
   /**
    * Encodes keys and values as Spark's rows; each is valid until the next one of its kind.
    *
-   * <p>A row is a word of null bits, a word for each field, and the data that does not fit into a word, padded to whole
-   * words. The word of such a field has its offset and length. Source: Spark's {@code UnsafeRow}.
+   * <p>A row is a word of null bits, a word for each field, and the data that does not fit into a
+   * word, padded to whole words. The word of such a field has its offset and length. Source:
+   * Spark's {@code UnsafeRow}.
    */
   static final class Rows {
     private static final int BASE = Platform.BYTE_ARRAY_OFFSET;

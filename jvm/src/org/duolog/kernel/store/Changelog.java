@@ -15,7 +15,8 @@ import org.duolog.kernel.spec.Spec;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * The changelogs of a level's stores: each entry that is written to Spark's state is also written to the store's topic.
+ * The changelogs of a level's stores: each entry that is written to Spark's state is also written
+ * to the store's topic.
  *
  * <pre>
  *   partition = task
@@ -25,14 +26,15 @@ import org.duolog.kernel.task.NodeContext;
  *   header duolog.epoch: generation (4 bytes), epoch (8 bytes); all numbers big-endian
  * </pre>
  *
- * <p>Entries are those that stores write; with a record cache, those that are written back. So one format serves every
- * kind of store, and it depends neither on numbers of sub-topologies nor on Spark's hashing. Entries leave through the
- * same sink as results.
+ * <p>Entries are those that stores write; with a record cache, those that are written back. So one
+ * format serves every kind of store, and it depends neither on numbers of sub-topologies nor on
+ * Spark's hashing. Entries leave through the same sink as results.
  *
- * <p>A generation is one start of a query on a checkpoint; its epochs are those of Spark's log. Together they determine
- * whether an entry was committed.
+ * <p>A generation is one start of a query on a checkpoint; its epochs are those of Spark's log.
+ * Together they determine whether an entry was committed.
  *
- * <p>Threads: one at a time between opens. Source: Kafka Streams ProcessorStateManager; the format is our own.
+ * <p>Threads: one at a time between opens. Source: Kafka Streams ProcessorStateManager; the format
+ * is our own.
  */
 public final class Changelog implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -109,7 +111,10 @@ public final class Changelog implements Serializable {
         .array();
   }
 
-  /** Returns the key of an entry in its topic; {@code number} is the number under which Spark keeps it. */
+  /**
+   * Returns the key of an entry in its topic; {@code number} is the number under which Spark keeps
+   * it.
+   */
   public static byte[] key(long number, byte[] key) {
     if (number >= 0) {
       return ByteBuffer.allocate(1 + key.length).put(OF_TASK).put(key).array();
@@ -179,9 +184,9 @@ public final class Changelog implements Serializable {
       private long firstUnreported = BEFORE_ALL;
 
       /**
-       * Returns true if the entry with these headers belongs to an epoch that cannot have started by the known commits:
-       * a commit of the epoch before it must have been reported, and is lost. At most one epoch can be unreported or
-       * uncommitted.
+       * Returns true if the entry with these headers belongs to an epoch that cannot have started
+       * by the known commits: a commit of the epoch before it must have been reported, and is lost.
+       * At most one epoch can be unreported or uncommitted.
        */
       boolean isBeyond(org.apache.kafka.common.header.Headers headers) {
         Epoch epoch = Epoch.of(headers);
@@ -200,10 +205,12 @@ public final class Changelog implements Serializable {
       }
 
       /**
-       * Returns true if the entry with these headers was committed; false for an entry without an epoch.
+       * Returns true if the entry with these headers was committed; false for an entry without an
+       * epoch.
        *
-       * <p>Entries that a restore has repaired belong to no committed epoch, and count. But a restore that was delayed
-       * may write them after a later start has continued. Then they follow entries of that start, and are outdated.
+       * <p>Entries that a restore has repaired belong to no committed epoch, and count. But a
+       * restore that was delayed may write them after a later start has continued. Then they follow
+       * entries of that start, and are outdated.
        */
       boolean has(org.apache.kafka.common.header.Headers headers) {
         Epoch epoch = Epoch.of(headers);

@@ -15,10 +15,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.duolog.kernel.metrics.Metrics;
 
 /**
- * Reads partitions of changelogs from start to end, and determines for each entry whether it was committed.
+ * Reads partitions of changelogs from start to end, and determines for each entry whether it was
+ * committed.
  *
- * <p>Uses its own client and closes it: partitions are read once, each by one task. Entries are counted in {@link
- * Metrics}, again if a task starts again. Threads: one at a time.
+ * <p>Uses its own client and closes it: partitions are read once, each by one task. Entries are
+ * counted in {@link Metrics}, again if a task starts again. Threads: one at a time.
  */
 public final class ChangelogReader implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -32,7 +33,8 @@ public final class ChangelogReader implements Serializable {
    * @param settings settings of Kafka's clients
    * @param run the run that counts the entries, as {@link Metrics} names it
    */
-  public ChangelogReader(HashMap<String, Object> settings, Changelog.Committed committed, String run) {
+  public ChangelogReader(
+      HashMap<String, Object> settings, Changelog.Committed committed, String run) {
     this.settings = settings;
     this.committed = committed;
     this.run = run;
@@ -61,14 +63,16 @@ public final class ChangelogReader implements Serializable {
       while (!passed(consumer, ends)) {
         ConsumerRecords<byte[], byte[]> read = consumer.poll(WAIT);
         if (read.isEmpty()) {
-          consumer.endOffsets(partitions); // Fails if the broker does not answer; poll would wait forever.
+          // Fails if the broker does not answer; poll would wait forever.
+          consumer.endOffsets(partitions);
         }
         for (TopicPartition partition : read.partitions()) {
           Changelog.Committed.InOrder inOrder =
               begun.computeIfAbsent(partition, unused -> committed.inOrder());
           for (ConsumerRecord<byte[], byte[]> entry : read.records(partition)) {
             if (inOrder.isBeyond(entry.headers())) {
-              throw new CommitsLostException(partition.topic(), partition.partition(), entry.offset());
+              throw new CommitsLostException(
+                  partition.topic(), partition.partition(), entry.offset());
             }
             taker.take(entry, inOrder.has(entry.headers()));
           }

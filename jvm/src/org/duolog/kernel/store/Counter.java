@@ -14,8 +14,8 @@ import org.duolog.kernel.task.Store;
  *   task, 0  ->  the highest number that may have been issued (8 bytes, big-endian)
  * </pre>
  *
- * <p>Numbers are reserved in blocks to save writes; the rest of a block is skipped after the end of a micro-batch or
- * epoch. Threads: one at a time.
+ * <p>Numbers are reserved in blocks to save writes; the rest of a block is skipped after the end of
+ * a micro-batch or epoch. Threads: one at a time.
  */
 public final class Counter implements Store {
   private static final long serialVersionUID = 1L;

@@ -18,14 +18,15 @@ import org.duolog.kernel.record.StoredRow;
  *   0; 1               ->  {@link TaskTime}; the length of a bucket precedes the buckets
  * </pre>
  *
- * <p>A row exists while stream time minus its timestamp is below the time to live, whether or not it has been deleted
- * yet. Each row is listed in a time bucket that is not later than its own, so that an update writes only the row. An
- * expired bucket is emptied: its rows are deleted or, if they were updated meanwhile, moved to their own bucket. This
- * happens at the end of a micro-batch; in real time, for a few rows with each record. The time to live may change; the
- * length of a bucket is fixed when the first one is created.
+ * <p>A row exists while stream time minus its timestamp is below the time to live, whether or not
+ * it has been deleted yet. Each row is listed in a time bucket that is not later than its own, so
+ * that an update writes only the row. An expired bucket is emptied: its rows are deleted or, if
+ * they were updated meanwhile, moved to their own bucket. This happens at the end of a micro-batch;
+ * in real time, for a few rows with each record. The time to live may change; the length of a
+ * bucket is fixed when the first one is created.
  *
- * <p>A lookup returns an empty entry for an expired row that is still stored, and pending updates of the old row
- * are still forwarded.
+ * <p>A lookup returns an empty entry for an expired row that is still stored, and pending updates
+ * of the old row are still forwarded.
  *
  * <p>Threads: one at a time.
  */

@@ -10,19 +10,21 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * The records of one side of a stream-stream join by key and time, for later records of the other side. Several records
- * may share key and time.
+ * The records of one side of a stream-stream join by key and time, for later records of the other
+ * side. Several records may share key and time.
  *
- * <p>A record is kept until stream time, which is that of this side, has passed it by window and grace period. A bucket
- * is as long as the window, so partners are in two or three buckets. A bucket whose records have all expired is
- * deleted, as {@code WindowRows} does. Threads: one at a time. Source: Kafka Streams InMemoryWindowStore and
- * RocksDBWindowStore, which retain duplicates for joins.
+ * <p>A record is kept until stream time, which is that of this side, has passed it by window and
+ * grace period. A bucket is as long as the window, so partners are in two or three buckets. A
+ * bucket whose records have all expired is deleted, as {@code WindowRows} does. Threads: one at a
+ * time. Source: Kafka Streams InMemoryWindowStore and RocksDBWindowStore, which retain duplicates
+ * for joins.
  */
 public final class JoinRows implements Store {
   private static final long serialVersionUID = 1L;
   private static final long SHORTEST_BUCKET_MS = 1000;
   private static final int EXPIRED_PER_RECORD = 64;
-  private static final Comparator<StoredRecord> BY_TIME = Comparator.comparingLong(StoredRecord::ts);
+  private static final Comparator<StoredRecord> BY_TIME =
+      Comparator.comparingLong(StoredRecord::ts);
 
   private final String name;
   private final int rowColumns;

@@ -16,18 +16,20 @@ import org.duolog.kernel.task.Store;
  * <pre>  key bytes of an UnsafeRow  ->  {@link StoredRow}
  * </pre>
  *
- * <p>In a micro-batch, writes stay in memory until {@link #flush}. In real time they go to the state at once, because
- * the processor is closed only after the state has been committed, and memory only serves reads within an epoch. The
- * memory is bounded: beyond the bound everything is written and evicted, except entries whose last update has not been
- * emitted; these are bounded by the size of the record cache.
+ * <p>In a micro-batch, writes stay in memory until {@link #flush}. In real time they go to the
+ * state at once, because the processor is closed only after the state has been committed, and
+ * memory only serves reads within an epoch. The memory is bounded: beyond the bound everything is
+ * written and evicted, except entries whose last update has not been emitted; these are bounded by
+ * the size of the record cache.
  *
- * <p>{@link #update} calls the listener. With a record cache (in micro-batches, if its size is above 0) the listener
- * receives only the last update of each key, at the end of the task's micro-batch, in the order of last updates, with
- * the row before the first update as old row. Beyond the cache's size it receives the oldest updates early. Look-ups
- * see the last update of a key at once.
+ * <p>{@link #update} calls the listener. With a record cache (in micro-batches, if its size is
+ * above 0) the listener receives only the last update of each key, at the end of the task's
+ * micro-batch, in the order of last updates, with the row before the first update as old row.
+ * Beyond the cache's size it receives the oldest updates early. Look-ups see the last update of a
+ * key at once.
  *
- * <p>A derived table has no store of its own. It is computed on lookup and again when its rows are forwarded;
- * failures are reported only there.
+ * <p>A derived table has no store of its own. It is computed on lookup and again when its rows are
+ * forwarded; failures are reported only there.
  *
  * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
  */
@@ -65,7 +67,10 @@ public final class KeyValueStore implements Store {
 
   /** Receives updates. */
   public interface Listener {
-    /** Receives the new row of a key; {@code old} is the row that was emitted last, null if there was none. */
+    /**
+     * Receives the new row of a key; {@code old} is the row that was emitted last, null if there
+     * was none.
+     */
     void updated(Entry entry, UnsafeRow old, long oldTs, byte[] headers);
   }
 
@@ -150,7 +155,10 @@ public final class KeyValueStore implements Store {
     written(entry);
   }
 
-  /** Stores a copy of a row, or deletes it if {@code row} is null, and calls the listener now or later. */
+  /**
+   * Stores a copy of a row, or deletes it if {@code row} is null, and calls the listener now or
+   * later.
+   */
   public void update(Entry entry, UnsafeRow row, long ts, byte[] headers) {
     if (cacheBytesMax == 0) {
       UnsafeRow old = entry.row;
@@ -292,7 +300,9 @@ public final class KeyValueStore implements Store {
           + (pending == null ? 0 : pending.bytes());
     }
 
-    /** Its size in the record cache: about what Kafka Streams counts, so that it holds as many keys. */
+    /**
+     * Its size in the record cache: about what Kafka Streams counts, so that it holds as many keys.
+     */
     private long heldBytes() {
       return (long) HELD_OVERHEAD_BYTES
           + key.getSizeInBytes()
@@ -368,8 +378,8 @@ public final class KeyValueStore implements Store {
   }
 
   /**
-   * The memory of a task; {@code pendingBytes} is the part of {@code bytes} with pending updates, {@code heldBytes}
-   * their size in the record cache.
+   * The memory of a task; {@code pendingBytes} is the part of {@code bytes} with pending updates,
+   * {@code heldBytes} their size in the record cache.
    */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();

@@ -74,7 +74,10 @@ final class LoggedMap implements MapState<byte[], byte[]> {
     return state.values();
   }
 
-  /** Returns the current number under which Spark keeps entries: that of a task, or of one of its buckets. */
+  /**
+   * Returns the current number under which Spark keeps entries: that of a task, or of one of its
+   * buckets.
+   */
   private static long number() {
     return (Long) ImplicitGroupingKeyTracker.getImplicitKeyOption().get();
   }

@@ -12,10 +12,11 @@ import org.duolog.kernel.task.NodeContext;
  * <pre>  key  ->  number          of rows that exist
  * </pre>
  *
- * <p>Rows are announced in the order of their numbers, as all rows that this task joins come from one task. A response
- * may arrive before the announcement of its row, or after that of a newer row: then it is stale. A key that is not
- * stored was deleted if its number has been announced; otherwise its announcement is still to come. So deleted rows
- * need no entry. Threads: one at a time.
+ * <p>Rows are announced in the order of their numbers, as all rows that this task joins come from
+ * one task. A response may arrive before the announcement of its row, or after that of a newer row:
+ * then it is stale. A key that is not stored was deleted if its number has been announced;
+ * otherwise its announcement is still to come. So deleted rows need no entry. Threads: one at a
+ * time.
  */
 public final class Newest implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -57,8 +58,8 @@ public final class Newest implements Serializable {
   }
 
   /**
-   * Returns true if the response to the row of this number is current; {@code gone} if the response is that there is no
-   * row.
+   * Returns true if the response to the row of this number is current; {@code gone} if the response
+   * is that there is no row.
    */
   public boolean accepts(UnsafeRow key, long number, boolean gone) {
     KeyValueStore.Entry known = store.lookup(key);

@@ -17,8 +17,9 @@ import org.duolog.kernel.functions.Pages;
  *   key bytes ++ slot (4) ++ number (8) ++ 0 ->  page                   (five bytes more)
  * </pre>
  *
- * <p>Pages that a step has written and dropped take effect with {@link #keep}. In a micro-batch pages stay in memory
- * until the end, or until there are too many; in real time they are written at once, and memory serves reads.
+ * <p>Pages that a step has written and dropped take effect with {@link #keep}. In a micro-batch
+ * pages stay in memory until the end, or until there are too many; in real time they are written at
+ * once, and memory serves reads.
  *
  * <p>Threads: one at a time.
  */

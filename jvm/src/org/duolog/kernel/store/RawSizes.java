@@ -20,12 +20,13 @@ import scala.Product;
  * Reads the sizes of a store's entries from RocksDB's bytes, starting after any key.
  *
  * <pre>
- *   key   column family: 2 bytes | what Spark writes before a prefix | row(row(group: BIGINT)) | the rest
- *                                                                                  └ its last 8 bytes
+ *   key   column family: 2 bytes | Spark's own bytes | row(row(group: BIGINT)) | the rest
+ *                                                                    └ its last 8 bytes
  * </pre>
  *
- * <p>Spark's own scan starts at the first entry, and decodes all rows: ten times the work. The caller must own the
- * store for writing. Threads: one at a time. Source: Spark's {@code RocksDB}, {@code PrefixKeyScanStateEncoder}.
+ * <p>Spark's own scan starts at the first entry, and decodes all rows: ten times the work. The
+ * caller must own the store for writing. Threads: one at a time. Source: Spark's {@code RocksDB},
+ * {@code PrefixKeyScanStateEncoder}.
  */
 final class RawSizes {
   private static final int LOOK_AT_CLOCK_EVERY = 64;
@@ -40,13 +41,16 @@ final class RawSizes {
 
   private RawSizes() {}
 
-  /** Receives an entry: the number under which Spark keeps it, and the sizes of its key and value. */
+  /**
+   * Receives an entry: the number under which Spark keeps it, and the sizes of its key and value.
+   */
   interface Visitor {
     void visit(long number, long bytes);
   }
 
   /**
-   * Visits entries after a cursor (null: from the first entry), until a time by {@link System#nanoTime}.
+   * Visits entries after a cursor (null: from the first entry), until a time by
+   * {@link System#nanoTime}.
    *
    * @param anyGroup a prefix as Spark encodes it, for any group
    * @return the key that was visited last; null after the last entry
@@ -67,7 +71,8 @@ final class RawSizes {
     byte[] head = new byte[KEY_BYTES_MAX];
     byte[] nothing = new byte[1];
     try (ReadOptions options = new ReadOptions().setFillCache(false);
-        RocksIterator entries = ((org.rocksdb.RocksDB) BytesMap.value(DB, rocksDb)).newIterator(options)) {
+        RocksIterator entries =
+            ((org.rocksdb.RocksDB) BytesMap.value(DB, rocksDb)).newIterator(options)) {
       entries.seek(cursor == null ? family : cursor);
       if (cursor != null && entries.isValid() && Arrays.equals(entries.key(), cursor)) {
         entries.next();
@@ -78,7 +83,8 @@ final class RawSizes {
           return null;
         }
         visitor.visit(
-            (long) LONG.get(head, numberAt), (long) keyBytes - FAMILY_BYTES + entries.value(nothing));
+            (long) LONG.get(head, numberAt),
+            (long) keyBytes - FAMILY_BYTES + entries.value(nothing));
         if (seen % LOOK_AT_CLOCK_EVERY == 0 && System.nanoTime() >= untilNs) {
           return entries.key();
         }
@@ -89,11 +95,13 @@ final class RawSizes {
 
   private static Method withFamily() {
     try {
-      Method found = RocksDB.class.getDeclaredMethod("encodeStateRowWithPrefix", byte[].class, String.class);
+      Method found =
+          RocksDB.class.getDeclaredMethod("encodeStateRowWithPrefix", byte[].class, String.class);
       found.setAccessible(true);
       return found;
     } catch (NoSuchMethodException e) {
-      throw new IllegalStateException("unsupported version of Spark: its RocksDB has no column families", e);
+      throw new IllegalStateException(
+          "unsupported version of Spark: its RocksDB has no column families", e);
     }
   }
 

@@ -55,7 +55,10 @@ final class RowList {
     }
   }
 
-  /** Returns the key of the list if a key of the state is that of a first chunk; null for other chunks. */
+  /**
+   * Returns the key of the list if a key of the state is that of a first chunk; null for other
+   * chunks.
+   */
   static UnsafeRow ofFirstChunk(UnsafeRow key) {
     byte[] bytes = key.getBytes();
     int at = bytes.length - Long.BYTES;

@@ -20,8 +20,8 @@ import org.duolog.kernel.record.Grouping;
  *   (task, bucket), key bytes ++ number of a chunk (8 bytes)  ->  chunk of a {@link RowList}
  * </pre>
  *
- * <p>In a micro-batch changes are written at its end, in real time at once. Lists that were read stay in memory until
- * then, up to a bound. Threads: one at a time.
+ * <p>In a micro-batch changes are written at its end, in real time at once. Lists that were read
+ * stay in memory until then, up to a bound. Threads: one at a time.
  */
 final class RowLists implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -11,21 +11,24 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Collects writes to a store and applies them sorted, in batches; of several writes to a key in a batch only the last.
+ * Collects writes to a store and applies them sorted, in batches; of several writes to a key in a
+ * batch only the last.
  *
- * <p>RocksDB keeps writes in a skip list, and searches from the position of the previous write: in random order, two
- * thirds of the time of a restore were cache misses. Keys are sorted as RocksDB sorts their bytes; another order would
- * only cost time.
+ * <p>RocksDB keeps writes in a skip list, and searches from the position of the previous write: in
+ * random order, two thirds of the time of a restore were cache misses. Keys are sorted as RocksDB
+ * sorts their bytes; another order would only cost time.
  *
- * <p>Call {@link #flush} before reading the state. All instances of a JVM together hold only a share of its heap, so
- * batches are small if there are many tasks. Threads: one at a time. Source: RocksDB's {@code InlineSkipList}, {@link
- * BytesMap.Rows} for the bytes.
+ * <p>Call {@link #flush} before reading the state. All instances of a JVM together hold only a
+ * share of its heap, so batches are small if there are many tasks. Threads: one at a time. Source:
+ * RocksDB's {@code InlineSkipList}, {@link BytesMap.Rows} for the bytes.
  */
 public final class SortedWrites implements AutoCloseable {
   private static final int SHARE_OF_HEAP = 16;
   private static final long BYTES_MAX = 16 << 20;
 
-  /** The size that each instance may always hold, and the step in which it updates the shared total. */
+  /**
+   * The size that each instance may always hold, and the step in which it updates the shared total.
+   */
   private static final long BYTES_MIN = 64 << 10;
 
   private static final AtomicLong HELD = new AtomicLong();
@@ -67,7 +70,8 @@ public final class SortedWrites implements AutoCloseable {
   /**
    * A write; a null value removes.
    *
-   * @param number the number under which Spark keeps the entry; least significant byte first, as are the lengths
+   * @param number the number under which Spark keeps the entry; least significant byte first, as
+   *     are the lengths
    * @param head the first bytes of the key, so that keys are rarely compared
    */
   private record Write(long number, long head, byte[] key, byte[] value)

@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Holds the rows of a {@link KeyValueStore} in Spark's state: in one map, which may expire them ({@link ExpiringRows}),
- * or in buckets ({@code WindowRows}). Rows are passed as {@code StoredRow}s.
+ * Holds the rows of a {@link KeyValueStore} in Spark's state: in one map, which may expire them
+ * ({@link ExpiringRows}), or in buckets ({@code WindowRows}). Rows are passed as
+ * {@code StoredRow}s.
  *
  * <p>Threads: one at a time.
  */
@@ -40,7 +41,9 @@ public interface StateRows extends Serializable {
     return false;
   }
 
-  /** Ends the task's micro-batch: rows that have expired now are neither found nor written any more. */
+  /**
+   * Ends the task's micro-batch: rows that have expired now are neither found nor written any more.
+   */
   default void settle() {}
 
   /** Writes what is left, after everything else was written. */

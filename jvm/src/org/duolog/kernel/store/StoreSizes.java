@@ -22,17 +22,19 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *   commit      commit            commit
  *   ──┤▒▒├────────┤▒▒├──────────────┤▒├──   a slice: a hundredth of the time since the one before
- *     └──────── a pass ──────────────┘      its counts are reported; it continues after the last key that it has read
+ *     └──────── a pass ──────────────┘      its counts are reported; it continues after the last
+ *                                           key that it has read
  * </pre>
  *
- * <p>RocksDB has no exact count: its estimate counts each update as a row, for all stores of a level together.
- * Maintaining a count would need a read of each key before it is written. The count of a store that fits into a slice
- * is exact at each commit. The count of a larger store is as old as its last pass; during the first pass it is a lower
- * bound. A store that has not changed is not read.
+ * <p>RocksDB has no exact count: its estimate counts each update as a row, for all stores of a
+ * level together. Maintaining a count would need a read of each key before it is written. The count
+ * of a store that fits into a slice is exact at each commit. The count of a larger store is as old
+ * as its last pass; during the first pass it is a lower bound. A store that has not changed is not
+ * read.
  *
- * <p>The hook is a column family with a time to live, whose clean-up Spark calls when all records of an epoch are done
- * and the store still belongs to the task; it has no rows. Threads: the task's. Source: Spark's {@code
- * StatefulProcessorHandleImpl.doTtlCleanup}.
+ * <p>The hook is a column family with a time to live, whose clean-up Spark calls when all records
+ * of an epoch are done and the store still belongs to the task; it has no rows. Threads: the
+ * task's. Source: Spark's {@code StatefulProcessorHandleImpl.doTtlCleanup}.
  */
 public final class StoreSizes {
   private static final Logger LOGGER = LoggerFactory.getLogger(StoreSizes.class);
@@ -56,7 +58,10 @@ public final class StoreSizes {
 
   private StoreSizes() {}
 
-  /** Registers the stores of a Spark task to be counted when they are committed; the handle is that of the task. */
+  /**
+   * Registers the stores of a Spark task to be counted when they are committed; the handle is that
+   * of the task.
+   */
   public static void countAtCommit(
       StatefulProcessorHandleImpl handle, String run, Grouping grouping, List<Counted> stores) {
     if (!NodeCounts.ON || stores.isEmpty()) {

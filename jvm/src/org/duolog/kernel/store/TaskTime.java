@@ -13,12 +13,13 @@ import org.duolog.kernel.spec.Windows;
  * The time of a task in a store with time buckets: stream time, and the buckets that may have rows.
  *
  * <pre>
- *   task, 0  ->  stream time                       8 bytes, big-endian
- *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending ({@link Form})
+ *   task, 0  ->  stream time                   8 bytes, big-endian
+ *   task, 1  ->  buckets that may have rows    8 bytes each, big-endian, ascending ({@link Form})
  * </pre>
  *
- * <p>Stored in the store's own state under the task's own number, among rows whose keys are longer; read and written
- * while the task is selected. Changes stay in memory until {@link #write}. Threads: one at a time.
+ * <p>Stored in the store's own state under the task's own number, among rows whose keys are longer;
+ * read and written while the task is selected. Changes stay in memory until {@link #write}.
+ * Threads: one at a time.
  */
 final class TaskTime {
   private static final byte[] TIME = {0};

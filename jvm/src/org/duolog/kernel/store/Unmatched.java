@@ -11,12 +11,13 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Store;
 
 /**
- * The records of one side of a stream-stream join that have no partner yet; emitted when their windows close.
+ * The records of one side of a stream-stream join that have no partner yet; emitted when their
+ * windows close.
  *
- * <p>They are emitted by time, then by the bytes of their keys, then in order of arrival. A bucket is a small part of
- * the window; the keys of the earliest bucket are sorted in memory once it has been accessed. The store of the left
- * side also keeps the stream time of both sides. Threads: one at a time. Source: the outer join store of Kafka Streams
- * KStreamKStreamJoin.
+ * <p>They are emitted by time, then by the bytes of their keys, then in order of arrival. A bucket
+ * is a small part of the window; the keys of the earliest bucket are sorted in memory once it has
+ * been accessed. The store of the left side also keeps the stream time of both sides. Threads: one
+ * at a time. Source: the outer join store of Kafka Streams KStreamKStreamJoin.
  */
 public final class Unmatched implements Store {
   private static final long serialVersionUID = 1L;
@@ -106,7 +107,10 @@ public final class Unmatched implements Store {
     }
   }
 
-  /** Returns the time of the first waiting records if it is before a time; otherwise the greatest number. */
+  /**
+   * Returns the time of the first waiting records if it is before a time; otherwise the greatest
+   * number.
+   */
   public long first(long before) {
     TaskTime time = lists.time();
     while (!time.isEmpty() && time.start(time.first()) < before) {
@@ -121,7 +125,9 @@ public final class Unmatched implements Store {
     return Long.MAX_VALUE;
   }
 
-  /** Removes the first waiting records, which share key and time, and passes them to the visitor. */
+  /**
+   * Removes the first waiting records, which share key and time, and passes them to the visitor.
+   */
   public void take(Visitor visitor) {
     UnsafeRow place = head.keys.pollFirstEntry().getValue();
     RowList list = lists.of(head.bucket, place);

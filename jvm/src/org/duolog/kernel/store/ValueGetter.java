@@ -9,9 +9,10 @@ import org.duolog.kernel.task.Operands;
 /**
  * Finds the current row of a key in a table: read from the table's store, or computed from it.
  *
- * <p>So a table that is a filter or a projection of another table, or the result of an aggregate, needs no store of its
- * own for look-ups. A row that cannot be computed counts as deleted, as for receivers of changes. The result is valid
- * until the next call. Threads: one at a time between open and close. Source: Kafka Streams KTableValueGetter.
+ * <p>So a table that is a filter or a projection of another table, or the result of an aggregate,
+ * needs no store of its own for look-ups. A row that cannot be computed counts as deleted, as for
+ * receivers of changes. The result is valid until the next call. Threads: one at a time between
+ * open and close. Source: Kafka Streams KTableValueGetter.
  */
 public abstract class ValueGetter implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -22,7 +23,10 @@ public abstract class ValueGetter implements Serializable {
   /** Returns the row of a key, or null. */
   public abstract UnsafeRow get(UnsafeRow key);
 
-  /** Returns the row that a key had at a time, or null; the current row if the table has no versions. */
+  /**
+   * Returns the row that a key had at a time, or null; the current row if the table has no
+   * versions.
+   */
   public UnsafeRow get(UnsafeRow key, long time) {
     return get(key);
   }

@@ -15,20 +15,23 @@ import org.duolog.kernel.record.StoredRow;
  * The rows of a versioned table: the latest row of each key, and for some time those before it.
  *
  * <pre>
- *   key bytes                          ->  {@link StoredRow} of the latest version
- *   key bytes ++ 0                     ->  since when the key is deleted, if it is; 8 bytes, big-endian
- *   (task, bucket), (key, valid to)    ->  {@link StoredRow} of an earlier version: its row, and since when
- *                                          it was valid; for a deletion one byte instead of the row
- *   task, 0; task, 1                   ->  {@link TaskTime}: buckets are by "valid to"
+ *   key bytes                        ->  {@link StoredRow} of the latest version
+ *   key bytes ++ 0                   ->  since when the key is deleted, if it is; 8 bytes,
+ *                                        big-endian
+ *   (task, bucket), (key, valid to)  ->  {@link StoredRow} of an earlier version: its row, and
+ *                                        since when it was valid; for a deletion one byte instead
+ *                                        of the row
+ *   task, 0; task, 1                 ->  {@link TaskTime}: buckets are by "valid to"
  * </pre>
  *
- * <p>A version is valid from its timestamp until that of the next one, so the version before another is found with one
- * read, at the start of the latter. A version that ends where it starts is empty; it records a deletion of a row that
- * did not exist, which must expire too. Versions that ended before stream time minus the history expire: buckets are
- * emptied at the end of a micro-batch; in real time, a few rows with each record.
+ * <p>A version is valid from its timestamp until that of the next one, so the version before
+ * another is found with one read, at the start of the latter. A version that ends where it starts
+ * is empty; it records a deletion of a row that did not exist, which must expire too. Versions that
+ * ended before stream time minus the history expire: buckets are emptied at the end of a
+ * micro-batch; in real time, a few rows with each record.
  *
- * <p>Threads: one at a time. Source: Kafka Streams RocksDBVersionedStore, whose segments hold a list of versions for
- * each key.
+ * <p>Threads: one at a time. Source: Kafka Streams RocksDBVersionedStore, whose segments hold a
+ * list of versions for each key.
  */
 public final class VersionRows implements StateRows {
   private static final long serialVersionUID = 1L;
@@ -99,7 +102,10 @@ public final class VersionRows implements StateRows {
     taskTime.write();
   }
 
-  /** Returns true if a version with this timestamp is older than the history. Otherwise stream time advances to it. */
+  /**
+   * Returns true if a version with this timestamp is older than the history. Otherwise stream time
+   * advances to it.
+   */
   public boolean isExpired(long ts) {
     if (isOlder(ts)) {
       return true;
@@ -141,8 +147,8 @@ public final class VersionRows implements StateRows {
   }
 
   /**
-   * Returns the row that a key had at a time, or null. Of rows older than the history, only the latest version is
-   * known.
+   * Returns the row that a key had at a time, or null. Of rows older than the history, only the
+   * latest version is known.
    */
   UnsafeRow at(KeyValueStore.Entry latest, long time) {
     if (latest.row != null && latest.ts <= time) {
@@ -261,7 +267,8 @@ public final class VersionRows implements StateRows {
 
   /** Deletes up to {@code rowsMax} versions that ended before the history. */
   private void expire(int rowsMax) {
-    taskTime.expire(rowsMax, bucket -> taskTime.end(bucket) <= oldest(), versions::keys, this::forget);
+    taskTime.expire(
+        rowsMax, bucket -> taskTime.end(bucket) <= oldest(), versions::keys, this::forget);
   }
 
   private void forget(long bucket, UnsafeRow versionKey) {

@@ -18,14 +18,15 @@ import org.duolog.kernel.task.Store;
  * Records of a stream that wait until stream time has advanced far enough, the earliest first.
  *
  * <pre>
- *   (task, bucket), (timestamp, number)  ->  bytes of its key, key, value, headers, origin; timestamp
+ *   (task, bucket), (timestamp, number)  ->  bytes of its key, key, value, headers, origin;
+ *                                            timestamp
  *   task, 0; task, 1                     ->  {@link TaskTime}
  *   task, 2                              ->  the number of the next record, in 8 bytes
  * </pre>
  *
- * <p>Equal timestamps are ordered by the bytes of the keys, as in Kafka Streams, then by arrival. For the first bucket,
- * time and key of each record are in memory; the record is read when it is due. All accesses go to Spark's state
- * directly, in both modes.
+ * <p>Equal timestamps are ordered by the bytes of the keys, as in Kafka Streams, then by arrival.
+ * For the first bucket, time and key of each record are in memory; the record is read when it is
+ * due. All accesses go to Spark's state directly, in both modes.
  *
  * <p>Threads: one at a time. Source: Kafka Streams RocksDBTimeOrderedKeyValueBuffer.
  */

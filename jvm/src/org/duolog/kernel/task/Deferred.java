@@ -7,12 +7,14 @@ import java.util.List;
 import org.duolog.kernel.record.Envelope;
 
 /**
- * Records that wait at nodes which process many at once, and the outputs of other records meanwhile. Outputs leave in
- * the order of the records that caused them, as if no record had waited.
+ * Records that wait at nodes which process many at once, and the outputs of other records
+ * meanwhile. Outputs leave in the order of the records that caused them, as if no record had
+ * waited.
  *
- * <p>Only stateless nodes are downstream of such a node, so waiting is not visible to state. In real time only look-ups
- * wait, at the source: up to their limit, and the outputs of a later record leave after those of the earlier ones. The
- * task's reader asks whether a look-up has been answered ({@code WakingReaders}). Threads: not shared.
+ * <p>Only stateless nodes are downstream of such a node, so waiting is not visible to state. In
+ * real time only look-ups wait, at the source: up to their limit, and the outputs of a later record
+ * leave after those of the earlier ones. The task's reader asks whether a look-up has been answered
+ * ({@code WakingReaders}). Threads: not shared.
  */
 public final class Deferred {
   private static final int RECORDS_MAX = 1_000;
@@ -27,13 +29,18 @@ public final class Deferred {
   private int bytes;
   private int record;
 
-  /** The position of the current record in the order of all records, and the number of its outputs so far. */
+  /**
+   * The position of the current record in the order of all records, and the number of its outputs
+   * so far.
+   */
   private int[] at = {0};
 
   private int next;
   private boolean looksUp;
 
-  /** The instances of the running task whose look-ups may be answered while it waits for records. */
+  /**
+   * The instances of the running task whose look-ups may be answered while it waits for records.
+   */
   private static final ThreadLocal<List<Deferred>> ASKED = ThreadLocal.withInitial(ArrayList::new);
 
   /** A node at which records wait. */
@@ -67,7 +74,10 @@ public final class Deferred {
     nodes.add(node);
   }
 
-  /** Declares that look-ups wait here in real time, and that the task's reader is woken when they are answered. */
+  /**
+   * Declares that look-ups wait here in real time, and that the task's reader is woken when they
+   * are answered.
+   */
   public void markPolled() {
     if (!looksUp) {
       looksUp = true;
@@ -115,7 +125,9 @@ public final class Deferred {
     held.add(envelope);
   }
 
-  /** Registers that a record of this size waits; its later outputs have this position in the order. */
+  /**
+   * Registers that a record of this size waits; its later outputs have this position in the order.
+   */
   int[] startWaiting(int size) {
     waiting++;
     bytes += size;
@@ -185,7 +197,10 @@ public final class Deferred {
     return oldest;
   }
 
-  /** @param waits true to wait for at least one record: the first at the first node with waiting records */
+  /**
+   * @param waits true to wait for at least one record: the first at the first node with waiting
+   *     records
+   */
   private void forward(boolean waits) {
     boolean still = waits;
     for (Holding node : nodes) {

@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.duolog.kernel.spec.Program;
 
 /**
- * Computes the row of a join from a row of each of two tables, and knows which of them it needs. Threads: one at a time
- * between open and close.
+ * Computes the row of a join from a row of each of two tables, and knows which of them it needs.
+ * Threads: one at a time between open and close.
  */
 public final class JoinedRow implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -16,17 +16,18 @@ import scala.collection.BufferedIterator;
 /**
  * Merges the records of one task in one micro-batch, in Kafka Streams' order.
  *
- * <p>There is one queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is the
- * head with the smallest timestamp; ties are resolved by queue, then source. Rows of global tables precede all others,
- * regardless of timestamps. So a slow input neither delays the others nor overtakes them. The order of the shuffle does
- * not matter: Spark delivers one source partition after the other, and a sort that spills breaks the order even within
- * one.
+ * <p>There is one queue for each (queue of edges, source), ordered by position, turn, then edge.
+ * The next record is the head with the smallest timestamp; ties are resolved by queue, then source.
+ * Rows of global tables precede all others, regardless of timestamps. So a slow input neither
+ * delays the others nor overtakes them. The order of the shuffle does not matter: Spark delivers
+ * one source partition after the other, and a sort that spills breaks the order even within one.
  *
- * <p>Copies of one record on several edges must be merged in the record's order, so edges from one topic or
- * sub-topology form one queue. Rank alone would separate the copies if two records have the same timestamp, or if
- * timestamps decrease.
+ * <p>Copies of one record on several edges must be merged in the record's order, so edges from one
+ * topic or sub-topology form one queue. Rank alone would separate the copies if two records have
+ * the same timestamp, or if timestamps decrease.
  *
- * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka Streams PartitionGroup.
+ * <p>The whole micro-batch of the task is held in memory. Threads: not shared. Source: Kafka
+ * Streams PartitionGroup.
  */
 public final class Merge extends AbstractIterator<Envelope> {
   private static final Comparator<Queue> BY_HEAD = Merge::compareHeads;

@@ -14,8 +14,8 @@ import org.duolog.kernel.spec.Program;
 /**
  * A processor of a sub-topology: takes a change and forwards changes to its children.
  *
- * <p>Created on the driver, opened on an executor for one micro-batch or epoch, and closed there. Threads: one at a
- * time.
+ * <p>Created on the driver, opened on an executor for one micro-batch or epoch, and closed there.
+ * Threads: one at a time.
  */
 public abstract class Node implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -100,8 +100,9 @@ public abstract class Node implements Serializable {
   }
 
   /**
-   * Computes the new side of a table's change. If that fails, the error handler is called and the row is null, as if
-   * deleted. Downstream nodes then retract the previous row, and no later change asks them to retract this one.
+   * Computes the new side of a table's change. If that fails, the error handler is called and the
+   * row is null, as if deleted. Downstream nodes then retract the previous row, and no later change
+   * asks them to retract this one.
    */
   protected final UnsafeRow applyToNew(Program program, InternalRow row, Change change) {
     try {

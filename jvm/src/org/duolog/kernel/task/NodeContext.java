@@ -16,15 +16,17 @@ import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.record.SourceRecord;
 
 /**
- * The context of the nodes of a running task: the current record, the task and the destination of outputs.
+ * The context of the nodes of a running task: the current record, the task and the destination of
+ * outputs.
  *
- * <p>An error of a record ends its processing at the node where it failed. Nodes that have processed it before keep
- * their changes, as in Kafka Streams.
+ * <p>An error of a record ends its processing at the node where it failed. Nodes that have
+ * processed it before keep their changes, as in Kafka Streams.
  *
- * <p>In a level, outputs get new positions: source = task, position = sequence number in that task. At the ingress they
- * keep the source's partition and offset; one record may leave over an edge several times there, ordered by its turn.
- * Outputs with a new key wait until {@link #release}: in Kafka Streams they would pass through a repartition topic,
- * which is read after the record is done. Threads: not shared.
+ * <p>In a level, outputs get new positions: source = task, position = sequence number in that task.
+ * At the ingress they keep the source's partition and offset; one record may leave over an edge
+ * several times there, ordered by its turn. Outputs with a new key wait until {@link #release}: in
+ * Kafka Streams they would pass through a repartition topic, which is read after the record is
+ * done. Threads: not shared.
  */
 public final class NodeContext {
   /** Partitions of several topics may share a queue; the bits of the topic keep them apart. */
@@ -37,7 +39,10 @@ public final class NodeContext {
   public final boolean realTime;
   public final long cacheBytesMax;
 
-  /** The source record that caused the current processing; nodes that buffer updates keep it with them. */
+  /**
+   * The source record that caused the current processing; nodes that buffer updates keep it with
+   * them.
+   */
   public byte[] origin;
 
   /** The same record as it was read, at the ingress; null in later levels. */
@@ -195,7 +200,10 @@ public final class NodeContext {
     return task == null ? 0 : task.grouping;
   }
 
-  /** Returns the task of a key, limited to {@code partitions}; for a null key, the task of the source partition. */
+  /**
+   * Returns the task of a key, limited to {@code partitions}; for a null key, the task of the
+   * source partition.
+   */
   public int taskOf(byte[] keyBytes, long partitions) {
     return keyBytes == null
         ? taskOf((long) partition, partitions)
@@ -254,7 +262,8 @@ public final class NodeContext {
   /**
    * Defers work with many outputs: it proceeds step by step, until a step returns false.
    *
-   * <p>Work that a step itself defers runs before the remaining steps, as if nothing had been deferred.
+   * <p>Work that a step itself defers runs before the remaining steps, as if nothing had been
+   * deferred.
    */
   public void later(BooleanSupplier steps) {
     newer.add(new Later(steps, origin));
@@ -305,8 +314,8 @@ public final class NodeContext {
   }
 
   /**
-   * Orders the outputs of one source record that their edges do not order. To one target they leave in the order of
-   * edge ids; each time that does not hold, a new turn starts.
+   * Orders the outputs of one source record that their edges do not order. To one target they leave
+   * in the order of edge ids; each time that does not hold, a new turn starts.
    */
   private static final class Turns {
     private final int[] turn;

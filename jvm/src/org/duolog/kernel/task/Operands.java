@@ -13,11 +13,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
 /**
- * The row that a node's expressions read: key columns, value columns, extra columns (the table's side of a join, or an
- * accumulator), the timestamp, and metadata of the source record ({@link NodeContext}). A missing part reads as nulls.
+ * The row that a node's expressions read: key columns, value columns, extra columns (the table's
+ * side of a join, or an accumulator), the timestamp, and metadata of the source record
+ * ({@link NodeContext}). A missing part reads as nulls.
  *
- * <p>Nothing is copied; the row is valid until the next call. It is used for every column of every record: Spark's
- * joined rows took a tenth of the processing time. Threads: not shared.
+ * <p>Nothing is copied; the row is valid until the next call. It is used for every column of every
+ * record: Spark's joined rows took a tenth of the processing time. Threads: not shared.
  */
 public final class Operands extends InternalRow {
   private static final long serialVersionUID = 1L;

@@ -14,20 +14,21 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.MisroutedRecordException;
 
 /**
- * Routes records from their partitions to the tasks of the first level without a shuffle. This requires that each
- * partition holds the keys of one task, as Kafka's producers write them, and that no key changes on the way.
+ * Routes records from their partitions to the tasks of the first level without a shuffle. This
+ * requires that each partition holds the keys of one task, as Kafka's producers write them, and
+ * that no key changes on the way.
  *
- * <p>The topology is checked before it runs, each record of a topic as it is read. A record in a partition of another
- * task makes the query fail with {@link MisroutedRecordException}: mostly before any processing, always before its
- * micro-batch is committed.
+ * <p>The topology is checked before it runs, each record of a topic as it is read. A record in a
+ * partition of another task makes the query fail with {@link MisroutedRecordException}: mostly
+ * before any processing, always before its micro-batch is committed.
  *
  * <pre>
  *   partition 0 of a, of b -> task 0        in the order of {@link Merge}, without merging
  *   partition 1 of a, of b -> task 1
  * </pre>
  *
- * <p>If records of one topic may be in several queues, or have several sub-topologies, {@link Merge} orders them as
- * after a shuffle. Threads: immutable.
+ * <p>If records of one topic may be in several queues, or have several sub-topologies,
+ * {@link Merge} orders them as after a shuffle. Threads: immutable.
  */
 public final class PartitionRouting implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -9,11 +9,12 @@ import org.duolog.kernel.record.SourceRecord;
 import org.duolog.kernel.spec.Program;
 
 /**
- * The timestamps of a source's records, their own or computed ones, and the handling of invalid ones: null, negative,
- * or beyond Spark's range (the year 294246).
+ * The timestamps of a source's records, their own or computed ones, and the handling of invalid
+ * ones: null, negative, or beyond Spark's range (the year 294246).
  *
- * <p>Threads: each {@link Run} belongs to one task. Source: Kafka Streams TimestampExtractor and its implementations
- * FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp.
+ * <p>Threads: each {@link Run} belongs to one task. Source: Kafka Streams TimestampExtractor and
+ * its implementations FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp,
+ * UsePartitionTimeOnInvalidTimestamp.
  */
 public final class Timestamps implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -30,7 +31,8 @@ public final class Timestamps implements Serializable {
   private final ErrorHandlers handlers;
 
   /**
-   * @param computed computes a BIGINT over the record as it was read; null to use the record's own timestamp
+   * @param computed computes a BIGINT over the record as it was read; null to use the record's own
+   *     timestamp
    * @param invalid fail, skip or partition_time; null to use {@code handlers}
    */
   public Timestamps(
@@ -73,7 +75,9 @@ public final class Timestamps implements Serializable {
         usesPartitionTime ? new PartitionTimes.Reader(applicationId, source) : null;
     private String problem;
 
-    /** Returns the record's timestamp; negative if it is invalid, which {@link #problem} explains. */
+    /**
+     * Returns the record's timestamp; negative if it is invalid, which {@link #problem} explains.
+     */
     public long of(SourceRecord record, InternalRow parsed) {
       long ts = computed == null ? valid(record.getTs()) : computed(parsed);
       if (times != null) {

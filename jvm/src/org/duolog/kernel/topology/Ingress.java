@@ -24,11 +24,11 @@ import org.duolog.kernel.task.PartitionRouting;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * The input of a source: turns Kafka's bytes into rows, passes them through the nodes before the first cut, and emits
- * envelopes.
+ * The input of a source: turns Kafka's bytes into rows, passes them through the nodes before the
+ * first cut, and emits envelopes.
  *
- * <p>A record that cannot be read, or has an invalid timestamp, goes to the handler of deserialization errors. Threads:
- * each task has its own deserialized copy.
+ * <p>A record that cannot be read, or has an invalid timestamp, goes to the handler of
+ * deserialization errors. Threads: each task has its own deserialized copy.
  */
 final class Ingress implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -46,7 +46,8 @@ final class Ingress implements Serializable {
   private final LongAccumulator corruptRecords;
 
   /**
-   * Parents precede their children in {@code nodes}; {@code children} are the nodes that read the source itself.
+   * Parents precede their children in {@code nodes}; {@code children} are the nodes that read the
+   * source itself.
    *
    * @param topicNumber the index of the topic in the application
    */
@@ -93,10 +94,12 @@ final class Ingress implements Serializable {
   }
 
   /**
-   * The expressions of a source. Layout: key, value, partition, offset, ts, topic, headers, p0, p1, …
+   * The expressions of a source. Layout: key, value, partition, offset, ts, topic, headers, p0, p1,
+   * …
    *
    * @param parse computes p0, p1, …
-   * @param checks compute the error text of a corrupt record (or null), and whether key and value are null
+   * @param checks compute the error text of a corrupt record (or null), and whether key and value
+   *     are null
    */
   record Reading(
       Program parse, Program checks, Program keys, Program values, Timestamps timestamps)

@@ -18,12 +18,13 @@ import org.duolog.kernel.task.Store;
 /**
  * The nodes between two cuts, their stores, and the edges that lead to them.
  *
- * <p>A record that ends before an edge (filtered, or an unchanged row) delays no record after the edge. If
- * timestamps decrease within a micro-batch, the following record can be processed earlier than in Kafka Streams'
- * test driver, which processes all topics in one thread. A tick is ordered after all records of its micro-batch by
- * its timestamp, which is not stream time. Record caches are flushed in the order of the plan: if two feed one
- * table join, this order is visible in timestamps and retractions. Tasks can share a Spark partition in real time,
- * so counters are switched together with the stores.
+ * <p>A record that ends before an edge (filtered, or an unchanged row) delays no record after the
+ * edge. If timestamps decrease within a micro-batch, the following record can be processed earlier
+ * than in Kafka Streams' test driver, which processes all topics in one thread. A tick is ordered
+ * after all records of its micro-batch by its timestamp, which is not stream time. Record caches
+ * are flushed in the order of the plan: if two feed one table join, this order is visible in
+ * timestamps and retractions. Tasks can share a Spark partition in real time, so counters are
+ * switched together with the stores.
  *
  * <p>Threads: one at a time between open and close.
  */
@@ -43,7 +44,8 @@ final class SubTopology implements Serializable {
   /**
    * Parents precede their children in {@code nodes}, and so do the stores that they write.
    *
-   * @param flushed names of stores, in the order in which they forward buffered updates; others follow
+   * @param flushed names of stores, in the order in which they forward buffered updates; others
+   *     follow
    */
   SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<String> flushed) {
     int edges = inputs.keySet().stream().mapToInt(edge -> edge + 1).max().orElse(0);
@@ -131,7 +133,10 @@ final class SubTopology implements Serializable {
     input.process(record);
   }
 
-  /** Calls the processor that is due first by stream time, after a record is done. Returns false if none is due. */
+  /**
+   * Calls the processor that is due first by stream time, after a record is done. Returns false if
+   * none is due.
+   */
   boolean punctuate() {
     if (!moved) {
       return false;
@@ -163,8 +168,8 @@ final class SubTopology implements Serializable {
   }
 
   /**
-   * Ends a task's micro-batch step by step: a store forwards its buffered updates to downstream stores. Each step waits
-   * for work that the previous one has deferred.
+   * Ends a task's micro-batch step by step: a store forwards its buffered updates to downstream
+   * stores. Each step waits for work that the previous one has deferred.
    *
    * @return true if there are more steps
    */

@@ -31,7 +31,8 @@ import org.duolog.kernel.task.Store;
 import org.duolog.kernel.task.Timestamps;
 
 /**
- * Builds the kernel's objects from its spec: an {@link Ingress} for each source, a {@link Level} for each depth.
+ * Builds the kernel's objects from its spec: an {@link Ingress} for each source, a {@link Level}
+ * for each depth.
  *
  * <p>Threads: the driver's, one at a time.
  */
@@ -67,8 +68,8 @@ public final class Topology {
   }
 
   /**
-   * Returns how the sources' records can reach the first level without a shuffle. Returns null if a source changes
-   * keys, chooses tasks or sends to all of them, or if the spec asks for a shuffle.
+   * Returns how the sources' records can reach the first level without a shuffle. Returns null if a
+   * source changes keys, chooses tasks or sends to all of them, or if the spec asks for a shuffle.
    */
   public PartitionRouting direct() {
     if (!spec.direct() || spec.levels().isEmpty()) {
@@ -251,8 +252,8 @@ public final class Topology {
   }
 
   /**
-   * Returns the edges that carry records of tables' topics to their stores; only those of global tables if {@code
-   * global} is true.
+   * Returns the edges that carry records of tables' topics to their stores; only those of global
+   * tables if {@code global} is true.
    */
   private Set<Integer> feedsOfTables(boolean global) {
     Set<Integer> edges = new HashSet<>();

@@ -21,11 +21,12 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Format DELIMITED: columns as texts between delimiters, quoted if necessary; a line that cannot be read is null.
+ * Format DELIMITED: columns as texts between delimiters, quoted if necessary; a line that cannot be
+ * read is null.
  *
- * <p>A column without text is null. Threads: one at a time. Called from code that Spark generates. {@code
- * duolog.serde.delimited} reads and writes the same bytes in Python. Source: ksqlDB, and for quotes RFC 4180 and the
- * rules of the library that it writes with (Commons CSV).
+ * <p>A column without text is null. Threads: one at a time. Called from code that Spark generates.
+ * {@code duolog.serde.delimited} reads and writes the same bytes in Python. Source: ksqlDB, and for
+ * quotes RFC 4180 and the rules of the library that it writes with (Commons CSV).
  */
 public final class Delimited implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -85,7 +86,10 @@ public final class Delimited implements Serializable {
     return types;
   }
 
-  /** Returns the texts of the first line that has any; null if there is none, or a quote is not closed. */
+  /**
+   * Returns the texts of the first line that has any; null if there is none, or a quote is not
+   * closed.
+   */
   private List<String> texts(String line) {
     int at = 0;
     while (at < line.length() && isEnd(line.charAt(at))) {
@@ -119,7 +123,10 @@ public final class Delimited implements Serializable {
     return at;
   }
 
-  /** Returns the end of a quoted text and the blanks after it, which is a delimiter or the end of the line; else -1. */
+  /**
+   * Returns the end of a quoted text and the blanks after it, which is a delimiter or the end of
+   * the line; else -1.
+   */
   private int quoted(String line, int from, StringBuilder text) {
     int at = from;
     while (at < line.length()) {
@@ -166,7 +173,8 @@ public final class Delimited implements Serializable {
       return "true".equalsIgnoreCase(text);
     } else if (type instanceof BinaryType) {
       if (text.length() % 4 != 0) {
-        throw new IllegalArgumentException(text); // Java's decoder accepts text without padding too.
+        // Java's decoder accepts text without padding too.
+        throw new IllegalArgumentException(text);
       }
       return Base64.getDecoder().decode(text);
     } else if (type instanceof DateType) {
@@ -210,8 +218,8 @@ public final class Delimited implements Serializable {
   }
 
   /**
-   * Returns true for the first text of a line, unless it starts with an ASCII letter or digit, and for texts with
-   * special characters.
+   * Returns true for the first text of a line, unless it starts with an ASCII letter or digit, and
+   * for texts with special characters.
    */
   private boolean needsQuotes(String text, boolean isFirst) {
     if (text.isEmpty()) {

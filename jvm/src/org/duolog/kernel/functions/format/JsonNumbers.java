@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 
 /**
- * Parses numbers in JSON at a cost that is bounded by the length of the text: {@code 1e10000000} has nine characters
- * and ten million digits.
+ * Parses numbers in JSON at a cost that is bounded by the length of the text: {@code 1e10000000}
+ * has nine characters and ten million digits.
  */
 final class JsonNumbers {
   private static final int EXPONENT_MAX = 1_000_000_000;
@@ -63,7 +63,8 @@ final class JsonNumbers {
       throw JsonValue.other(parser);
     }
     int whole = type.precision() - type.scale();
-    // The position of the first digit relative to the decimal point. The following code only handles few digits.
+    // The position of the first digit relative to the decimal point. The following code only
+    // handles few digits.
     long magnitude = (long) number.precision() - number.scale();
     if (Math.abs((long) number.scale()) > EXPONENT_MAX
         || (number.signum() != 0 && magnitude > whole)) {

@@ -20,9 +20,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Reads a JSON object, or one bare value, from the bytes of a record; what cannot be read is null.
  *
- * <p>Text after an object is ignored; a bare value or null must be the only content. Depth and the length of numbers
- * are limited, so that the cost of a record is bounded by its size. The rules are those of {@code duolog.serde.json},
- * which reads the same bytes in Python.
+ * <p>Text after an object is ignored; a bare value or null must be the only content. Depth and the
+ * length of numbers are limited, so that the cost of a record is bounded by its size. The rules are
+ * those of {@code duolog.serde.json}, which reads the same bytes in Python.
  *
  * <p>Threads: one at a time. Called from code that Spark generates.
  */
@@ -35,11 +35,12 @@ public final class JsonReader implements Serializable {
           .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
           // Jackson would take bytes that contain NULs for UTF-16.
           .disable(JsonFactory.Feature.CHARSET_DETECTION)
-          // The keys of a MAP are arbitrary: they must be neither cached, nor rejected because of hash collisions.
+          // The keys of a MAP are arbitrary: they must be neither cached, nor rejected because of
+          // hash collisions.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
-          // Jackson's default has one pool for each thread, and Spark's tasks have so many threads that a look-up is
-          // expensive.
+          // Jackson's default has one pool for each thread, and Spark's tasks have so many threads
+          // that a look-up is expensive.
           .recyclerPool(JsonRecyclerPools.newConcurrentDequePool())
           .streamReadConstraints(
               StreamReadConstraints.builder()
@@ -139,8 +140,8 @@ public final class JsonReader implements Serializable {
   }
 
   /**
-   * Feeds the objects of many records to one parser, because creating a parser costs as much as using it. The parser
-   * sees one text, which continues when it requests the next object.
+   * Feeds the objects of many records to one parser, because creating a parser costs as much as
+   * using it. The parser sees one text, which continues when it requests the next object.
    */
   private static final class Records extends InputStream {
     /** The parser caches all names that it has seen. */

@@ -39,8 +39,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Reads the current value of a JSON parser as a value of one type.
  *
- * <p>The parser is at the value's first token before, and at its last token after. A value of another type is an
- * IOException. Threads: one at a time.
+ * <p>The parser is at the value's first token before, and at its last token after. A value of
+ * another type is an IOException. Threads: one at a time.
  */
 @FunctionalInterface
 public interface JsonValue {
@@ -89,8 +89,8 @@ public interface JsonValue {
   }
 
   /**
-   * Reads fields in any order; missing ones are null, unknown ones are ignored. Most records have the order of the
-   * schema, so that position is tried before names are looked up.
+   * Reads fields in any order; missing ones are null, unknown ones are ignored. Most records have
+   * the order of the schema, so that position is tried before names are looked up.
    */
   static JsonValue object(StructType struct) {
     StructField[] fields = struct.fields();
@@ -153,8 +153,8 @@ public interface JsonValue {
   }
 
   /**
-   * Returns any value's text: a number as it is written, an object without white space. If a name occurs twice in an
-   * object, the last value counts, as when Jackson reads a tree.
+   * Returns any value's text: a number as it is written, an object without white space. If a name
+   * occurs twice in an object, the last value counts, as when Jackson reads a tree.
    */
   static UTF8String text(JsonParser parser) throws IOException {
     if (parser.currentToken().isScalarValue()) {

@@ -146,8 +146,8 @@ public final class KsqlJson {
     }
 
     /**
-     * Returns true if a field sets a column that may be set already: the last field does, unless an earlier one has the
-     * column's own name.
+     * Returns true if a field sets a column that may be set already: the last field does, unless an
+     * earlier one has the column's own name.
      */
     boolean counts(int place, String name, String before) {
       return columns[place].equals(name) || !columns[place].equals(before);
@@ -191,13 +191,17 @@ public final class KsqlJson {
   /** NaN without quotes is not JSON, although the parser accepts it. */
   private static Object real(JsonParser parser) throws IOException {
     JsonToken token = parser.currentToken();
-    if (token.isNumeric() && !Character.isDigit(parser.getText().charAt(parser.getTextLength() - 1))) {
+    if (token.isNumeric()
+        && !Character.isDigit(parser.getText().charAt(parser.getTextLength() - 1))) {
       throw JsonValue.other(parser);
     }
     return QUOTED_OR_NUMBER.read(parser);
   }
 
-  /** Returns any value's text: a number as Java renders it, an array's items joined with ", ", an object as JSON. */
+  /**
+   * Returns any value's text: a number as Java renders it, an array's items joined with ", ", an
+   * object as JSON.
+   */
   private static String text(JsonParser parser) throws IOException {
     switch (parser.currentToken()) {
       case START_OBJECT:

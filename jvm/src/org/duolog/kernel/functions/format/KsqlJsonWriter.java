@@ -25,10 +25,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * Writes a row as JSON, or its only column without an object, byte for byte as ksqlDB does: with nulls, DECIMAL with
- * all digits, BYTES in base64, TIMESTAMP in milliseconds, DATE in days.
+ * Writes a row as JSON, or its only column without an object, byte for byte as ksqlDB does: with
+ * nulls, DECIMAL with all digits, BYTES in base64, TIMESTAMP in milliseconds, DATE in days.
  *
- * <p>Threads: one at a time. Called from code that Spark generates. {@code duolog.serde.ksql_json} writes the same.
+ * <p>Threads: one at a time. Called from code that Spark generates. {@code duolog.serde.ksql_json}
+ * writes the same.
  */
 public final class KsqlJsonWriter implements Serializable {
   private static final long serialVersionUID = 1L;

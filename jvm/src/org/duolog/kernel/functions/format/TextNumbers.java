@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.DecimalType;
 /**
  * Parses numbers in texts as ksqlDB does, at a cost that is bounded by the length of the text.
  *
- * <p>Other texts, and numbers out of range, cause a NumberFormatException. Source: ksqlDB, where a DECIMAL is never
- * rounded and an integer drops decimal places.
+ * <p>Other texts, and numbers out of range, cause a NumberFormatException. Source: ksqlDB, where a
+ * DECIMAL is never rounded and an integer drops decimal places.
  */
 final class TextNumbers {
   /** Longer numbers are rejected: the cost grows faster than the length. */

@@ -11,17 +11,18 @@ import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * The order in which rows of a task are emitted by time: by the end of their window, then its start, then the bytes of
- * their key.
+ * The order in which rows of a task are emitted by time: by the end of their window, then its
+ * start, then the bytes of their key.
  *
  * <pre>
- *   buckets by time   [ ‥‥ ][ ‥‥ ][ ‥‥ ]      rows are unordered within a bucket ({@link WindowRows})
+ *   buckets by time   [ ‥‥ ][ ‥‥ ][ ‥‥ ]   rows are unordered within a bucket ({@link WindowRows})
  *                       ▲ the first bucket in which a row may be due is read and sorted here
  * </pre>
  *
- * <p>Only keys are kept, up to a limit; the bucket is read again when these have left. In real time, a limited number
- * of keys is read with each record. A row may be gone when its turn comes, so the caller looks it up. If rows stay
- * after they have been emitted, the caller knows how far that is. Threads: one at a time.
+ * <p>Only keys are kept, up to a limit; the bucket is read again when these have left. In real
+ * time, a limited number of keys is read with each record. A row may be gone when its turn comes,
+ * so the caller looks it up. If rows stay after they have been emitted, the caller knows how far
+ * that is. Threads: one at a time.
  */
 final class DueOrder {
   private static final long BYTES_MAX = 64L << 20;
@@ -64,7 +65,10 @@ final class DueOrder {
     /** Called if a bucket has no more rows, or only rows that have been emitted. */
     void emptied(long bucket);
 
-    /** Returns true if emitted rows stay and the bucket may get others: then {@link #emptied} is not called. */
+    /**
+     * Returns true if emitted rows stay and the bucket may get others: then {@link #emptied} is not
+     * called.
+     */
     default boolean mayGrow(long bucket) {
       return false;
     }
@@ -125,7 +129,8 @@ final class DueOrder {
   }
 
   /**
-   * Removes and returns the key of the next row; null if none is due, or if more must be read with the next record.
+   * Removes and returns the key of the next row; null if none is due, or if more must be read with
+   * the next record.
    *
    * @param early true if the row need not be due
    */

@@ -7,15 +7,15 @@ import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.task.NodeContext;
 
 /**
- * Emits the rows of a store when they are due, in the order of {@link WindowRows}. A row is deleted first, unless it
- * stays for look-ups, and then forwarded.
+ * Emits the rows of a store when they are due, in the order of {@link WindowRows}. A row is deleted
+ * first, unless it stays for look-ups, and then forwarded.
  *
- * <p>A task can have pending work without a new record. It continues with this work before it takes the next
- * record, and before it writes the store.
+ * <p>A task can have pending work without a new record. It continues with this work before it takes
+ * the next record, and before it writes the store.
  *
- * <p>A limited number of rows leaves with one record. In a micro-batch the rest follows before the next record, so that
- * outputs need not be held in memory. In real time the next records continue with it, so that a million rows delay none
- * of them. Threads: one at a time.
+ * <p>A limited number of rows leaves with one record. In a micro-batch the rest follows before the
+ * next record, so that outputs need not be held in memory. In real time the next records continue
+ * with it, so that a million rows delay none of them. Threads: one at a time.
  */
 public final class DueRows implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -65,7 +65,9 @@ public final class DueRows implements Serializable {
     }
   }
 
-  /** Processes a tick of the wall clock: as {@link #emitDue}, if there has been no record for long. */
+  /**
+   * Processes a tick of the wall clock: as {@link #emitDue}, if there has been no record for long.
+   */
   public void tick(long nowMs, long begunMs) {
     if (rows.streamTime() != WindowTask.NO_TIME) {
       rows.tick(nowMs, begunMs);

@@ -10,9 +10,10 @@ import java.util.Comparator;
  * <pre>  before, end, start   8 bytes each, big-endian, then key bytes
  * </pre>
  *
- * <p>All rows up to a place have been emitted ({@link DueOrder.Position}); no more rows are created there, as their
- * windows have closed. Rows emitted with the current record are found until the next record, so that of two tables that
- * close together each finds the other's row. Threads: one at a time.
+ * <p>All rows up to a place have been emitted ({@link DueOrder.Position}); no more rows are created
+ * there, as their windows have closed. Rows emitted with the current record are found until the
+ * next record, so that of two tables that close together each finds the other's row. Threads: one
+ * at a time.
  */
 public final class EmittedPosition {
   private static final DueOrder.Position NOTHING = until(Long.MIN_VALUE);

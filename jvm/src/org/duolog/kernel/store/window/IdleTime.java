@@ -4,11 +4,12 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Measures in ticks how long a task with windows has been idle. So the result depends only on the input, and is the
- * same when a micro-batch is retried.
+ * Measures in ticks how long a task with windows has been idle. So the result depends only on the
+ * input, and is the same when a micro-batch is retried.
  *
  * <pre>
- *   task, 3  ->  the first tick without a record since the last one, or -1; the last end of a window      8 bytes each
+ *   task, 3  ->  the first tick without a record since the last one, or -1; the last end of a
+ *                window; 8 bytes each
  * </pre>
  *
  * <p>Threads: one at a time.
@@ -48,10 +49,11 @@ final class IdleTime {
   }
 
   /**
-   * Processes a tick without a record since the last one, or the first tick; returns since when the task is idle.
+   * Processes a tick without a record since the last one, or the first tick; returns since when the
+   * task is idle.
    *
-   * @param begunMs ticks before this time belong to an earlier query: records that arrived in between are still to be
-   *     read
+   * @param begunMs ticks before this time belong to an earlier query: records that arrived in
+   *     between are still to be read
    */
   long tick(long nowMs, long begunMs) {
     if (idleSince < Math.max(0, begunMs)) {

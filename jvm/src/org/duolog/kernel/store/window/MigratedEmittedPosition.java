@@ -9,16 +9,18 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The positions that earlier tasks had reached before the number of tasks changed ({@code StateRepartitioner}). They
- * differ, and {@link EmittedPosition} is the least of them.
+ * The positions that earlier tasks had reached before the number of tasks changed
+ * ({@code StateRepartitioner}). They differ, and {@link EmittedPosition} is the least of them.
  *
  * <pre>
- *   task, 4  ->  number of tasks then, task (4 bytes each), as {@link EmittedPosition}: before, end, start (8 bytes each),
- *                size of key (4 bytes), key bytes; for each task
+ *   task, 4  ->  for each task: number of tasks then, task (4 bytes each), as
+ *                {@link EmittedPosition}: before, end, start (8 bytes each), size of key (4 bytes),
+ *                key bytes
  * </pre>
  *
- * <p>The key bytes of a row determine its earlier task: they are those that choose a key's task. Dropped when the task
- * itself has reached these positions, with its first records. Threads: one at a time.
+ * <p>The key bytes of a row determine its earlier task: they are those that choose a key's task.
+ * Dropped when the task itself has reached these positions, with its first records. Threads: one at
+ * a time.
  */
 public final class MigratedEmittedPosition implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -26,8 +28,12 @@ public final class MigratedEmittedPosition implements Serializable {
 
   private final List<TaskPosition> all = new ArrayList<>();
 
-  /** The position of one of several tasks; {@code before} is the end that it had reached before its last record. */
-  private record TaskPosition(int tasks, int task, long before, DueOrder.Position last) implements Serializable {
+  /**
+   * The position of one of several tasks; {@code before} is the end that it had reached before its
+   * last record.
+   */
+  private record TaskPosition(int tasks, int task, long before, DueOrder.Position last)
+      implements Serializable {
     private static final long serialVersionUID = 1L;
 
     boolean had(byte[] keyBytes) {
@@ -57,7 +63,11 @@ public final class MigratedEmittedPosition implements Serializable {
    * @param told the positions of these tasks
    * @param earlier their positions of even earlier tasks
    */
-  public static MigratedEmittedPosition of(Map<Integer, EmittedPosition> told, Collection<MigratedEmittedPosition> earlier, int tasks, EmittedPosition least) {
+  public static MigratedEmittedPosition of(
+      Map<Integer, EmittedPosition> told,
+      Collection<MigratedEmittedPosition> earlier,
+      int tasks,
+      EmittedPosition least) {
     MigratedEmittedPosition made = new MigratedEmittedPosition();
     told.forEach(
         (task, of) -> made.all.add(new TaskPosition(tasks, task, of.before(), of.last())));
@@ -69,7 +79,9 @@ public final class MigratedEmittedPosition implements Serializable {
   }
 
   private boolean knows(TaskPosition one) {
-    return all.stream().anyMatch(of -> of.tasks == one.tasks && of.task == one.task && of.last.compareTo(one.last) == 0);
+    return all.stream()
+        .anyMatch(
+            of -> of.tasks == one.tasks && of.task == one.task && of.last.compareTo(one.last) == 0);
   }
 
   public boolean isEmpty() {
@@ -86,7 +98,10 @@ public final class MigratedEmittedPosition implements Serializable {
     return false;
   }
 
-  /** Returns the end up to which rows of these key bytes were emitted before the last record of their task. */
+  /**
+   * Returns the end up to which rows of these key bytes were emitted before the last record of
+   * their task.
+   */
   public long before(byte[] keyBytes) {
     long before = Long.MIN_VALUE;
     for (TaskPosition of : all) {
@@ -97,7 +112,10 @@ public final class MigratedEmittedPosition implements Serializable {
     return before;
   }
 
-  /** Reopens windows, after the grace period has been extended; returns true if some of them had been emitted. */
+  /**
+   * Reopens windows, after the grace period has been extended; returns true if some of them had
+   * been emitted.
+   */
   boolean openFrom(long end) {
     DueOrder.Position place = EmittedPosition.until(end);
     boolean opens = all.stream().anyMatch(of -> of.before > end || place.compareTo(of.last) < 0);

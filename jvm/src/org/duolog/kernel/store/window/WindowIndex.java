@@ -9,13 +9,15 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * The windows of each key in the order of time, for windows whose bounds do not follow from a single record.
+ * The windows of each key in the order of time, for windows whose bounds do not follow from a
+ * single record.
  *
  * <pre>  task, key bytes of an UnsafeRow  ->  start, end of each window   8 bytes each, big-endian
  * </pre>
  *
- * <p>The key is that of sessions, or that of sliding windows with a span of starts. Stored among the rows of the
- * windows ({@link WindowRows}); a key is longer than those of the task's own entries. Threads: one at a time.
+ * <p>The key is that of sessions, or that of sliding windows with a span of starts. Stored among
+ * the rows of the windows ({@link WindowRows}); a key is longer than those of the task's own
+ * entries. Threads: one at a time.
  */
 public final class WindowIndex {
   private static final int KEYS_MAX = 100_000;

@@ -9,9 +9,9 @@ import org.duolog.kernel.task.Operands;
 /**
  * Keys of windows: their last two columns are the window's start and end.
  *
- * <p>A windowed and an unwindowed key of the same columns have different bytes, so a record that changes from one
- * to the other crosses an edge. The columns before the window determine the task, so that rows read from a topic
- * meet rows that were aggregated here.
+ * <p>A windowed and an unwindowed key of the same columns have different bytes, so a record that
+ * changes from one to the other crosses an edge. The columns before the window determine the task,
+ * so that rows read from a topic meet rows that were aggregated here.
  *
  * <p>Threads: one at a time between open and close.
  */
@@ -27,7 +27,8 @@ final class WindowKeys implements Serializable {
   private transient Operands operands;
 
   /**
-   * @param indexKey computes the key of the index from a key with its window; null if there is no index
+   * @param indexKey computes the key of the index from a key with its window; null if there is no
+   *     index
    * @param order the order in which rows are emitted; null if there is none
    */
   WindowKeys(int columns, Closing closing, Program indexKey, WindowRows.Order order) {

@@ -22,17 +22,19 @@ import org.duolog.kernel.store.StateRows;
  *   task, 0, 1, 2  ->  {@link WindowTask}
  * </pre>
  *
- * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp so far; a
- * window is closed if its end is at or before stream time minus the grace period. Its row may be kept longer ({@link
- * Closing#letGoUntil}); after that it has expired, and is neither written nor found. A bucket whose windows have all
- * expired is scanned and emptied: at the end of a micro-batch; in real time a few rows with each record, so that a
- * million windows that close at once delay nothing.
+ * <p>The last two columns of a key are its window's start and end. Stream time is the greatest
+ * timestamp so far; a window is closed if its end is at or before stream time minus the grace
+ * period. Its row may be kept longer ({@link Closing#letGoUntil}); after that it has expired, and
+ * is neither written nor found. A bucket whose windows have all expired is scanned and emptied: at
+ * the end of a micro-batch; in real time a few rows with each record, so that a million windows
+ * that close at once delay nothing.
  *
- * <p>With an order, rows are emitted when their windows close ({@link DueRows}), and do not expire before. Rows that
- * stay after they have been emitted expire like others, but not with the record that caused their emission.
+ * <p>With an order, rows are emitted when their windows close ({@link DueRows}), and do not expire
+ * before. Rows that stay after they have been emitted expire like others, but not with the record
+ * that caused their emission.
  *
- * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which does not keep stream time
- * over a restart.
+ * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which does
+ * not keep stream time over a restart.
  */
 public final class WindowRows implements StateRows {
   private static final long serialVersionUID = 1L;
@@ -60,8 +62,10 @@ public final class WindowRows implements StateRows {
   }
 
   /**
-   * @param indexKey computes the key of the index from a key with its window; null if there is no index
-   * @param order the order in which rows are emitted when their windows close; null if they are emitted before
+   * @param indexKey computes the key of the index from a key with its window; null if there is no
+   *     index
+   * @param order the order in which rows are emitted when their windows close; null if they are
+   *     emitted before
    */
   public WindowRows(
       String name,
@@ -108,7 +112,10 @@ public final class WindowRows implements StateRows {
     task = tasks.computeIfAbsent(grouping, unused -> load());
   }
 
-  /** Closes windows that have ended if there has been no record for this long, using the ticks of the application. */
+  /**
+   * Closes windows that have ended if there has been no record for this long, using the ticks of
+   * the application.
+   */
   public void closeIdle(String applicationId, long idleMs) {
     this.applicationId = applicationId;
     this.idleMs = idleMs;
@@ -377,7 +384,8 @@ public final class WindowRows implements StateRows {
 
   private WindowTask load() {
     DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
-    WindowTask loaded = new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
+    WindowTask loaded =
+        new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
     if (loaded.streamTime != WindowTask.NO_TIME) {
       loaded.over = closing.expiredUntil(loaded.streamTime);
       loaded.overAtFirst = loaded.over;
@@ -416,7 +424,8 @@ public final class WindowRows implements StateRows {
 
     @Override
     public DueOrder.Position position(UnsafeRow key) {
-      return new DueOrder.Position(keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
+      return new DueOrder.Position(
+          keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
     }
 
     @Override

@@ -9,11 +9,13 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * The state of a task whose rows are stored by window; changes are written with a record, or at the end.
+ * The state of a task whose rows are stored by window; changes are written with a record, or at the
+ * end.
  *
  * <pre>
- *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link EmittedPosition}, if rows stay
- *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
+ *   task, 0  ->  stream time                   8 bytes, big-endian; then {@link EmittedPosition},
+ *                                              if rows stay
+ *   task, 1  ->  buckets that may have rows    8 bytes each, big-endian, ascending
  *   task, 2  ->  number of rows and of their bytes, if these are counted      8 bytes each
  *   task, 3  ->  {@link IdleTime}, if idle windows close
  *   task, 4  ->  {@link MigratedEmittedPosition}, after {@code duolog repartition}, if rows stay
@@ -97,8 +99,8 @@ final class WindowTask {
   }
 
   /**
-   * Reopens windows, after the grace period has been extended. The position is stored with the current stream time:
-   * with a later one, the next start would reopen fewer windows.
+   * Reopens windows, after the grace period has been extended. The position is stored with the
+   * current stream time: with a later one, the next start would reopen fewer windows.
    */
   void openFrom(long end) {
     emitted.openFrom(end);

@@ -1,2 +1,5 @@
-/** Stores of windowed aggregates: rows by window, the order in which windows close, and what was emitted before. */
+/**
+ * Stores of windowed aggregates: rows by window, the order in which windows close, and what was
+ * emitted before.
+ */
 package org.duolog.kernel.store.window;
