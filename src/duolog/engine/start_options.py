@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How one start differs from what the plan and the settings of the engine specify."""
+    """The differences of one start from what the plan and the engine's settings specify."""
 
     starts: "EndOffsets | None" = None
     """The start positions of topics at the first start, which override those of their sources."""

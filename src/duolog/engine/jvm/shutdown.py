@@ -37,7 +37,7 @@ ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 
 def is_busy(load: float | None = None) -> bool:
-    """Return whether so many processes wait for a processor that an archive would take minutes."""
+    """Return whether processors are so busy that writing an archive would take minutes."""
     now = os.getloadavg()[0] if load is None else load
     return now > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
 

@@ -1,4 +1,4 @@
-"""How each kind of node changes the columns of a record, in terms of topics and stores.
+"""The change of a record's columns by each kind of node, in terms of topics and stores.
 
 The terms are compared with those in a checkpoint: they must stay as they are.
 """

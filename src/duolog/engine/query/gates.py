@@ -15,7 +15,7 @@ from duolog.engine.java_objects import JavaObject
 from duolog.engine.query.client_defaults import CONSUMER
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.session import Session
-from duolog.engine.topics.topic_reader import EndOffsets
+from duolog.engine.topics.offsets import EndOffsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the kernel of one JVM exchanges with this process while a query runs.
+"""The exchange between the kernel of one JVM and this process while a query runs.
 
     counts              to `progress` and `metrics`
     printed records     to `printing`, as what Python functions print

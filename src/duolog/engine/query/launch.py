@@ -47,7 +47,7 @@ class Launcher(LaunchContext):
 
     @property
     def exchange(self) -> KernelExchange:
-        """What the kernel exchanges with this process."""
+        """The exchange between the kernel and this process."""
         return KernelExchange(self.session, self.application_id)
 
     @property

@@ -61,7 +61,9 @@ def spark_starting_offsets(starts: EndOffsets, partition_counts: Mapping[str, in
 
     Example:
         >>> spark_starting_offsets({"t": {0: 5}}, {"t": 2})
-        ('{"t": {"0": 5, "1": -2}}', 'earliest')
+        '{"t": {"0": 5, "1": -2}}'
+        >>> spark_starting_offsets({"t": {0: 5}}, {"u": 2})
+        'earliest'
     """
     if starts.keys().isdisjoint(partition_counts):
         return "earliest"
