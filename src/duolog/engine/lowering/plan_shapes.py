@@ -6,8 +6,8 @@ start rewrites it in pinned texts.
 """
 
 from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.pinned_texts import pinned_texts, unpinned_texts
-from duolog.engine.lowering.rows import Json
 from duolog.engine.lowering.store_layouts import UNPINNED, shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.plan.cutting.levels import Levels

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
 
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.record_steps import LEAVING, branched
-from duolog.engine.lowering.rows import Json
 from duolog.engine.lowering.spec_graph import children_of, parents_first, subtopologies_of
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.lowering.stored_rows import ROWS, fills_store

@@ -21,9 +21,9 @@ from duolog.dsl.streams import Stream, Table
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.shape_difference import bound, first_difference
 from duolog.engine.lowering.lower import lower
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.pinned_texts import pinned_texts, unpinned_texts
 from duolog.engine.lowering.plan_shapes import shape_of_plan
-from duolog.engine.lowering.rows import Json
 from duolog.engine.lowering.sql_functions.registry import lower_sql_function
 from duolog.engine.lowering.store_layouts import UNPINNED, shape_of
 from duolog.engine.lowering.store_names import Names
