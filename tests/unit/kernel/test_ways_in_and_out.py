@@ -60,6 +60,7 @@ def test_records_that_a_start_finds_go_on_in_the_order_of_their_timestamps() -> 
         "2001",
         "over",
         "looked-again",
+        "read-beyond",
         "ended",
         "next-epoch",
         "no-record",

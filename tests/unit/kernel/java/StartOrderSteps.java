@@ -38,6 +38,7 @@ public final class StartOrderSteps {
   public static void main(String[] args) throws InterruptedException {
     new StartOrderSteps().processes();
     looksAgain();
+    readsBeyondTheEnd();
     whatEnds();
     whatIsNoRecord();
     whatIsNotReadOn();
@@ -118,10 +119,30 @@ public final class StartOrderSteps {
     order.read(ONE);
     order.read(TWO);
     Thread later = started(() -> pass(order, ONE, 1, 9_000, passed));
+    awaitPause(later);
     pass(order, TWO, 1, 8_000, passed);
     order.read(TWO);
     later.join();
     System.out.println(passed.equals(List.of(0L, 0L, 8_000L, 9_000L)) ? "looked-again" : passed);
+  }
+
+  /** A record after the end that was found has been read when the order looks again. */
+  private static void readsBeyondTheEnd() {
+    Broker broker = new Broker(1, 0, 0);
+    StartOrder order = StartOrder.open(APPLICATION, ALL, Map.of(), broker, 0, 1);
+    order.pass(ONE, 0, 0, order.endedSoFar());
+    order.read(ONE);
+    order.pass(ONE, 1, 10, order.endedSoFar());
+    broker.ends(2, 1, 0);
+    order.pass(TWO, 0, 9_000, order.endedSoFar());
+    System.out.println(StartOrder.of(APPLICATION) == null ? "waited" : "read-beyond");
+  }
+
+  /** Returns when a thread waits or has ended. */
+  private static void awaitPause(Thread thread) {
+    while (thread.isAlive() && thread.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
   }
 
   private static void pass(
