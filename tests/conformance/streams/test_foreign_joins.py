@@ -214,8 +214,9 @@ def bucket(spark: SparkSession, key: int) -> int:
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM
     row = bytes(8) + key.to_bytes(8, "little")
     begin = java.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
-    hashed = java.org.apache.spark.sql.catalyst.expressions.XXH64.hashUnsafeBytes
-    return int(hashed(bytearray(row), begin, len(row), 42)) % 2**64 >> 64 - 43
+    # An object, because py4j may not find a static method if an instance method has the same name.
+    xxh64 = java.org.apache.spark.sql.catalyst.expressions.XXH64(42)
+    return int(xxh64.hashUnsafeBytes(bytearray(row), begin, len(row))) % 2**64 >> 64 - 43
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
