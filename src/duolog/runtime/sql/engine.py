@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Self
 from sqlglot import exp
 
 from duolog.core.addresses import whole_servers
-from duolog.core.errors import DuologError, EncodingError, KafkaError
+from duolog.core.errors import DuologError, EncodingError
 from duolog.core.text_files import read_text_file
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
@@ -35,24 +36,21 @@ from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
-from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.command_log.topics import Topics
-from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.persistent.ownership import Ownership
-from duolog.runtime.sql.persistent.query_states import QueryStates, followed
 from duolog.runtime.sql.persistent.query_supervisor import (
     LiveQuery,
     Pauses,
     QuerySupervisor,
     Starter,
 )
+from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
-from duolog.runtime.sql.persistent.spark_queries import SparkQueries
+from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.runtime.sql.reply import showing
 
 if TYPE_CHECKING:
@@ -67,12 +65,8 @@ PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
 LOGGED_ROWS: Final = "ksql.logging.processing.rows.include"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
-_FOLLOW_S: Final = 0.5
-_REGAIN_S: Final = 2.0
 _IDLE_S: Final = 2.0
 """Pause of an idle query before it polls again, unless commit.interval.ms is set."""
-_ASK_AGAIN_S: Final = 60.0
-_STOP_S: Final = 90.0
 _END_S: Final = 5.0
 _ASSERT_MS: Final = 1000
 _OF_THE_SERVICE: Final = (
@@ -123,29 +117,31 @@ class SqlEngine:
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
         self._spark = SparkQueries(
             bootstrap,
-            self.data,
             self.topics,
-            settings=engine_settings,
-            processing_log=self.processing_log,
-            log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
-            interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
-            internal_prefix=f"_duolog-ksql-{service_id}_query_",
+            SparkQuerySettings(
+                data=self.data,
+                settings=dict(engine_settings or {}),
+                processing_log=self.processing_log,
+                log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
+                interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
+                internal_prefix=f"_duolog-ksql-{service_id}_query_",
+            ),
         )
         self._starter: Starter = starter or self._spark
-        self._pauses = Pauses(
-            *(
-                _seconds(given, name, otherwise)
-                for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))
-            )
+        pauses = Pauses(
+            first_s=_seconds(given, _FIRST_PAUSE, 15.0),
+            longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
         )
         self._replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
         self._lock = threading.RLock()
-        self._supervisor: QuerySupervisor | None = None
-        self._ownership: Ownership | None = None
-        self._states: QueryStates | None = None
-        self._closed = threading.Event()
-        self._followed_at = 0.0
-        self._ask_again_at = 0.0
+        self._queries = ServiceQueries(
+            bootstrap,
+            service_id,
+            replayed=self._replayed,
+            follow=self.follow,
+            supervise=partial(QuerySupervisor, self._starter, pauses),
+            lock=self._lock,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -180,7 +176,7 @@ class SqlEngine:
     @property
     def runs_queries(self) -> bool:
         """True if this engine runs the queries of its service."""
-        return self._supervisor is not None
+        return self._queries.supervisor is not None
 
     def follow(self) -> None:
         """Read the existing topics, and the statements that other engines have written.
@@ -200,22 +196,7 @@ class SqlEngine:
             ServiceInUse: another engine runs them.
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
-        with self._lock:
-            self.follow()
-            if self._supervisor is not None or not self._replayed.state.queries:
-                return
-            name = self._replayed.topic.name
-            self._ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
-            if self._closed.is_set():
-                self._ownership.give_up()
-            self._ownership.acquire()
-            if self._closed.is_set():
-                self._stop_queries()
-                return
-            self._states = QueryStates(self.bootstrap, self.service_id, self._ownership.name)
-            self._supervisor = QuerySupervisor(self._starter, self._pauses, self._look)
-            self._supervisor.want(self._replayed.wanted)
-            self._supervisor.start(self._replayed.ended)
+        self._queries.start()
 
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""
@@ -223,12 +204,8 @@ class SqlEngine:
 
     def give_up(self) -> None:
         """Abort waits for ownership and for the JVM, from any thread; call `close` next."""
-        self._closed.set()
-        if (supervisor := self._supervisor) is not None:
-            supervisor.give_up()
+        self._queries.give_up()
         self._spark.give_up()
-        if (ownership := self._ownership) is not None and self._supervisor is None:
-            ownership.give_up()
 
     def end_now(self) -> None:
         """Make `close` return at once; queries end as in a crash. Any thread may call this."""
@@ -245,7 +222,7 @@ class SqlEngine:
         if self._present is not None:
             self._present.close()
         with shutdown_deadline(_END_S, self.end_now):
-            self._stop_queries()
+            self._queries.stop()
             self._starter.close()
             self._spark.close()
         self._replayed.topic.close()
@@ -256,11 +233,7 @@ class SqlEngine:
         If another engine runs them, it has reported their states; if no engine does, they are
         UNRESPONSIVE.
         """
-        with self._lock:
-            wanted, supervisor = dict(self._replayed.wanted), self._supervisor
-        if supervisor is not None:
-            return supervisor.live_all(with_progress=with_progress)
-        return followed(self.bootstrap, self.service_id, wanted)
+        return self._queries.live(with_progress=with_progress)
 
     def statements(self) -> dict[str, str]:
         """Return the statements of the persistent queries by id."""
@@ -269,7 +242,7 @@ class SqlEngine:
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query is running, paused or failed; return false after the timeout."""
-        return self._supervisor is None or self._supervisor.wait_settled(timeout_s)
+        return self._queries.wait_settled(timeout_s)
 
     def execute(self, text: str) -> Iterator[Answer]:
         """Run each statement of a text, and yield its results.
@@ -376,25 +349,12 @@ class SqlEngine:
             if node.args.get("delete_topic"):
                 dropped = self.catalog.sources.get(node.this.name)
             done = self._replayed.run(node, text, mine, self._prepare)
-            if self._supervisor is not None:
-                self._supervisor.want(self._replayed.wanted)
-            elif done.query is not None:
-                self._begin_to_run()
-        if done.ended and self._supervisor is not None:
-            self._supervisor.wait_stopped(done.ended, _STOP_S)
+            self._queries.apply(has_new_query=done.query is not None)
+        if done.ended:
+            self._queries.wait_stopped(done.ended)
         if dropped is not None:
             self._delete_topic_of(dropped)
         return done
-
-    def _begin_to_run(self) -> None:
-        """Run the queries here unless another engine does; checked once a minute."""
-        if time.monotonic() < self._ask_again_at:
-            return
-        try:
-            self.start()
-        except ServiceInUse as error:
-            self._ask_again_at = time.monotonic() + _ASK_AGAIN_S
-            logger.info("%s: %s", error.message, error.detail)
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
         from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - as in `run`
@@ -429,60 +389,11 @@ class SqlEngine:
                     raise
             time.sleep(0.1)
 
-    def _look(self) -> None:
-        """Follow other engines, unless a statement holds the lock; called by the supervisor."""
-        if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
-            blocking=False
-        ):
-            return
-        try:
-            self._followed_at = time.monotonic()
-            self._replayed.follow()
-            if self._supervisor is not None:
-                self._supervisor.want(self._replayed.wanted)
-                if self._states is not None:
-                    self._states.publish(self._supervisor.live_all())
-        except (KafkaError, BrokerUnavailable) as error:
-            logger.debug("cannot follow the command topic: %s", error.message)
-        except CommandDamaged as damage:
-            logger.warning("%s: %s", damage.message, damage.detail)
-        finally:
-            self._lock.release()
-
-    def _stop_queries(self) -> None:
-        supervisor, self._supervisor = self._supervisor, None
-        ownership, self._ownership = self._ownership, None
-        states, self._states = self._states, None
-        if supervisor is not None:
-            supervisor.close()
-        if states is not None:
-            states.close()
-        if ownership is not None:
-            ownership.close()
-
-    def _lost(self) -> None:
-        """Stop the queries after missed heartbeats, and start them again once possible."""
-        logger.warning(
-            "the broker has missed heartbeats of service %s; stopping its queries", self.service_id
-        )
-        self._stop_queries()
-        threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
-
-    def _regain(self) -> None:
-        while not self._closed.wait(_REGAIN_S) and self._supervisor is None:
-            try:
-                self.start()
-            except (ServiceInUse, BrokerUnavailable, KafkaError) as error:
-                logger.debug("cannot run the queries again: %s", error.message)
-            except CommandDamaged as damage:
-                logger.warning("%s: %s", damage.message, damage.detail)
-                return
-
     def _warm_up(self) -> None:
         try:
             self._spark.warm_up()
         except DuologError as error:
-            if not self._closed.is_set():
+            if not self._queries.given_up.is_set():
                 logger.warning("the JVM did not start: %s", error.message)
 
 

@@ -134,8 +134,8 @@ def test_a_second_engine_answers_and_writes_commands_but_runs_nothing(
     said(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
 
     assert not second.runs_queries
-    assert first._supervisor is not None  # noqa: SLF001 - the one that runs them
-    assert first._supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
+    assert first._queries.supervisor is not None  # noqa: SLF001 - the one that runs them
+    assert first._queries.supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
     assert starter.running["CTAS_TOTALS_1"].has_ended
     assert ids(said(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
 
@@ -200,7 +200,7 @@ def test_leftovers_of_a_query_dropped_while_no_engine_ran_are_deleted(
     with opened() as engine:
         said(engine, created(service))
     with opened() as shell:
-        shell._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
         said(shell, "TERMINATE CTAS_TOTALS_1;")
     starter.forgotten.clear()
 
@@ -282,7 +282,7 @@ def test_a_named_query_dropped_while_no_engine_ran_starts_empty_when_recreated(
         said(engine, created(service) + named)
         assert engine.wait_settled(WAIT_S)
     with opened() as shell:
-        shell._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
         said(shell, "TERMINATE mine;" + named)
     starter.forgotten.clear()
     starter.checkpoints.clear()

@@ -12,7 +12,7 @@ import re
 import shutil
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,29 +31,31 @@ if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkQuerySettings:
+    """Settings that all queries of a service share."""
+
+    data: Path
+    """Directory of the checkpoints and of the JVM's log."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the Spark engine by name, as strings."""
+    processing_log: str | None = None
+    """Topic of the processing log."""
+    log_rows: bool = False
+    """True if the processing log contains rows."""
+    interval_ms: int = 1000
+    """Pause of an idle query before it polls again."""
+    internal_prefix: str = ""
+    """Start of the names of internal topics."""
+
+
 class SparkQueries:
     """Starts queries on one engine. Threads: any."""
 
-    def __init__(
-        self,
-        bootstrap: str,
-        data: Path,
-        topics: Topics,
-        *,
-        settings: Mapping[str, str] | None = None,
-        processing_log: str | None = None,
-        log_rows: bool = False,
-        interval_ms: int = 1000,
-        internal_prefix: str = "",
-    ) -> None:
+    def __init__(self, bootstrap: str, topics: Topics, given: SparkQuerySettings) -> None:
         self._bootstrap = bootstrap
-        self._data = data
         self._topics = topics
-        self._settings = dict(settings or {})
-        self._processing_log = processing_log
-        self._log_rows = log_rows
-        self._interval_ms = interval_ms
-        self._internal_prefix = internal_prefix
+        self._given = given
         self._opened: Engine | None = None
         self._given_up = threading.Event()
         self._opening = threading.Lock()
@@ -91,7 +93,7 @@ class SparkQueries:
         plan = wanted.query.planned.plan
         there = self._topics.partitions()
         written = [topic for sink in plan.sinks for topic in sink.topics]
-        letters = wanted.query.dead_letters or self._processing_log
+        letters = wanted.query.dead_letters or self._given.processing_log
         if any(topic not in there for topic in (*written, letters) if topic):
             create_result_topics(plan, self._bootstrap, letters)
         errors = self.engine.config.errors
@@ -126,7 +128,7 @@ class SparkQueries:
 
         application_id = application_id_of(checkpoint)
         kept = KeptState(self._checkpoints / application_id)
-        internal = internal_topics(application_id, kept.fixed, self._internal_prefix)
+        internal = internal_topics(application_id, kept.fixed, self._given.internal_prefix)
         shutil.rmtree(kept.directory, ignore_errors=True)
         # Without a broker they stay; a later query with this id gets an error.
         with contextlib.suppress(DuologError):
@@ -154,31 +156,31 @@ class SparkQueries:
 
     @property
     def _checkpoints(self) -> Path:
-        return self._data / "checkpoints"
+        return self._given.data / "checkpoints"
 
     def _config(self) -> "EngineConfig":
         from duolog.engine import EngineConfig  # noqa: PLC0415
         from duolog.engine.settings import OF_SQL  # noqa: PLC0415
 
         config = EngineConfig.from_settings(
-            self._settings,
+            self._given.settings,
             bootstrap_servers=self._bootstrap,
             checkpoint_dir=self._checkpoints,
-            log_path=self._data / "engine.log",
+            log_path=self._given.data / "engine.log",
         )
         errors = replace(
             config.errors,
             processing=OF_SQL.processing,
             aggregation=OF_SQL.aggregation,
-            log_rows=self._log_rows,
-            dead_letter_topic=self._processing_log,
-            processing_log=self._processing_log is not None,
+            log_rows=self._given.log_rows,
+            dead_letter_topic=self._given.processing_log,
+            processing_log=self._given.processing_log is not None,
         )
         return replace(
             config,
             errors=errors,
-            interval_ms=self._interval_ms,
-            internal_prefix=self._internal_prefix,
+            interval_ms=self._given.interval_ms,
+            internal_prefix=self._given.internal_prefix,
         )
 
 
