@@ -4,7 +4,7 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import click
 
@@ -105,7 +105,7 @@ def set_option(help_text: str, *other_names: str) -> Callable[[Command], Command
     )
 
 
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def engine_options(command: Callable[..., object]) -> Callable[..., object]:
     """Add `--set` for engine settings, and its short forms `--master` and `--spark-conf`."""
 
     @functools.wraps(command)
@@ -114,8 +114,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         master: str | None,
         spark_conf: tuple[str, ...],
         assignments: tuple[str, ...],
-        **rest: Any,
-    ) -> Any:
+        **rest: object,
+    ) -> object:
         short = (f"master={master}",) if master is not None else ()
         for text in spark_conf:
             if not text.startswith("spark."):

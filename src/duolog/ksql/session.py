@@ -5,9 +5,9 @@
 The caller reads `Done`: the queries to start and stop, the rows to write, and the result to show.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 
@@ -18,7 +18,7 @@ from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.settings import Settings
-from duolog.ksql.statements.dispatch import STATEMENTS, create_as
+from duolog.ksql.statements.dispatch import STATEMENTS, Run, create_as
 from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
@@ -186,7 +186,7 @@ def _no_system(_state: SessionState, node: exp.Expression) -> Done:
     )
 
 
-_STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
+_STATEMENTS: Final[dict[type[exp.Expression], Run]] = {
     **STATEMENTS,
     nodes.AlterSystem: _no_system,
     nodes.SetProperty: _set,

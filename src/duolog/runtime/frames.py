@@ -20,6 +20,7 @@ nulls has its type too.
 
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final
 
 from duolog.core.errors import ConfigError
@@ -72,6 +73,10 @@ _ARROW: Final = {
 }
 
 
+Frame = Any
+"""A DataFrame or table of an optional library, which may have no types."""
+
+
 class Framed:
     """Base class for rows with columns, with conversions to other libraries."""
 
@@ -89,7 +94,7 @@ class Framed:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows()]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Frame:
         """Return the rows as a pandas DataFrame; as `rows`.
 
         Raises:
@@ -98,18 +103,18 @@ class Framed:
         library("pandas", "duolog[pandas]")
         return to_pandas(self.columns, self.rows())
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> Frame:
         """Return the rows as a pyarrow Table; as `to_pandas`."""
         library("pyarrow", "duolog[arrow]")
         return to_arrow(self.columns, self.rows())
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> Frame:
         """Return the rows as a polars DataFrame; as `to_pandas`."""
         library("polars", "duolog[polars]")
         return to_polars(self.columns, self.rows())
 
 
-def library(name: str, package: str) -> Any:
+def library(name: str, package: str) -> ModuleType:
     """Import an optional library.
 
     Raises:
@@ -126,7 +131,7 @@ def library(name: str, package: str) -> Any:
         ) from error
 
 
-def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a pandas DataFrame."""
     pandas = library("pandas", "duolog[pandas]")
     series = {
@@ -136,7 +141,7 @@ def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
     return pandas.DataFrame(series, columns=[column.name for column in columns])
 
 
-def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a pyarrow Table."""
     arrow = library("pyarrow", "duolog[arrow]")
     arrays = [
@@ -148,7 +153,7 @@ def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
     return arrow.table(arrays, names=[column.name for column in columns])
 
 
-def to_polars(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+def to_polars(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a polars DataFrame."""
     polars = library("polars", "duolog[polars]")
     series = [
@@ -166,7 +171,7 @@ def _by_column(columns: Sequence[Column], rows: Sequence[Row]) -> list[tuple[Col
     return [(column, [row[at] for row in rows]) for at, column in enumerate(columns)]
 
 
-def _arrow(arrow: Any, of: Type) -> Any:
+def _arrow(arrow: ModuleType, of: Type) -> object:
     match of:
         case Array():
             return arrow.list_(_arrow(arrow, of.element))
@@ -182,7 +187,7 @@ def _arrow(arrow: Any, of: Type) -> Any:
             return getattr(arrow, _ARROW[of])()
 
 
-def _polars(polars: Any, of: Type) -> Any:
+def _polars(polars: ModuleType, of: Type) -> object:
     match of:
         case Array():
             return polars.List(_polars(polars, of.element))
@@ -199,7 +204,7 @@ def _polars(polars: Any, of: Type) -> Any:
             return getattr(polars, _POLARS[of])
 
 
-def _with_entries(value: Any, of: Type, *, named: bool = False) -> Any:
+def _with_entries(value: Any, of: Type, *, named: bool = False) -> object:
     """Convert MAPs in a value to lists of entries: pairs, or rows with key and value if `named`."""
     match of:
         case _ if value is None:

@@ -4,9 +4,8 @@ Its commit topic has their names. Names alone are not enough: topics of an appli
 and topics of users, may start like those of "totals".
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from duolog.engine.changelog.changelogs import commit_topic
 from duolog.engine.changelog.commit_topic import CommitTopic, records_in
@@ -15,7 +14,7 @@ from duolog.engine.errors import CheckpointInUse
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
 from duolog.runtime.metrics.local_registry import list_applications
-from duolog.runtime.states import internal_topics
+from duolog.runtime.states import Fixed, internal_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def find_orphaned_topics(
     Raises:
         BrokerUnreachable: no broker answers in time.
     """
-    fixed: list[Mapping[str, Any]] = []
+    fixed: list[Fixed] = []
     if commit_topic(application_id) in there:
         fixed += CommitTopic(config, application_id).read_applications()
     # Upgrades rename topics, and may have been interrupted before the old ones were deleted.

@@ -23,6 +23,9 @@ from duolog.engine.errors import CheckpointDamaged, CheckpointInUse, CheckpointM
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.runtime.data_dirs import data_home
 
+Fixed = Mapping[str, Any]
+"""Content of a checkpoint's pin file, in any format."""
+
 Condition = Literal["running", "stopped", "new", "damaged", "other format"]
 
 
@@ -60,7 +63,7 @@ class KeptState:
         return "stopped" if whole else "damaged"
 
     @property
-    def fixed(self) -> Mapping[str, Any]:
+    def fixed(self) -> Fixed:
         """What the first start has fixed, in any format; empty if it cannot be read."""
         try:
             found = json.loads((self.directory / PIN_FILE).read_text())
@@ -104,7 +107,7 @@ class KeptState:
         return "changelog" in self.fixed if self.fixed else None
 
     @property
-    def stores(self) -> Mapping[str, Any]:
+    def stores(self) -> Mapping[str, object]:
         """Layout of each store, as written by `store_layouts`."""
         return dict(self.fixed.get("shape", {}).get("stores", {}))
 
@@ -147,7 +150,7 @@ class KeptState:
             shutil.rmtree(self.directory)
 
 
-def changelogs_of(application_id: str, fixed: Mapping[str, Any]) -> dict[str, str]:
+def changelogs_of(application_id: str, fixed: Fixed) -> dict[str, str]:
     """Return the changelog topic of each store; empty if there are none."""
     if "changelog" not in fixed:
         return {}
@@ -155,7 +158,7 @@ def changelogs_of(application_id: str, fixed: Mapping[str, Any]) -> dict[str, st
     return {store: names.changelog(store) for store in fixed.get("shape", {}).get("stores", {})}
 
 
-def internal_topics(application_id: str, fixed: Mapping[str, Any], prefix: str = "") -> list[str]:
+def internal_topics(application_id: str, fixed: Fixed, prefix: str = "") -> list[str]:
     """Return the names of an application's internal topics, from the contents of its checkpoint.
 
     Includes those of an interrupted upgrade and of the version before it; `prefix` is prepended to

@@ -42,7 +42,10 @@ Bounds = dict[str, tuple[object, object]]
 """Inclusive lower and upper bound of key columns, by name; None: no bound."""
 
 
-Windows = dict[tuple[int, int], dict[str, Any]]
+NamedRow = dict[str, Any]
+"""Values of a row by column name."""
+
+Windows = dict[tuple[int, int], NamedRow]
 """Rows by start and end of their windows in milliseconds, earliest first."""
 
 
@@ -81,7 +84,7 @@ def table_of_store(plan: Plan, name: str) -> Node:
     raise unknown_name("store", name, tables)
 
 
-class StoreRows(Mapping[Any, dict[str, Any]]):
+class StoreRows(Mapping[Any, NamedRow]):
     """Rows of a store; equal to a dict of rows by key."""
 
     def __init__(
@@ -96,7 +99,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
             as_key(row.key): row for row in sorted(rows, key=lambda row: in_order(row.key))
         }
 
-    def __getitem__(self, key: Any) -> dict[str, Any]:
+    def __getitem__(self, key: object) -> NamedRow:
         return self._row(self._rows[key])
 
     def __iter__(self) -> Iterator[Any]:
@@ -108,7 +111,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def timestamp_ms(self, key: Any) -> int:
+    def timestamp_ms(self, key: object) -> int:
         """Return the timestamp of a row: the record's, or the greatest of an aggregate's records.
 
         Raises:
@@ -133,24 +136,26 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         """
         ensure_text(self._table)
         return self._where(
-            lambda key: (first := whole_key(key)[0]) is not None and first.startswith(prefix)
+            lambda key: isinstance(first := whole_key(key)[0], str) and first.startswith(prefix)
         )
 
     def all(self) -> Self:
         """Return all rows."""
         return self
 
-    def range(self, low: Any = None, high: Any = None) -> Self:
+    def range(self, low: object = None, high: object = None) -> Self:
         """Return the rows of a key range, both ends inclusive; None is no bound."""
         first, last = in_order(whole_key(low)), in_order(whole_key(high))
 
-        def fits(key: Any) -> bool:
+        def fits(key: object) -> bool:
             at = in_order(whole_key(key))
             return (low is None or first <= at) and (high is None or at <= last)
 
         return self._where(fits)
 
-    def fetch(self, key: Any, *, from_ms: int | None = None, to_ms: int | None = None) -> Windows:
+    def fetch(
+        self, key: object, *, from_ms: int | None = None, to_ms: int | None = None
+    ) -> Windows:
         """Return the windows of a key that start in a time range, both ends inclusive.
 
         The result has rows by (start, end) in milliseconds, earliest first.
@@ -170,7 +175,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         return self._where(lambda key: _is_within(key[-2], from_ms, to_ms))
 
     def find_sessions(
-        self, key: Any, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
+        self, key: object, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Windows:
         """Return the sessions of a key by their earliest end and latest start, both inclusive.
 
@@ -183,7 +188,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
             ),
         )
 
-    def _windows(self, key: Any, fits: Callable[[int, int], bool]) -> Windows:
+    def _windows(self, key: object, fits: Callable[[int, int], bool]) -> Windows:
         self._ensure_windowed()
         wanted = whole_key(key)
         return {
@@ -192,7 +197,7 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
             if at[:-2] == wanted and fits(*at[-2:])
         }
 
-    def _row(self, row: StoredRow) -> dict[str, Any]:
+    def _row(self, row: StoredRow) -> NamedRow:
         names = (column.name for column in self._table.schema.value)
         return dict(zip(names, row.value, strict=True))
 
@@ -229,7 +234,7 @@ def as_key(row: Row) -> Any:
     return hashable(row[0] if len(row) == 1 else row)
 
 
-def hashable(key: Any) -> Any:
+def hashable(key: object) -> Any:
     """Return a hashable form of a key."""
     match key:
         case list() | tuple():
@@ -240,7 +245,7 @@ def hashable(key: Any) -> Any:
             return key
 
 
-def whole_key(key: Any) -> tuple[Any, ...]:
+def whole_key(key: object) -> Row:
     """Return the columns of a key as users write it."""
     return key if isinstance(key, tuple) else (key,)
 

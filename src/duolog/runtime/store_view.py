@@ -10,12 +10,13 @@ once. In micro-batches, that is the last completed one; in real time, the last c
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.plan.nodes import Node
 from duolog.runtime.store_rows import (
     LAST_CHARACTER,
     Bounds,
+    NamedRow,
     StoredRow,
     StoreRows,
     Windows,
@@ -48,11 +49,11 @@ class StoreView:
     table: Node
     read: Read
 
-    def get(self, key: Any) -> dict[str, Any] | None:
+    def get(self, key: object) -> NamedRow | None:
         """Return the row of a key, or None. A windowed key ends with start and end."""
         return self._look(self._of(key)).get(key)
 
-    def range(self, low: Any = None, high: Any = None) -> StoreRows:
+    def range(self, low: object = None, high: object = None) -> StoreRows:
         """Return the rows of a key range, both ends inclusive; None is no bound."""
         column = self.table.schema.key[0].name
         ends = (
@@ -75,7 +76,9 @@ class StoreView:
         """Return all rows as a read-only dict, in memory. For large stores, use `range`."""
         return self._look({})
 
-    def fetch(self, key: Any, *, from_ms: int | None = None, to_ms: int | None = None) -> Windows:
+    def fetch(
+        self, key: object, *, from_ms: int | None = None, to_ms: int | None = None
+    ) -> Windows:
         """Return the windows of a key that start in a time range, both ends inclusive.
 
         The result has rows by (start, end) in milliseconds, earliest first.
@@ -95,7 +98,7 @@ class StoreView:
         return self._look(self._starting(from_ms, to_ms))
 
     def find_sessions(
-        self, key: Any, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
+        self, key: object, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Windows:
         """Return the sessions of a key by their earliest end and latest start, both inclusive.
 
@@ -112,7 +115,7 @@ class StoreView:
         rows = (StoredRow(*row) for row in found.rows)
         return StoreRows(self.table, rows, position=found.position)
 
-    def _of(self, key: Any) -> Bounds:
+    def _of(self, key: object) -> Bounds:
         columns: tuple[Column, ...] = self.table.schema.key
         values = whole_key(key)
         return {column.name: (at, at) for column, at in zip(columns, values, strict=False)}

@@ -10,7 +10,7 @@
 If several nodes read or write a topic, it has the columns of all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from itertools import chain
 from typing import Any
@@ -121,6 +121,6 @@ class TopicValues:
         return tuple(values.get(name) for name in names)
 
 
-def _together(columns: Any) -> tuple[Column, ...]:
+def _together(columns: Iterable[Iterable[Column]]) -> tuple[Column, ...]:
     by_name = {column.name: column for column in chain.from_iterable(columns)}
     return tuple(by_name.values())

@@ -1,7 +1,7 @@
 """List and create topics of a broker. Does not import plans, which take a while to load."""
 
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
@@ -47,7 +47,7 @@ def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
             _wait(name, future)
 
 
-def _wait(name: str, future: Future[Any]) -> None:
+def _wait(name: str, future: Future[None]) -> None:
     try:
         future.result(_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:

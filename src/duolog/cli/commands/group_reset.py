@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 from confluent_kafka import TopicPartition
@@ -83,7 +83,7 @@ def reset(
     dry_run: bool,
     form: str,
     cluster: Cluster,
-    **way: Any,
+    **way: str | int | None,
 ) -> None:
     """Move the committed offsets of a group that has no members.
 
@@ -146,20 +146,20 @@ class Target(NamedTuple):
     number: int = 0
 
 
-def _read_target(name: str, value: Any) -> Target:
+def _read_target(name: str, value: str | int) -> Target:
     """Parse the target option, before any request to a broker."""
     now_ms = time.time_ns() // 1_000_000
-    if name == "to_time":
+    if name == "to_time" and isinstance(value, str):
         time_ms = read_time(value, now_ms)
         return Target("--to-datetime", _moment(time_ms), time_ms)
-    if name == "by_duration":
+    if name == "by_duration" and isinstance(value, str):
         try:
             age_ms = read_duration(value)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
         return Target("--by-duration", f"PT{age_ms / 1000:g}S", max(0, now_ms - age_ms))
     option = f"--{name.replace('_', '-')}"
-    return Target(option) if value is True else Target(option, str(value), number=value)
+    return Target(option) if value is True else Target(option, str(value), number=int(value))
 
 
 def _moment(time_ms: int) -> str:

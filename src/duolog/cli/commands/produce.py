@@ -7,7 +7,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import click
 from confluent_kafka import KafkaException
@@ -24,6 +24,7 @@ from duolog.cli.text.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as ClientError
     from confluent_kafka import Producer
 
 TIMEOUT_MS: Final = 30_000
@@ -234,14 +235,14 @@ class Sender:
                 click.echo(f"waiting for {waiting} record(s) to be acknowledged …", err=True)
         self._check()
 
-    def _delivered(self, error: Any, message: object) -> None:
+    def _delivered(self, error: "ClientError | None", message: object) -> None:
         del message
         if error is None:
             self.acknowledged += 1
         elif error.code() != _PURGED:
             self._refuse(error)
 
-    def _refuse(self, error: Any) -> None:
+    def _refuse(self, error: "ClientError") -> None:
         if self._refusal is None:
             self._refusal = clients.as_kafka_error(
                 error, f'write to topic "{self._topic}"', self._cluster.bootstrap_servers

@@ -1,6 +1,6 @@
 """`duolog topics alter`, `configs` and `delete-records`: change existing topics."""
 
-from typing import Any, Final
+from typing import Final
 
 import click
 from confluent_kafka import TopicPartition
@@ -181,7 +181,6 @@ def delete_records(
     if not yes:
         confirm(f"Delete {what} of {where}?")
     asked = [TopicPartition(topic, number, wanted) for number in numbers]
-    futures: dict[TopicPartition, Any]
     with cluster.errors(f'delete records of topic "{topic}"'):
         futures = client.delete_records(asked, request_timeout=clients.REQUEST_TIMEOUT_S)
     for place, future in futures.items():

@@ -4,7 +4,7 @@ DuckDB reads the files of the data set, not the topics, and computes both tables
 are compared exactly, including the mean, which is a sum of integers divided once.
 """
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.cli.demo.dataset import FLIGHTS_ORDER, FLIGHTS_PER_YEAR, FLIGHTS_SQL, Dataset, connect
 from duolog.cli.demo.tables import Row
@@ -75,7 +75,7 @@ def _batch(
     key, table, name_key = _KEYS[topic]
     years, rest = divmod(events, FLIGHTS_PER_YEAR)
     sql = _BATCH_SQL.format(order=FLIGHTS_ORDER, flights=FLIGHTS_SQL, key=key, name_key=name_key)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "csv": str(dataset.flights_csv()),
         "names": str(dataset.table_csv(table)),
         "years": years,

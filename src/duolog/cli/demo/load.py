@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight, Interrupted
 from duolog.cli.demo.topics import FLIGHTS, TABLES, DemoTopics
@@ -35,6 +35,7 @@ from duolog.core.errors import DuologError, KafkaError
 from duolog.plan.partitioner import partition_of
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as ClientError
     from confluent_kafka import Producer
 
 _FLUSH_S: Final = 30.0
@@ -297,7 +298,7 @@ class _Sender:
         self._producer.purge()
         self._producer.flush(1)
 
-    def _failed(self, error: Any, message: object) -> None:
+    def _failed(self, error: "ClientError | None", message: object) -> None:
         if self._refusal is None and error is not None:
             self._refusal = clients.as_kafka_error(
                 error, "write the flights", self._bootstrap_servers

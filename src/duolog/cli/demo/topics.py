@@ -5,7 +5,7 @@ always the same.
 """
 
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -77,7 +77,7 @@ class DemoTopics:
         finally:
             reader.close()
 
-    def _wait(self, future: Future[Any], doing: str, *, but_not: int) -> None:
+    def _wait(self, future: Future[None], doing: str, *, but_not: int) -> None:
         try:
             with kafka_errors(doing, self.bootstrap_servers):
                 future.result(REQUEST_TIMEOUT_S)

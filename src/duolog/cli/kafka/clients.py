@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import click
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka.server_option import read_servers
@@ -117,7 +118,7 @@ def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
         raise KafkaError(f"could not {doing}", code=_INVALID_ARG, detail=str(error)) from error
 
 
-def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError:
+def as_kafka_error(error: ClientError, doing: str, bootstrap_servers: str) -> KafkaError:
     """Convert an error object of confluent-kafka to `KafkaError`."""
     code = int(error.code())
     if code == _MSG_TIMED_OUT:

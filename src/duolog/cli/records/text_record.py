@@ -10,7 +10,7 @@ other encodings of keys and values, such as numbers.
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from duolog.cli.records.field_forms import Forms
 from duolog.cli.records.field_text import as_bytes, as_json, read_json_field
@@ -128,7 +128,7 @@ def _header(text: str) -> tuple[str, str]:
     return name, items[1]
 
 
-def _timestamp(value: Any) -> int | None:
+def _timestamp(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):

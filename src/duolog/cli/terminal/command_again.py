@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.core import ParameterSource
@@ -37,7 +37,7 @@ def command_again(context: click.Context, *more: str, without: Collection[str] =
     return shlex.join([*words, *arguments, *options, *more])
 
 
-def _written(parameter: click.Parameter, value: Any) -> Iterator[str]:
+def _written(parameter: click.Parameter, value: object) -> Iterator[str]:
     """Yield the words of a parameter on the command line."""
     if isinstance(parameter, click.Argument):
         yield str(value)
@@ -47,7 +47,8 @@ def _written(parameter: click.Parameter, value: Any) -> Iterator[str]:
     if parameter.is_flag:
         yield name
         return
-    for one in value if parameter.multiple else (value,):
+    values = value if parameter.multiple and isinstance(value, tuple) else (value,)
+    for one in values:
         yield from (name, str(one))
 
 

@@ -8,13 +8,11 @@ import json
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from duolog.cli.errors import NotServed
 from duolog.engine.query.metrics import Metrics
-from duolog.runtime.metrics.local_registry import list_applications
-
-Told = Mapping[str, Any]
+from duolog.runtime.metrics.local_registry import ApplicationJson, list_applications
 
 _TIMEOUT_S: Final = 10.0
 _PHASES: Final = {
@@ -50,7 +48,7 @@ def look(addresses: Sequence[str] = ()) -> dict[tuple[str, str], Metrics]:
     return found
 
 
-def _read(told: Told) -> Metrics | None:
+def _read(told: ApplicationJson) -> Metrics | None:
     """Return the metrics that a process has reported; None if it uses another version of Duolog."""
     try:
         return Metrics.from_json(told)
@@ -189,11 +187,11 @@ def _in_order(name: str) -> tuple[int, str]:
     return (numbers[0] if numbers else 0, name)
 
 
-def _ask(address: str) -> list[Told]:
+def _ask(address: str) -> list[ApplicationJson]:
     url = f"http://{address}/applications"
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-            told: list[Told] = json.loads(answer.read())
+            told: list[ApplicationJson] = json.loads(answer.read())
     except (OSError, ValueError) as error:
         raise NotServed(
             f'no application serves metrics at "{address}"',

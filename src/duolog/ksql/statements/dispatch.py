@@ -134,7 +134,10 @@ def _assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
     return assertions.assert_source(state, node)
 
 
-STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
+Run = Callable[[SessionState, Any], Done]
+"""Runs a statement of one node type."""
+
+STATEMENTS: Final[dict[type[exp.Expression], Run]] = {
     nodes.CreateSource: _declare,
     nodes.CreateType: _create_type,
     nodes.DropType: _drop_type,

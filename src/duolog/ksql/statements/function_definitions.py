@@ -1,7 +1,6 @@
 """Run CREATE FUNCTION and DROP FUNCTION, for Python functions in modules."""
 
 from dataclasses import replace
-from typing import Any
 
 from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
@@ -10,7 +9,7 @@ from duolog.ksql.statements.function_listing import FUNCTIONS
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
-from duolog.ksql.udf.modules import load, of_kept
+from duolog.ksql.udf.modules import KeptFunction, load, of_kept
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.user_functions import UserFunction
 
@@ -92,7 +91,7 @@ def drop_function(state: SessionState, node: nodes.DropFunction) -> Done:
 
 
 def _loaded(node: nodes.CreateFunction, name: str, origin: str, *, anew: bool) -> UserFunction:
-    kept: Any = node.meta.get(KEPT)
+    kept: KeptFunction | None = node.meta.get(KEPT)
     if kept is not None:
         return of_kept(name, origin, kept, anew=anew)
     try:

@@ -66,7 +66,7 @@ class NoType(Exception):
         self.hint = hint
 
 
-def type_of_parameter(annotation: Any) -> Type:
+def type_of_parameter(annotation: object) -> Type:
     """Return the type of a parameter.
 
     Raises:
@@ -75,7 +75,7 @@ def type_of_parameter(annotation: Any) -> Type:
     return AnyDecimal("DECIMAL") if _is_any_decimal(annotation) else type_of_result(annotation)
 
 
-def type_of_result(annotation: Any) -> Type:
+def type_of_result(annotation: object) -> Type:
     """Return the type of a result.
 
     Raises:
@@ -88,7 +88,7 @@ def type_of_result(annotation: Any) -> Type:
     return _type(annotation, ())
 
 
-def type_of_rows(annotation: Any) -> Type:
+def type_of_rows(annotation: object) -> Type:
     """Return the row type of a table function: T of list[T], Iterator[T], Generator[T, None, None].
 
     Raises:
@@ -103,24 +103,24 @@ def type_of_rows(annotation: Any) -> Type:
     return _type(get_args(plain)[0], ())
 
 
-def may_be_none(annotation: Any) -> bool:
+def may_be_none(annotation: object) -> bool:
     """Return true if None is allowed."""
     if get_origin(annotation) is Annotated:
         return may_be_none(get_args(annotation)[0])
     return get_origin(annotation) in {Union, UnionType} and NoneType in get_args(annotation)
 
 
-def shown(annotation: Any) -> str:
+def shown(annotation: object) -> str:
     """Return an annotation as source text, approximately."""
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
-def _is_any_decimal(annotation: Any) -> bool:
+def _is_any_decimal(annotation: object) -> bool:
     type_text = _named_type(annotation)
     return type_text is None and without_none(annotation) is PythonDecimal
 
 
-def _named_type(annotation: Any) -> str | None:
+def _named_type(annotation: object) -> str | None:
     """Return the type text in an `Annotated`, or None."""
     if get_origin(annotation) in {Union, UnionType}:
         found = (_named_type(one) for one in get_args(annotation))
@@ -131,7 +131,7 @@ def _named_type(annotation: Any) -> str | None:
 
 
 def _type(  # noqa: PLR0911 - a table of cases
-    annotation: Any, around: tuple[Any, ...]
+    annotation: object, around: tuple[type, ...]
 ) -> Type:
     if (type_text := _named_type(annotation)) is not None:
         try:
@@ -160,7 +160,7 @@ def _type(  # noqa: PLR0911 - a table of cases
         raise _no_type(plain) from None
 
 
-def _struct(of: type, around: tuple[Any, ...]) -> Struct:
+def _struct(of: type, around: tuple[type, ...]) -> Struct:
     if of in around:
         raise NoType(f"{of.__name__} contains itself", "Use types that are not recursive.")
     try:
@@ -181,8 +181,8 @@ def _struct(of: type, around: tuple[Any, ...]) -> Struct:
     return Struct(columns)
 
 
-def _no_type(annotation: Any) -> NoType:
-    hints: Mapping[Any, str] = {
+def _no_type(annotation: object) -> NoType:
+    hints: Mapping[object, str] = {
         list: "Annotate the elements: list[str].",
         dict: "Annotate keys and values: dict[str, int].",
         Any: "Use a specific type, or a TypeVar for any type.",

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Any, Final, TypeVar, get_type_hints, overload
+from typing import Final, TypeVar, get_type_hints, overload
 
 from duolog.core.errors import StatementError
 from duolog.ksql.udf.annotations import (
@@ -48,7 +48,12 @@ _STEPS: Final[tuple[Step, ...]] = ("initialize", "aggregate", "undo", "merge", "
 _NEEDED: Final = ("initialize", "aggregate")
 _ONE: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Called = Callable[..., object]
+"""A function, a method, or a class."""
+Hints = Mapping[str, object]
+"""Annotations by name."""
+
+Decorated = TypeVar("Decorated", bound=Called)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,13 @@ def udf(
     *, name: str | None = None, description: str | None = None, category: str | None = None
 ) -> Callable[[Decorated], Decorated]: ...
 def udf(
-    function: Any = None,
+    function: object = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     category: str | None = None,
-) -> Any:
+) -> object:
     """Define a SQL function, which is called for each row and typed by its annotations.
 
     A parameter that is not `| None` never receives a null: the result is null instead. If the
@@ -109,13 +114,13 @@ def udtf(
     *, name: str | None = None, description: str | None = None, category: str | None = None
 ) -> Callable[[Decorated], Decorated]: ...
 def udtf(
-    function: Any = None,
+    function: object = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     category: str | None = None,
-) -> Any:
+) -> object:
     """Define a SQL table function, which returns several rows: `list[T]` or `Iterator[T]`.
 
     Arguments, nulls and errors are as for `udf`; a null result or an error gives no rows.
@@ -135,13 +140,13 @@ def udaf(
     *, name: str | None = None, description: str | None = None, category: str | None = None
 ) -> Callable[[Decorated], Decorated]: ...
 def udaf(
-    function: Any = None,
+    function: object = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
     category: str | None = None,
-) -> Any:
+) -> object:
     """Define a SQL aggregate function as a class.
 
     Its methods are `initialize`, `aggregate`, and optionally `undo`, `merge` and `map`. The state
@@ -162,9 +167,9 @@ def udaf(
 
 
 def _decorating(
-    kind: Kind, function: Any, name: str | None, description: str | None, category: str | None
-) -> Any:
-    def decorate(decorated: Any) -> Any:
+    kind: Kind, function: object, name: str | None, description: str | None, category: str | None
+) -> object:
+    def decorate(decorated: object) -> object:
         made = define(decorated, kind)
         if name is not None:
             made = replace(made, name=name.upper())
@@ -178,7 +183,7 @@ def _decorating(
     return decorate if function is None else decorate(function)
 
 
-def define(decorated: Any, kind: Kind = "scalar") -> Definition:
+def define(decorated: object, kind: Kind = "scalar") -> Definition:
     """Return the definition of a function or class.
 
     Raises:
@@ -199,7 +204,7 @@ def define(decorated: Any, kind: Kind = "scalar") -> Definition:
     return Definition(name.upper(), name, kind, found, _description(decorated), "")
 
 
-def _ensure_awaits_nothing(of: Any, function: Any) -> None:
+def _ensure_awaits_nothing(of: Called, function: Called) -> None:
     if is_coroutine(function) or is_async_generator(function):
         raise _refused(
             of, "is a coroutine function", "Use def: coroutines are not awaited.", function
@@ -239,7 +244,7 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
         result = _result(of, steps["map"], hints["map"], rows=False)
     columns = [*inspect.signature(steps["aggregate"]).parameters.values()][2:]
     made_with: list[inspect.Parameter] = []
-    init_hints: Mapping[str, Any] = {}
+    init_hints: Hints = {}
     if of.__init__ is not object.__init__:  # type: ignore[misc] # Its own, not an instance's.
         made_with = [*inspect.signature(of).parameters.values()]
         init_hints = _hints(of, of.__init__)  # type: ignore[misc]
@@ -271,7 +276,7 @@ def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
 
 
 def _ensure_steps_agree(
-    of: type, steps: Mapping[Step, Any], hints: Mapping[Step, Mapping[str, Any]], state: Type
+    of: type, steps: Mapping[Step, Called], hints: Mapping[Step, Hints], state: Type
 ) -> None:
     """Raise a StatementError if the types of the methods do not match the state."""
     counts: dict[Step, int] = {"initialize": 0, "map": 1, "merge": 2}
@@ -325,10 +330,10 @@ def _ensure_steps_agree(
 
 
 def _overload(
-    of: Any,
-    step: Any,
+    of: Called,
+    step: Called,
     parameters: list[inspect.Parameter],
-    hints: Mapping[str, Any],
+    hints: Hints,
     result: Type,
 ) -> tuple[Overload, Body]:
     annotations = tuple(hints.get(one.name, one.empty) for one in parameters)
@@ -344,7 +349,7 @@ def _overload(
     return Overload(signature, nullable), Body(of, annotations, place=place_of(of))
 
 
-def _ways(of: Any, parameters: list[inspect.Parameter]) -> Iterator[list[inspect.Parameter]]:
+def _ways(of: Called, parameters: list[inspect.Parameter]) -> Iterator[list[inspect.Parameter]]:
     """Yield the parameters of each overload: all of them, and without those that have defaults."""
     for one in parameters:
         if one.kind is one.VAR_KEYWORD or (
@@ -363,7 +368,7 @@ def _ways(of: Any, parameters: list[inspect.Parameter]) -> Iterator[list[inspect
         yield placed[:count]
 
 
-def _type(of: Any, step: Any, name: str, annotation: Any) -> Type:
+def _type(of: Called, step: Called, name: str, annotation: object) -> Type:
     if annotation is inspect.Signature.empty:
         raise _refused(
             of,
@@ -379,7 +384,7 @@ def _type(of: Any, step: Any, name: str, annotation: Any) -> Type:
         ) from error
 
 
-def _result(of: Any, step: Any, hints: Mapping[str, Any], *, rows: bool) -> Type:
+def _result(of: Called, step: Called, hints: Hints, *, rows: bool) -> Type:
     annotation = hints.get("return", inspect.Signature.empty)
     if annotation is inspect.Signature.empty or annotation is type(None):
         example = "-> list[str]" if rows else "-> str"
@@ -392,7 +397,7 @@ def _result(of: Any, step: Any, hints: Mapping[str, Any], *, rows: bool) -> Type
         raise _refused(of, f'returns "{shown(annotation)}": {error}', error.hint, step) from error
 
 
-def _hints(of: Any, step: Any) -> Mapping[str, Any]:
+def _hints(of: Called, step: Called) -> Hints:
     try:
         return get_type_hints(step, include_extras=True)
     except (NameError, TypeError, SyntaxError) as error:
@@ -404,12 +409,12 @@ def _hints(of: Any, step: Any) -> Mapping[str, Any]:
         ) from error
 
 
-def _description(of: Any) -> str:
+def _description(of: object) -> str:
     text = inspect.getdoc(of) if of.__doc__ else None
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
-def place_of(of: Any) -> str:
+def place_of(of: object) -> str:
     """Return the source position of a function or class, such as `scoring.py:12`.
 
     Empty if unknown.
@@ -417,6 +422,8 @@ def place_of(of: Any) -> str:
     code = getattr(of, "__code__", None)
     if code is not None:
         return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+    if not callable(of):
+        return ""
     try:
         _, line = inspect.getsourcelines(of)
         return f"{(inspect.getsourcefile(of) or '').rpartition('/')[2]}:{line}"
@@ -424,7 +431,7 @@ def place_of(of: Any) -> str:
         return ""
 
 
-def _refused(of: Any, what: str, hint: str, step: Any = None) -> StatementError:
+def _refused(of: object, what: str, hint: str, step: object = None) -> StatementError:
     name = getattr(of, "__name__", repr(of))
     return StatementError(
         f'function "{name}" {what}', hint=hint, place=place_of(step or of) or place_of(of)

@@ -9,21 +9,38 @@ replayed even if the module is gone.
 import importlib
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from duolog.core.errors import DuologError, StatementError
 from duolog.core.exception_text import describe_exception
 from duolog.ksql.udf.decorators import DEFINED, Definition, define
 from duolog.plan.sql.signatures import Signature, signature
-from duolog.plan.sql.user_functions import Code, Kind, Overload, UserFunction
+from duolog.plan.sql.user_functions import Code, Kind, Overload, Step, UserFunction
 from duolog.plan.types import parse_type
 
 _HINT: Final = (
     "Put it next to the file of statements, in the working directory, or on Python's path."
 )
+
+
+class KeptOverload(TypedDict):
+    """An overload in a record of the command topic."""
+
+    signature: str
+    nullable: list[bool]
+    constants: int
+    state: str | None
+    steps: list[Step]
+
+
+class KeptFunction(TypedDict):
+    """A function in a record of the command topic."""
+
+    kind: Kind
+    overloads: list[KeptOverload]
 
 
 def add_directories(*directories: Path) -> None:
@@ -79,7 +96,7 @@ def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction,
     return tuple(_function(name, f"{module_name}:{name}", of) for name, of in by_name.items())
 
 
-def as_kept(function: UserFunction) -> dict[str, Any]:
+def as_kept(function: UserFunction) -> KeptFunction:
     """Encode a function for the command topic."""
     return {
         "kind": function.kind,
@@ -96,12 +113,12 @@ def as_kept(function: UserFunction) -> dict[str, Any]:
     }
 
 
-def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = False) -> UserFunction:
+def of_kept(name: str, origin: str, kept: KeptFunction, *, anew: bool = False) -> UserFunction:
     """Decode a function of the command topic, and load it if the module still defines it.
 
     Otherwise `code.missing` says why it cannot be called.
     """
-    kind: Kind = kept["kind"]
+    kind = kept["kind"]
     overloads = tuple(_overload(one) for one in kept["overloads"])
     try:
         found = load(name, origin, anew=anew)
@@ -118,7 +135,7 @@ def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = Fal
     return UserFunction(name, kind, origin, overloads, found.code, found.description, found.family)
 
 
-def _overload(kept: Mapping[str, Any]) -> Overload:
+def _overload(kept: KeptOverload) -> Overload:
     state = kept["state"]
     return Overload(
         signature(kept["signature"]),

@@ -19,7 +19,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ def _headers(text: str) -> Iterable[tuple[str, str]]:
             yield name.strip(), urllib.parse.unquote(value.strip())
 
 
-def _as_json(trace: Sequence[Span]) -> Iterable[dict[str, Any]]:
+def _as_json(trace: Sequence[Span]) -> Iterable[dict[str, object]]:
     of_trace = secrets.token_hex(16)
     outermost = secrets.token_hex(8)
     for place, span in enumerate(trace):
@@ -166,7 +166,7 @@ def _as_json(trace: Sequence[Span]) -> Iterable[dict[str, Any]]:
         }
 
 
-def _attributes(of: Mapping[str, str | int]) -> list[dict[str, Any]]:
+def _attributes(of: Mapping[str, str | int]) -> list[dict[str, object]]:
     return [
         {
             "key": key,

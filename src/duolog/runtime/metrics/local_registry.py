@@ -18,11 +18,15 @@ import socket
 import stat
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from duolog.engine.query.metrics import Metrics
+
+ApplicationJson = Mapping[str, Any]
+"""Metrics of an application (`Metrics.to_json`), and its `pid`."""
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +64,12 @@ def register_process() -> None:
         threading.Thread(target=_answer, args=(listening,), name="duolog-top", daemon=True).start()
 
 
-def list_applications() -> list[dict[str, Any]]:
+def list_applications() -> list[ApplicationJson]:
     """Return the applications of all processes of this user: `Metrics.to_json`, and `pid`.
 
     Processes that do not answer in time are left out.
     """
-    found: list[dict[str, Any]] = []
+    found: list[ApplicationJson] = []
     try:
         paths = sorted(_directory().glob("*.sock"))
     except OSError:
@@ -99,7 +103,7 @@ def _listen(path: Path) -> socket.socket:
     return listening
 
 
-def _ask(path: Path) -> list[dict[str, Any]]:
+def _ask(path: Path) -> list[ApplicationJson]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(_LOOK_TIMEOUT_S)
         try:
@@ -108,7 +112,7 @@ def _ask(path: Path) -> list[dict[str, Any]]:
             path.unlink(missing_ok=True)
             raise
         pieces = list(iter(lambda: asking.recv(_CHUNK_BYTES), b""))
-    received: list[dict[str, Any]] = json.loads(b"".join(pieces))
+    received: list[ApplicationJson] = json.loads(b"".join(pieces))
     return received
 
 

@@ -20,7 +20,7 @@ hangs does not slow them down, and delays the exit of the process by at most thr
 
 import atexit
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from duolog.core.errors import QueryError
@@ -28,6 +28,8 @@ from duolog.engine.query.metrics import Epoch, read_epochs
 from duolog.runtime.metrics.collector import Collector, Span
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from duolog.engine.query.query import RunningQuery
 
 _LOOK_S: Final = 2.0
@@ -91,7 +93,7 @@ def spans_of(epoch: Epoch, application_id: str) -> tuple[Span, ...]:
 class ProviderOfProgram:
     """Passes spans to the provider that the program has set."""
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
 
     def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
@@ -113,7 +115,7 @@ class ProviderOfProgram:
         return True
 
 
-def _tracer() -> Any | None:
+def _tracer() -> "Tracer | None":
     try:
         from opentelemetry import trace as api  # noqa: PLC0415 - optional dependency
     except ImportError:
@@ -146,7 +148,7 @@ def _has_ended(query: "RunningQuery") -> bool:
         return True
 
 
-def _counted(query: "RunningQuery") -> dict[str, Any]:
+def _counted(query: "RunningQuery") -> Mapping[str, Any]:
     from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:

@@ -12,10 +12,13 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.ksql.settings import RULES
 from duolog.runtime.sql.errors import CommandDamaged
+
+if TYPE_CHECKING:
+    from duolog.ksql.udf.modules import KeptFunction
 
 VERSION: Final = 1
 FIRST: Final = -1
@@ -40,7 +43,7 @@ class Command:
     """Id of the query that it starts or replaces."""
     starts: Offsets = field(default_factory=dict)
     """Start offsets of the query, for topics that it does not read from the first record."""
-    function: Mapping[str, Any] | None = None
+    function: "KeptFunction | None" = None
     """Definition found by CREATE FUNCTION, for replays without its module."""
     rules: int = RULES
     """Version of the rules by which it was accepted; old records do not have it."""

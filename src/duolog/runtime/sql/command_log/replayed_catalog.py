@@ -11,7 +11,7 @@ Threads: one at a time; the engine holds its lock.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
@@ -26,6 +26,9 @@ from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Command, Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery, checkpoint_of
 from duolog.runtime.sql.errors import CommandDamaged
+
+if TYPE_CHECKING:
+    from duolog.ksql.udf.modules import KeptFunction
 
 _ATTEMPTS: Final = 10
 _READ_S: Final = 15.0
@@ -166,7 +169,7 @@ class ReplayedCatalog:
             self._starts.pop(query_id, None)
 
 
-def _kept_function(node: exp.Expression, state: SessionState) -> Mapping[str, Any] | None:
+def _kept_function(node: exp.Expression, state: SessionState) -> "KeptFunction | None":
     """Return the definition of a created function for its record, or None."""
     if not isinstance(node, nodes.CreateFunction):
         return None

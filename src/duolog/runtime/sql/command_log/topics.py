@@ -1,7 +1,7 @@
 """List, create and delete topics for statements."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -44,7 +44,7 @@ class Topics:
         Raises:
             KafkaError: the broker refuses it.
         """
-        given: dict[str, Any] = {} if replicas is None else {"replication_factor": replicas}
+        given = {} if replicas is None else {"replication_factor": replicas}
         create(self._admin, [NewTopic(name, partitions, config=dict(config), **given)])
 
     def delete(self, name: str) -> None:

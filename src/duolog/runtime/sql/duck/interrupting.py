@@ -9,9 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from duolog.ksql.errors import SqlError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 T = TypeVar("T")
 
@@ -49,7 +52,9 @@ class _Outcome(Generic[T]):
     raised: BaseException | None = None
 
 
-def interruptible(connection: Any, call: Callable[[], T], limits: AnswerLimits) -> T:
+def interruptible(
+    connection: "DuckDBPyConnection", call: Callable[[], T], limits: AnswerLimits
+) -> T:
     """Run a call that uses a connection, and return its result.
 
     Raises:
@@ -84,7 +89,7 @@ def interruptible(connection: Any, call: Callable[[], T], limits: AnswerLimits) 
     return outcome.returned[0]
 
 
-def _end(connection: Any, done: threading.Event, thread: threading.Thread) -> None:
+def _end(connection: "DuckDBPyConnection", done: threading.Event, thread: threading.Thread) -> None:
     starts_until = time.monotonic() + _START_S
     while not done.is_set():
         if not thread.is_alive() and time.monotonic() > starts_until:

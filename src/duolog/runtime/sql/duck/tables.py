@@ -6,10 +6,11 @@ t3(id, c0, c1, …)     the columns of `queries.source_columns`; rows are delete
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import duckdb
+from duckdb import DuckDBPyConnection
 
 from duolog.plan.types import Type
 from duolog.runtime.sql.duck.clauses import Query
@@ -20,14 +21,14 @@ from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
-_TURNS: Final[WeakKeyDictionary[Any, Lock]] = WeakKeyDictionary()
+_TURNS: Final[WeakKeyDictionary[DuckDBPyConnection, Lock]] = WeakKeyDictionary()
 """For each database, the turn of an answer with a limit on its memory."""
 _NO_LIMITS: Final = AnswerLimits()
 _ROWS_AT_ONCE: Final = 50_000
 _ANSWERED_AT_ONCE: Final = 2_000
 
 
-def connect() -> Any:
+def connect() -> DuckDBPyConnection:
     """Open an in-memory database without access to files and networks."""
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -42,7 +43,9 @@ def connect() -> Any:
 class DuckTable:
     """A table with the rows of a source; used from one thread at a time."""
 
-    def __init__(self, connection: Any, name: str, columns: Sequence[SourceColumn]) -> None:
+    def __init__(
+        self, connection: DuckDBPyConnection, name: str, columns: Sequence[SourceColumn]
+    ) -> None:
         self.name = name
         self._connection = connection
         types = [column.type for column in columns]
@@ -88,7 +91,7 @@ class DuckTable:
 
 
 def answered(
-    connection: Any,
+    connection: DuckDBPyConnection,
     query: Query,
     end: Callable[[], None] = lambda: None,
     limits: AnswerLimits = _NO_LIMITS,
@@ -122,7 +125,7 @@ def answered(
 
 
 @contextmanager
-def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
+def _within(connection: DuckDBPyConnection, limits: AnswerLimits) -> Iterator[None]:
     """Limit the additional memory that the database uses while it computes a result.
 
     DuckDB has one limit for all that a database holds: tables, results that were not read yet, and
@@ -139,6 +142,7 @@ def _within(connection: Any, limits: AnswerLimits) -> Iterator[None]:
         raise limits.out_of_time()
     try:
         taken = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+        assert taken is not None
         most = int(taken[0]) + limits.memory_bytes_max
         connection.execute(f"SET GLOBAL memory_limit = '{most}B'")
         try:
@@ -154,8 +158,8 @@ class _Answered(Iterator[tuple[object, ...]]):
 
     def __init__(
         self,
-        connection: Any,
-        cursor: Any,
+        connection: DuckDBPyConnection,
+        cursor: DuckDBPyConnection,
         types: Sequence[Type],
         end: Callable[[], None],
         limits: AnswerLimits,

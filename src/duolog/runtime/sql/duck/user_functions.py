@@ -10,7 +10,7 @@ fields of a STRUCT by position, timestamps without a zone.
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
@@ -49,7 +49,7 @@ def fold_of(kept: UserAggregate, args: Sequence[str], behind: str) -> str:
     give = replace(kept.routine, step="map", arguments=(state,)) if "map" in steps else None
     _ensure_there(initialize)
 
-    def folded(rows: Sequence[Mapping[str, Any]] | None) -> Any:
+    def folded(rows: Sequence[Mapping[str, object]] | None) -> object:
         found = initialize()
         for row in rows or ():
             found = add(found, *(row[f"f{at}"] for at in range(len(columns))))
@@ -73,7 +73,7 @@ def _called(
     routine: Routine,
     args: Sequence[str],
     types: Sequence[Type],
-    call: Callable[..., Any],
+    call: Callable[..., object],
     *,
     fold: bool,
 ) -> str:
@@ -81,7 +81,7 @@ def _called(
     readers = [reader(of) for of in types]
     write = _writer(routine.result)
 
-    def converted(*values: Any) -> Any:
+    def converted(*values: object) -> object:
         given = (
             value if read is None else read(value)
             for read, value in zip(readers, values, strict=True)

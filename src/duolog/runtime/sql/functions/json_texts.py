@@ -9,7 +9,7 @@ import json
 import re
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Never
 
 from duolog.ksql.syntax.script import type_written
 from duolog.plan.types import DOUBLE, TIME, TIMESTAMP, Array, Map, Struct, Type
@@ -38,14 +38,14 @@ _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
 }
 
 
-def _refused(word: str) -> Any:
+def _refused(word: str) -> Never:
     raise ValueError(word)
 
 
 _DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refused)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     """Parse a value; `_MISSING` for an empty string.
 
     Raises:
@@ -71,14 +71,14 @@ def _is_joined(found: int | Decimal | None, sign: str) -> bool:
     return sign not in _SPACE
 
 
-def _parsed_or_missing(text: str) -> Any:
+def _parsed_or_missing(text: str) -> object:
     try:
         return _parsed(text)
     except ValueError:
         return _MISSING
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     match value:
         case str():
             return f'"{value.translate(_ESCAPES)}"'
@@ -146,15 +146,16 @@ def array_contains(text: str, value: str) -> bool:
 
 def concat(*texts: str | None) -> str | None:
     """Accepts nulls; the result is null for them, and for strings that are not JSON."""
-    values: list[Any] = [_MISSING if text is None else _parsed_or_missing(text) for text in texts]
+    values = [_MISSING if text is None else _parsed_or_missing(text) for text in texts]
     if not values or any(value is _MISSING for value in values):
         return None
-    if all(isinstance(value, dict) for value in values):
-        merged: dict[str, Any] = {}
-        for value in values:
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) == len(values):
+        merged: dict[str, object] = {}
+        for value in objects:
             merged |= value
         return _written(merged)
-    chained: list[Any] = []
+    chained: list[object] = []
     for value in values:
         chained += value if isinstance(value, list) else [value]
     return _written(chained)
@@ -183,7 +184,7 @@ def records(text: str) -> dict[str, str] | None:
     }
 
 
-def to_json(value: Any, of: str) -> str:
+def to_json(value: object, of: str) -> str:
     """Encode a value as JSON; accepts null. Fields of a STRUCT are by position."""
     return _json(value, type_written(of))
 

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from duolog.plan.sql.time_patterns import Unsupported
@@ -25,6 +25,9 @@ from duolog.runtime.sql.functions import (
     urls,
 )
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 PREFIX: Final = "duolog_"
 _CALLED: Final = re.compile(rf"\b{PREFIX}\w+(?=\()")
 
@@ -35,20 +38,24 @@ _TEXTS: Final = "VARCHAR[]"
 _TEXT_BY_TEXT: Final = "MAP(VARCHAR, VARCHAR)"
 
 
+Compute = Callable[..., Any]
+"""Computes a value from values of DuckDB."""
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function, and DuckDB's type of its result; parameters are not typed."""
 
-    call: Callable[..., Any]
+    call: Compute
     gives: str
     takes_nulls: bool = False
 
 
-def _given(gives: str, **calls: Callable[..., Any]) -> dict[str, Function]:
+def _given(gives: str, **calls: Compute) -> dict[str, Function]:
     return {name: Function(call, gives) for name, call in calls.items()}
 
 
-def _with_nulls(gives: str, **calls: Callable[..., Any]) -> dict[str, Function]:
+def _with_nulls(gives: str, **calls: Compute) -> dict[str, Function]:
     return {name: Function(call, gives, takes_nulls=True) for name, call in calls.items()}
 
 
@@ -176,11 +183,11 @@ FUNCTIONS: Final = {
 
 
 _of_users: Final[dict[str, Function]] = {}
-_there: Final[WeakKeyDictionary[Any, set[str]]] = WeakKeyDictionary()
+_there: Final[WeakKeyDictionary["DuckDBPyConnection", set[str]]] = WeakKeyDictionary()
 """Registered functions, by connection: asking DuckDB takes 30 ms."""
 
 
-def ensure_functions(connection: Any, sql: str) -> None:
+def ensure_functions(connection: "DuckDBPyConnection", sql: str) -> None:
     """Register the functions that a query calls, unless they are."""
     known = _there.setdefault(connection, set())
     called_now = {name.removeprefix(PREFIX) for name in _CALLED.findall(sql)}
@@ -205,7 +212,7 @@ def _function(name: str) -> Function:
     return FUNCTIONS.get(name) or _of_users[name]
 
 
-def _guarded(function: Function) -> Callable[..., Any]:
+def _guarded(function: Function) -> Compute:
     """Wrap a function to return null for exceptions and, unless it accepts them, for nulls."""
     call, strict, of_double = function.call, not function.takes_nulls, function.gives == _DOUBLE
 

@@ -32,7 +32,9 @@ _ELSEWHERE: Final = (
     *("joins", "group", "having", "distinct", "with_", "stream_window", "partition_by"),
     "qualify",
 )
-_COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+Compare = Callable[[Any, Any], bool]
+
+_COMPARED: Final[Mapping[str, Compare]] = {
     PREFIX + "EQUAL": operator.eq,
     PREFIX + "LESS_THAN": operator.lt,
     PREFIX + "LESS_THAN_OR_EQUAL": operator.le,
@@ -48,7 +50,7 @@ _TURNED: Final = {
 _SIMPLE: Final = {INT, BIGINT, DOUBLE, STRING, BOOLEAN}
 _KEYS_MAX: Final = 10_000
 
-Test = tuple[int, Callable[[Any, Any], bool], Any]
+Test = tuple[int, Compare, object]
 """Position in a row, comparison, and the value to compare with."""
 
 
@@ -59,7 +61,7 @@ class Lookup:
     source: SourceInfo
     columns: tuple[ResultColumn, ...]
     places: tuple[int, ...]
-    keys: tuple[tuple[Any, ...], ...]
+    keys: tuple[Row, ...]
     tests: tuple[Test, ...]
     limit: int | None
 
@@ -149,12 +151,12 @@ def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
 
 def _conditions(
     where: Expression, columns: tuple[SourceColumn, ...], plain: int
-) -> tuple[dict[int, list[Any]], list[Test]] | None:
+) -> tuple[dict[int, list[object]], list[Test]] | None:
     """Return key values by position, and the other conditions; None if there are further ones.
 
     The first `plain` columns are the key; window bounds are ordinary conditions.
     """
-    values: dict[int, list[Any]] = {}
+    values: dict[int, list[object]] = {}
     tests: list[Test] = []
     for one in _conjuncts(where):
         among = _among(one, columns)
@@ -177,7 +179,7 @@ def _conjuncts(where: Expression) -> Iterator[Expression]:
             yield where
 
 
-def _among(one: Expression, columns: tuple[SourceColumn, ...]) -> tuple[int, list[Any]] | None:
+def _among(one: Expression, columns: tuple[SourceColumn, ...]) -> tuple[int, list[object]] | None:
     """Return column position and values of `column = value` or `column IN (values)`."""
     match one:
         case Call(name, args) if name in {PREFIX + "EQUAL", PREFIX + "IN"}:
@@ -209,7 +211,7 @@ def _test(one: Expression, columns: tuple[SourceColumn, ...]) -> Test | None:
             return None
 
 
-def _value(given: Expression, of: Type) -> Any:
+def _value(given: Expression, of: Type) -> object:
     """Return a literal as a value of the column's type; None if that needs a database."""
     if isinstance(given, Call) and given.function == PREFIX + "CAST" and numeric(of):
         given = given.args[0]

@@ -4,7 +4,7 @@ Threads: one at a time.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import source_columns
@@ -24,7 +24,7 @@ class ScannedRecords(TopicReader):
 
         super().__init__(records.source.topic, client)
         self.records = records
-        self._connection: Any = connect()
+        self._connection = connect()
         self._duck = DuckTable(self._connection, TABLE, source_columns(records.source))
         self._closed = False
 

@@ -27,6 +27,8 @@ from duolog.runtime.topic_reader import TopicReader
 from duolog.serde.row import Row
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from duolog.runtime.sql.duck.tables import DuckTable
 
 logger: Final = logging.getLogger(__name__)
@@ -50,7 +52,8 @@ class MaterializedTable(TopicReader):
         self._windowed = source.window is not None
         self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
         self._expiring = None if source.ttl_ms is None else Expiring(source.ttl_ms)
-        self._rows: dict[Any, Any] = {}
+        self._rows: dict[Row, Any] = {}
+        """Entries by key; of a windowed table, entries by bounds, by key."""
         self._numbers = count()
         self._duck: DuckTable | None = None
         self._added: dict[int, Row] = {}
@@ -78,7 +81,7 @@ class MaterializedTable(TopicReader):
             for key in self._expiring.gone():
                 self._keep(key, None)
 
-    def find(self, key: Any) -> list[Row]:
+    def find(self, key: Row) -> list[Row]:
         """Return the rows of a key: at most one, or one per window."""
         found = self._rows.get(key)
         if found is None:
@@ -95,7 +98,7 @@ class MaterializedTable(TopicReader):
             else:
                 yield entry
 
-    def in_duck(self, connection: Any, name: str) -> None:
+    def in_duck(self, connection: "DuckDBPyConnection", name: str) -> None:
         """Create or update a DuckDB table with the rows."""
         # Imported here: duckdb takes 100 ms, and lookups do not need it.
         from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415
@@ -113,7 +116,7 @@ class MaterializedTable(TopicReader):
         if self._duck is not None:
             self._duck.drop()
 
-    def _keep(self, key: Any, row: Row | None) -> None:
+    def _keep(self, key: Row, row: Row | None) -> None:
         if self._windowed:
             plain, bounds = key[:-_BOUNDS], key[-_BOUNDS:]
             rows = self._rows.setdefault(plain, {})
@@ -172,7 +175,7 @@ class MaterializedTables:
         self._tables: dict[str, MaterializedTable] = {}
         self._names: dict[str, str] = {}
         self._numbers = count()
-        self._connection: Any = None
+        self._connection: DuckDBPyConnection | None = None
 
     def table(self, source: SourceInfo) -> MaterializedTable:
         """Return a table, updated to the current end of its topic.
@@ -254,6 +257,7 @@ class MaterializedTables:
         from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415
 
         name = f"s{next(self._numbers)}"
+        assert self._connection is not None
         duck = DuckTable(self._connection, name, source_columns(source))
         try:
             for topic in source.topics:

@@ -5,7 +5,6 @@ The columns are those of `duck.queries.source_columns`, in their order.
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
 
 from confluent_kafka import Message
 
@@ -80,7 +79,8 @@ def _bytes(data: object) -> bytes | None:
 
 
 def _header(column: SqlColumn, message: Message) -> object:
-    headers: Any = message.headers() or []
+    headers = message.headers() or []
+    assert isinstance(headers, list), headers
     if column.role == "HEADERS":
         return [{"KEY": name, "VALUE": value} for name, value in headers]
     found = [value for name, value in headers if name == column.header]
