@@ -210,6 +210,7 @@ def _imported(name: str, *, anew: bool) -> ModuleType:
             raise StatementError(f'there is no module "{name}"', hint=_HINT) from error
         raise _failed(name, error) from error
     except Exception as error:
+        # The module is the user's code, which may raise anything.
         raise _failed(name, error) from error
     except SystemExit as error:
         if type(error) is not SystemExit:

@@ -124,5 +124,5 @@ def _answer(listening: socket.socket) -> None:
             try:
                 received = json.dumps([one.to_json() for one in local_applications()])
                 accepted.sendall(received.encode())
-            except Exception as error:  # noqa: BLE001 - the next client may succeed
+            except Exception as error:  # noqa: BLE001 - a query that ends now fails in py4j
                 logger.debug("could not send metrics to a client", extra={"reason": str(error)})

@@ -224,7 +224,7 @@ def _guarded(function: Function) -> Compute:
             return repr(float(found)) if found is not None and of_double else found
         except Unsupported:
             raise
-        except Exception:  # noqa: BLE001 - any exception gives null
+        except Exception:  # noqa: BLE001 - as in ksqlDB, any failure is null
             return None
 
     return guarded

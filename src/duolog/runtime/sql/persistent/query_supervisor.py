@@ -341,7 +341,7 @@ def _stop(entry: _Entry) -> None:
     starting, entry.starting = entry.starting, None
     before = entry.running
     if starting is not None:
-        # The error of the start was reported to those who waited for it.
+        # The query is no longer desired, so that any error of its start is irrelevant.
         with contextlib.suppress(Exception):
             entry.running = starting.result()
     running, entry.running, entry.is_replaced = entry.running, None, False
