@@ -53,9 +53,9 @@ class Query:
     sql: str
     is_table: bool = True
     settles: bool = True
-    """Whether results in Kafka Streams are delayed until a commit."""
+    """True if results in Kafka Streams are delayed until a commit."""
     in_streams: bool = True
-    """Whether `Nexmark.java` implements it."""
+    """True if `Nexmark.java` implements it."""
 
 
 def numbers_of(key: bytes) -> tuple[int, ...]:

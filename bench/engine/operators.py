@@ -86,7 +86,7 @@ class Topic:
     records: Callable[[int], Iterator[Record]]
     """Number of events → its records."""
     is_event: bool = True
-    """Whether its records count for Kafka Streams' rate."""
+    """True if its records count for Kafka Streams' rate."""
 
 
 def events_topic(keys: int) -> Topic:

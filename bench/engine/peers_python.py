@@ -68,7 +68,7 @@ class Peer:
     live_arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     on_close: bool = False
-    """Whether windows emit a result only when they close."""
+    """True if windows emit a result only when they close."""
 
     def python(self) -> str:
         """Return the interpreter that has the package; installs it once."""

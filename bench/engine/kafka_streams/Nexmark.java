@@ -43,7 +43,7 @@ public final class Nexmark {
   @JsonIgnoreProperties(ignoreUnknown = true)
   public record Person(String name, String city, String state, long date_time) {}
 
-  /** What is sold. */
+  /** An item for sale. */
   @JsonIgnoreProperties(ignoreUnknown = true)
   public record Auction(
       String item,
@@ -64,7 +64,7 @@ public final class Nexmark {
   /** A price alone. */
   public record Price(long price) {}
 
-  /** Where a seller lives. */
+  /** The address of a seller. */
   public record Seller(String name, String city, String state) {}
 
   /** A bid and what its auction says. */

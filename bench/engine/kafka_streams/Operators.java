@@ -54,17 +54,17 @@ public final class Operators {
     public Long m;
   }
 
-  /** What a stateless step makes. */
+  /** The result of a stateless step. */
   public record Doubled(Long n, Long doubled) {}
 
-  /** What a join makes. */
+  /** The result of a join. */
   public record Pair(Long n, Long m) {
     static Pair of(Event event, Other other) {
       return new Pair(event.n, other.m);
     }
   }
 
-  /** What is kept of a group. */
+  /** The state of a group. */
   @JsonIgnoreProperties(ignoreUnknown = true)
   public static final class Sum {
     public long records;

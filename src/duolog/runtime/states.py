@@ -64,7 +64,7 @@ class KeptState:
 
     @property
     def fixed(self) -> Fixed:
-        """What the first start has fixed, in any format; empty if it cannot be read."""
+        """Facts that the first start has fixed, in any format; empty if they cannot be read."""
         try:
             found = json.loads((self.directory / PIN_FILE).read_text())
         except (OSError, ValueError):

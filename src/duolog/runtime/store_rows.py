@@ -144,7 +144,7 @@ class StoreRows(Mapping[Any, NamedRow]):
         return self
 
     def range(self, low: object = None, high: object = None) -> Self:
-        """Return the rows of a key range, both ends inclusive; None is no bound."""
+        """Return the rows of a key range, both ends inclusive; None means no bound."""
         first, last = in_order(whole_key(low)), in_order(whole_key(high))
 
         def fits(key: object) -> bool:

@@ -54,7 +54,7 @@ class StoreView:
         return self._look(self._of(key)).get(key)
 
     def range(self, low: object = None, high: object = None) -> StoreRows:
-        """Return the rows of a key range, both ends inclusive; None is no bound."""
+        """Return the rows of a key range, both ends inclusive; None means no bound."""
         column = self.table.schema.key[0].name
         ends = (
             None if low is None else whole_key(low)[0],

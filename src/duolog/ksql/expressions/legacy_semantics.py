@@ -31,9 +31,9 @@ def with_legacy_semantics(node: exp.Expression, settings: Settings) -> exp.Expre
     parts: list[exp.Expression] = list(made.find_all(exp.Anonymous, exp.Cast))
     for found in reversed(parts):
         for rewrite in rewrites:
-            if (anew := rewrite(found)) is not found:
-                anew.meta.update(found.meta)
-                found.replace(anew)
+            if (rewritten := rewrite(found)) is not found:
+                rewritten.meta.update(found.meta)
+                found.replace(rewritten)
     return made
 
 

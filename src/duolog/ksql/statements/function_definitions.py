@@ -37,7 +37,7 @@ def create_function(state: SessionState, node: nodes.CreateFunction) -> Done:
             at=place_of(node.this),
             hint="Use CREATE OR REPLACE FUNCTION to replace it.",
         )
-    define(state, _loaded(node, name, origin, anew=there is not None))
+    define(state, _loaded(node, name, origin, reload=there is not None))
     return Done(
         node, message=f"Function {name} {'replaced' if there else 'created'} from '{origin}'"
     )
@@ -90,12 +90,12 @@ def drop_function(state: SessionState, node: nodes.DropFunction) -> Done:
     return Done(node, message=f"Function {name} dropped")
 
 
-def _loaded(node: nodes.CreateFunction, name: str, origin: str, *, anew: bool) -> UserFunction:
+def _loaded(node: nodes.CreateFunction, name: str, origin: str, *, reload: bool) -> UserFunction:
     kept: KeptFunction | None = node.meta.get(KEPT)
     if kept is not None:
-        return of_kept(name, origin, kept, anew=anew)
+        return of_kept(name, origin, kept, reload=reload)
     try:
-        return load(name, origin, anew=anew)
+        return load(name, origin, reload=reload)
     except StatementError as error:
         raise SqlError(
             f"Cannot create function {name} from '{origin}': {error.message}",

@@ -50,13 +50,13 @@ def add_directories(*directories: Path) -> None:
             sys.path.insert(0, path)
 
 
-def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
+def load(name: str, origin: str, *, reload: bool = False) -> UserFunction:
     """Return the function that `module:name` defines.
 
     Args:
         name: its SQL name, in upper case.
         origin: `module:name`, with the Python name or the SQL name.
-        anew: reload the module if it was imported before.
+        reload: load the module again if it was imported before.
 
     Raises:
         StatementError: there is no such function; the error says why.
@@ -67,7 +67,7 @@ def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
             f'"{origin}" is not the name of a function',
             hint="Write the module and the function: 'scoring:score'.",
         )
-    module = _imported(module_name, anew=anew)
+    module = _imported(module_name, reload=reload)
     found = [
         one
         for one in _defined_in(module)
@@ -78,13 +78,13 @@ def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
     return _function(name, origin, found)
 
 
-def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction, ...]:
+def functions_of(module_name: str, *, reload: bool = False) -> tuple[UserFunction, ...]:
     """Return all functions that a module defines, under their own names.
 
     Raises:
         StatementError: the module cannot be imported, or defines no function.
     """
-    module = _imported(module_name, anew=anew)
+    module = _imported(module_name, reload=reload)
     by_name: dict[str, list[Definition]] = {}
     for one in _defined_in(module):
         by_name.setdefault(one.name, []).append(one)
@@ -113,7 +113,7 @@ def as_kept(function: UserFunction) -> KeptFunction:
     }
 
 
-def of_kept(name: str, origin: str, kept: KeptFunction, *, anew: bool = False) -> UserFunction:
+def of_kept(name: str, origin: str, kept: KeptFunction, *, reload: bool = False) -> UserFunction:
     """Decode a function of the command topic, and load it if the module still defines it.
 
     Otherwise `code.missing` says why it cannot be called.
@@ -121,7 +121,7 @@ def of_kept(name: str, origin: str, kept: KeptFunction, *, anew: bool = False) -
     kind = kept["kind"]
     overloads = tuple(_overload(one) for one in kept["overloads"])
     try:
-        found = load(name, origin, anew=anew)
+        found = load(name, origin, reload=reload)
     except StatementError as error:
         return UserFunction(name, kind, origin, overloads, Code({}, str(error).replace("\n", " ")))
     gone = [one for one in overloads if one not in found.overloads]
@@ -194,11 +194,11 @@ def _plain_function(module: ModuleType, name: str) -> Definition:
     return define(found)
 
 
-def _imported(name: str, *, anew: bool) -> ModuleType:
+def _imported(name: str, *, reload: bool) -> ModuleType:
     importlib.invalidate_caches()
     before = sys.modules.get(name)
     try:
-        if before is None or not anew:
+        if before is None or not reload:
             return importlib.import_module(name)
         # Its functions are defined again, or have been removed.
         vars(before).pop(DEFINED, None)

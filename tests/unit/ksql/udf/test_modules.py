@@ -31,17 +31,17 @@ def source(result: str) -> str:
 
 
 def test_a_module_is_reloaded_on_request(module: Path) -> None:
-    def result(*, anew: bool) -> object:
-        function = load("SCORE", f"{module.stem}:score", anew=anew)
+    def result(*, reload: bool) -> object:
+        function = load("SCORE", f"{module.stem}:score", reload=reload)
         types = tuple(one.type for one in function.overloads[0].signature.parameters)
         return Routine(function, 0, "call", types, function.overloads[0].signature.result)(1)
 
     module.write_text(source("a + 1"))
-    assert result(anew=False) == 2
+    assert result(reload=False) == 2
     module.write_text(source("a + 1000"))
 
-    assert result(anew=False) == 2
-    assert result(anew=True) == 1001
+    assert result(reload=False) == 2
+    assert result(reload=True) == 1001
 
 
 def test_a_reload_drops_functions_that_the_module_no_longer_has(module: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_reload_drops_functions_that_the_module_no_longer_has(module: Path) ->
     module.write_text(source("a + 1").replace("score", "other_name"))
 
     with pytest.raises(StatementError, match=r'has no function "gone"'):
-        load("GONE", f"{module.stem}:gone", anew=True)
+        load("GONE", f"{module.stem}:gone", reload=True)
     assert [one.name for one in functions_of(module.stem)] == ["OTHER_NAME"]
 
 

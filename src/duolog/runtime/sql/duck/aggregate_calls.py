@@ -58,7 +58,7 @@ def nested(node: exp.Expression, around: str) -> SqlError:
     )
 
 
-def call_of(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
+def call_of(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, suffix: str) -> Bound:
     given = [one for one in call.expressions if not isinstance(one, exp.Star)]
     distinct = any(isinstance(one, exp.Distinct) for one in given)
     nodes = [one.expressions[0] if isinstance(one, exp.Distinct) else one for one in given]
@@ -69,16 +69,16 @@ def call_of(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, be
         raise SqlError(
             f"Function '{name.lower()}' does not accept parameters ({listed}).", at=place_of(call)
         )
-    return bound_sql(*written(found, [one.sql for one in args], types, behind, distinct=distinct))
+    return bound_sql(*written(found, [one.sql for one in args], types, suffix, distinct=distinct))
 
 
-def call_of_user(call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
+def call_of_user(call: exp.Anonymous, binder: Binder, suffix: str) -> Bound:
     aggregate = bind_aggregate(call, binder, Settings())
     kept = dict(aggregate.options)[OF_USER]
     assert isinstance(kept, UserAggregate), kept
     columns = () if aggregate.arg is None else (aggregate.arg, *aggregate.others)
     args = [lowered(one).sql for one in columns]
-    return bound_sql(fold_of(kept, args, behind), kept.routine.result)
+    return bound_sql(fold_of(kept, args, suffix), kept.routine.result)
 
 
 def bound_sql(sql: str, of: Type) -> Bound:

@@ -169,7 +169,7 @@ def _sum(aggregate: Aggregate, given: Type, of: Type) -> Aggregate:
 
 
 def written(
-    aggregate: Aggregate, args: Sequence[str], types: Sequence[Type], behind: str, *, distinct: bool
+    aggregate: Aggregate, args: Sequence[str], types: Sequence[Type], suffix: str, *, distinct: bool
 ) -> tuple[str, Type]:
     """Return a call in DuckDB's SQL, and its result type.
 
@@ -177,7 +177,7 @@ def written(
         aggregate: the function.
         args: its arguments in DuckDB's SQL; none means `*`.
         types: their types.
-        behind: FILTER (…) and OVER (…), or empty.
+        suffix: FILTER (…) and OVER (…), or empty.
         distinct: true if equal values count once.
     """
     of = aggregate.type_of(types)
@@ -187,29 +187,29 @@ def written(
     once = "DISTINCT " if distinct else ""
     given = f"{once}{', '.join(args)}" if args else "*"
     if aggregate in _SPREADS:
-        return _spread(aggregate, args[0], behind, once), of
+        return _spread(aggregate, args[0], suffix, once), of
     if aggregate == AGGREGATES["CORRELATION"]:
-        return (_correlation_of_distinct if distinct else _correlation)(args, behind), of
+        return (_correlation_of_distinct if distinct else _correlation)(args, suffix), of
     if aggregate == AGGREGATES["AVG"]:
-        return _mean(args[0], types[0], behind, once), of
-    call = aggregate.call.format(*args, all=given, once=once) + behind
+        return _mean(args[0], types[0], suffix, once), of
+    call = aggregate.call.format(*args, all=given, once=once) + suffix
     if distinct and is_sum_list:  # Two lists may have the same sum.
-        call = f"list_sum(list_transform(list({given}){behind}, lambda e: list_sum(e)))"
+        call = f"list_sum(list_transform(list({given}){suffix}, lambda e: list_sum(e)))"
     return aggregate.result.format(*args, call=call, type=duck_type(of)), of
 
 
-def _mean(arg: str, of: Type, behind: str, once: str) -> str:
+def _mean(arg: str, of: Type, suffix: str, once: str) -> str:
     """Return the mean, 0 for no values; as in ksqlDB, sums of BIGINTs wrap."""
     if of == BIGINT:
-        total = wrapped(f"CAST(sum({once}{arg}){behind} AS HUGEINT)", BIGINT)
-        return f"coalesce({total} / count({once}{arg}){behind}, 0)"
+        total = wrapped(f"CAST(sum({once}{arg}){suffix} AS HUGEINT)", BIGINT)
+        return f"coalesce({total} / count({once}{arg}){suffix}, 0)"
     if once and isinstance(of, Decimal):  # Those that differ may be the same DOUBLE.
         number = "lambda e: CAST(e AS DOUBLE)"
-        return f"coalesce(list_avg(list_transform(list({once}{arg}){behind}, {number})), 0)"
-    return f"coalesce(avg({once}CAST({arg} AS DOUBLE)){behind}, 0)"
+        return f"coalesce(list_avg(list_transform(list({once}{arg}){suffix}, {number})), 0)"
+    return f"coalesce(avg({once}CAST({arg} AS DOUBLE)){suffix}, 0)"
 
 
-def _spread(aggregate: Aggregate, arg: str, behind: str, once: str) -> str:
+def _spread(aggregate: Aggregate, arg: str, suffix: str, once: str) -> str:
     """Return a variance or standard deviation.
 
     DuckDB raises an error if it is infinite or NaN. Then ksqlDB's functions are computed value by
@@ -217,36 +217,36 @@ def _spread(aggregate: Aggregate, arg: str, behind: str, once: str) -> str:
     """
     number = f"CAST({arg} AS DOUBLE)"
     small = f"CASE WHEN abs({number}) < {_SQUARE_MAX} THEN {number} END"
-    found = f"{aggregate.call.format(all=once + small)}{behind}"
-    has_others = f"count({number}){behind} > count({small}){behind}"
+    found = f"{aggregate.call.format(all=once + small)}{suffix}"
+    has_others = f"count({number}){suffix} > count({small}){suffix}"
     others = "CAST('NaN' AS DOUBLE)"
     if aggregate.zero_of_nothing:
         found = f"coalesce({found}, 0)"
-        if _OVER not in behind:
-            others = called("variance", (f"list({once}{number}){behind}",))
+        if _OVER not in suffix:
+            others = called("variance", (f"list({once}{number}){suffix}",))
             others = f"sqrt({others})" if aggregate == AGGREGATES["STDDEV_SAMPLE"] else others
     return f"CASE WHEN {has_others} THEN {others} ELSE {found} END"
 
 
-def _correlation_of_distinct(args: Sequence[str], behind: str) -> str:
+def _correlation_of_distinct(args: Sequence[str], suffix: str) -> str:
     """Return the correlation; NaN without a finite result, as for huge numbers."""
     x, y = (f"CAST({arg} AS DOUBLE)" for arg in args)
     large = f"greatest(abs({x}), abs({y})) >= {_SQUARE_MAX}"
-    has_large = f"count(CASE WHEN {large} THEN 1 END){behind} > 0"
+    has_large = f"count(CASE WHEN {large} THEN 1 END){suffix} > 0"
     small_x, small_y = (f"CASE WHEN NOT {large} THEN {one} END" for one in (x, y))
-    found = f"corr(DISTINCT {small_x}, {small_y}){behind}"
+    found = f"corr(DISTINCT {small_x}, {small_y}){suffix}"
     return f"CASE WHEN {has_large} OR {found} IS NULL THEN CAST('NaN' AS DOUBLE) ELSE {found} END"
 
 
-def _correlation(args: Sequence[str], behind: str) -> str:
+def _correlation(args: Sequence[str], suffix: str) -> str:
     """Return Pearson's coefficient, from the same sums as for tables, which cost some digits."""
     one, other = (f"CAST({arg} AS DOUBLE)" for arg in args)
     x = f"CASE WHEN {other} IS NOT NULL THEN {one} END"
     y = f"CASE WHEN {one} IS NOT NULL THEN {other} END"
-    n, sum_x, sum_y = f"count({x}){behind}", f"sum({x}){behind}", f"sum({y}){behind}"
+    n, sum_x, sum_y = f"count({x}){suffix}", f"sum({x}){suffix}", f"sum({y}){suffix}"
 
     def together(left: str, right: str, *sums: str) -> str:
-        return f"({n} * sum({left} * {right}){behind} - {sums[0]} * {sums[1]})"
+        return f"({n} * sum({left} * {right}){suffix} - {sums[0]} * {sums[1]})"
 
     spread = f"({together(x, x, sum_x, sum_x)} * {together(y, y, sum_y, sum_y)})"
     # There is no quotient if the root is 0 or its argument negative.

@@ -24,7 +24,7 @@ _ORDER: Final = ("ROWOFFSET", "ROWTIME", "ROWPARTITION")
 
 
 def by_offset(
-    call: exp.Anonymous, value: str, of: Type, columns: Sequence[Visible], behind: str
+    call: exp.Anonymous, value: str, of: Type, columns: Sequence[Visible], suffix: str
 ) -> tuple[str, Type]:
     """Return a call in DuckDB's SQL, and its result type.
 
@@ -33,7 +33,7 @@ def by_offset(
         value: its first argument, in DuckDB's SQL.
         of: the type of that argument.
         columns: columns in scope.
-        behind: FILTER (…) and OVER (…), or empty.
+        suffix: FILTER (…) and OVER (…), or empty.
 
     Raises:
         SqlError: the rows have no offsets, or the other arguments are not a number and a boolean.
@@ -49,7 +49,7 @@ def by_offset(
             at=place_of(call),
             hint=ELSEWHERE,
         )
-    found = f"list({value} ORDER BY {', '.join(order)}){behind}"
+    found = f"list({value} ORDER BY {', '.join(order)}){suffix}"
     if ignores_nulls:
         found = f"list_filter({found}, lambda e: e IS NOT NULL)"
     first = name == BY_OFFSET[0]

@@ -69,9 +69,9 @@ def _decimal_quotient(args: Sequence[str], types: Sequence[Type], result: Decima
     half = f"(abs({bottom}) // 2) * sign({scaled})"
     quotient = f"(({scaled} + {half}) // {bottom})"
     whole = f"abs({quotient}) // {10**result.scale}::HUGEINT"
-    behind = f"CAST(abs({quotient}) % {10**result.scale}::HUGEINT AS VARCHAR)"
+    fraction = f"CAST(abs({quotient}) % {10**result.scale}::HUGEINT AS VARCHAR)"
     sign = f"CASE WHEN {quotient} < 0 THEN '-' ELSE '' END"
-    digits = f"concat({sign}, {whole}, '.', lpad({behind}, {result.scale}, '0'))"
+    digits = f"concat({sign}, {whole}, '.', lpad({fraction}, {result.scale}, '0'))"
     return f"CASE WHEN {bottom} <> 0 THEN TRY_CAST({digits} AS {duck_type(result)}) END"
 
 

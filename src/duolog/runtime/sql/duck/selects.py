@@ -268,16 +268,16 @@ class Selecting:
                 over=window is not None,
             ),
         )
-        behind = f" FILTER (WHERE {condition(inside.condition(where))})" if where else ""
+        suffix = f" FILTER (WHERE {condition(inside.condition(where))})" if where else ""
         if window:
-            behind += f" OVER ({self._window(window, inside)})"
+            suffix += f" OVER ({self._window(window, inside)})"
         assert isinstance(call, exp.Anonymous), call
         if of_user is not None:
-            return call_of_user(call, inside, behind)
+            return call_of_user(call, inside, suffix)
         if found is None:
             value = lowered(inside.bind(call.expressions[0]).expression)
-            return bound_sql(*by_offset(call, *value, self.scope.columns, behind))
-        return call_of(found, name, call, inside, behind)
+            return bound_sql(*by_offset(call, *value, self.scope.columns, suffix))
+        return call_of(found, name, call, inside, suffix)
 
     def _rows_of(self, clause: str, node: exp.Expression, *, inside: str) -> Bound:
         """Return the element of a table function; DuckDB's UNNEST makes one row for each."""

@@ -34,10 +34,10 @@ def call_of(routine: Routine, args: Sequence[str]) -> str:
     return _called(routine, args, routine.arguments, routine, fold=False)
 
 
-def fold_of(kept: UserAggregate, args: Sequence[str], behind: str) -> str:
+def fold_of(kept: UserAggregate, args: Sequence[str], suffix: str) -> str:
     """Return the call of an aggregate in DuckDB's SQL.
 
-    `behind` has FILTER (…) and OVER (…), or is empty.
+    `suffix` has FILTER (…) and OVER (…), or is empty.
 
     Raises:
         SqlError: the function's module is not available.
@@ -56,7 +56,7 @@ def fold_of(kept: UserAggregate, args: Sequence[str], behind: str) -> str:
         return found if give is None else give(found)
 
     listed = ", ".join(f"f{at} := {arg}" for at, arg in enumerate(args)) or "none := true"
-    rows = f"list(struct_pack({listed})){behind}"
+    rows = f"list(struct_pack({listed})){suffix}"
     of_row = Struct(tuple(Column(f"f{at}", of) for at, of in enumerate(columns)))
     return _called(kept.routine, [rows], (Array(of_row),), folded, fold=True)
 

@@ -22,7 +22,7 @@ def weight(value: str, of: Type, depth: int = 0) -> str | None:
     Args:
         value: it, as SQL of DuckDB.
         of: its type.
-        depth: in how many lambdas of sizes it stands; their parameters are named by it.
+        depth: number of enclosing lambdas of sizes, which names their parameters.
     """
     if of in _LENGTHS:
         return f"coalesce({_LENGTHS[of]}({value}), 0)"
