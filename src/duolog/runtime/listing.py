@@ -10,7 +10,11 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from duolog.runtime.metrics.local_registry import list_applications, local_applications
+from duolog.runtime.metrics.local_registry import (
+    ApplicationJson,
+    list_applications,
+    local_applications,
+)
 
 if TYPE_CHECKING:
     from duolog.engine.query.metrics import Metrics
@@ -86,5 +90,5 @@ def _listed(metrics: "Metrics", pid: int) -> Listed:
     return Listed(name, state, mode, metrics.lag_records, pid, application)
 
 
-def _of_metrics(remote: dict[str, object]) -> dict[str, object]:
+def _of_metrics(remote: ApplicationJson) -> dict[str, object]:
     return {name: value for name, value in remote.items() if name != "pid"}

@@ -107,7 +107,7 @@ class KeptState:
         return "changelog" in self.fixed if self.fixed else None
 
     @property
-    def stores(self) -> Mapping[str, object]:
+    def stores(self) -> Mapping[str, Fixed]:
         """Layout of each store, as written by `store_layouts`."""
         return dict(self.fixed.get("shape", {}).get("stores", {}))
 

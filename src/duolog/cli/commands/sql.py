@@ -1,6 +1,8 @@
 """`duolog sql`: run ksqlDB statements from a terminal, a pipe or files."""
 
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
@@ -139,25 +141,9 @@ def sql(
     ensure_reachable(bootstrap_servers)
     directory = data_dir or default_data_dir("sql")
     properties = read_assignments(assignments)
-
-    def opened() -> "SqlEngine":
-        # Imported while the first prompt is already shown.
-        from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
-
-        service = service_id or DEFAULT_SERVICE
-        form = engine_settings()
-        engine = SqlEngine(
-            bootstrap_servers,
-            data=directory,
-            service_id=service,
-            properties=properties,
-            engine_settings=form,
-        )
-        _define_functions(engine, modules)
-        return engine
-
     modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
+    opened = partial(_open_engine, bootstrap_servers, directory, service_id, properties, modules)
     with EngineOpening(opened) as opening:
         shell = Shell(ScriptRunner(opening.engine, View(form)), opening.names)
         if path is not None:
@@ -169,6 +155,27 @@ def sql(
             return shell.run_batch(first) or shell.run_batch(whole_statements(lines))
         opening.begin()
         return shell.run_batch(first) or _run_interactively(opening, shell, directory)
+
+
+def _open_engine(
+    bootstrap_servers: str,
+    directory: Path,
+    service_id: str | None,
+    properties: Mapping[str, str],
+    modules: list[str],
+) -> "SqlEngine":
+    # Imported while the first prompt is already shown.
+    from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
+
+    engine = SqlEngine(
+        bootstrap_servers,
+        data=directory,
+        service_id=service_id or DEFAULT_SERVICE,
+        properties=properties,
+        engine_settings=engine_settings(),
+    )
+    _define_functions(engine, modules)
+    return engine
 
 
 def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:

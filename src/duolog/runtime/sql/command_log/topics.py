@@ -44,8 +44,12 @@ class Topics:
         Raises:
             KafkaError: the broker refuses it.
         """
-        given = {} if replicas is None else {"replication_factor": replicas}
-        create(self._admin, [NewTopic(name, partitions, config=dict(config), **given)])
+        wanted = (
+            NewTopic(name, partitions, config=dict(config))
+            if replicas is None
+            else NewTopic(name, partitions, replication_factor=replicas, config=dict(config))
+        )
+        create(self._admin, [wanted])
 
     def delete(self, name: str) -> None:
         """Delete a topic, if it exists.

@@ -152,8 +152,8 @@ def concat(*texts: str | None) -> str | None:
     objects = [value for value in values if isinstance(value, dict)]
     if len(objects) == len(values):
         merged: dict[str, object] = {}
-        for value in objects:
-            merged |= value
+        for one in objects:
+            merged |= one
         return _written(merged)
     chained: list[object] = []
     for value in values:

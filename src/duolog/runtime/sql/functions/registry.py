@@ -193,7 +193,7 @@ def ensure_functions(connection: "DuckDBPyConnection", sql: str) -> None:
     called_now = {name.removeprefix(PREFIX) for name in _CALLED.findall(sql)}
     for name in sorted(called_now & (FUNCTIONS.keys() | _of_users.keys()) - known):
         function = _function(name)
-        connection.create_function(
+        connection.create_function(  # type: ignore[call-overload] # DuckDB accepts the name.
             PREFIX + name,
             _guarded(function),
             None,

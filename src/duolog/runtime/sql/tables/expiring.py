@@ -7,21 +7,22 @@ or more older. The tasks of a query use the time of all that they have read, whi
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
+from typing import Generic, TypeVar
 
-from duolog.serde.row import Row
+Key = TypeVar("Key")
 
 
-class Expiring:
+class Expiring(Generic[Key]):
     """Timestamps of the rows of a table."""
 
     def __init__(self, ttl_ms: int) -> None:
         self._ttl_ms = ttl_ms
         self._newest: dict[int, int] = {}
-        self._waiting: dict[int, list[tuple[int, int, Row]]] = {}
-        self._latest: dict[Row, int] = {}
+        self._waiting: dict[int, list[tuple[int, int, Key]]] = {}
+        self._latest: dict[Key, int] = {}
         self._numbers = count()
 
-    def see(self, partition: int, key: Row, time_ms: int, *, deleted: bool) -> None:
+    def see(self, partition: int, key: Key, time_ms: int, *, deleted: bool) -> None:
         """Add a record; it replaces the timestamp of an earlier row with its key."""
         self._newest[partition] = max(time_ms, self._newest.get(partition, time_ms))
         if deleted:
@@ -30,7 +31,7 @@ class Expiring:
         number = self._latest[key] = next(self._numbers)
         heappush(self._waiting.setdefault(partition, []), (time_ms, number, key))
 
-    def gone(self) -> Iterator[Row]:
+    def gone(self) -> Iterator[Key]:
         """Yield the keys of rows that have expired since the last call."""
         for partition, waiting in self._waiting.items():
             until = self._newest[partition] - self._ttl_ms

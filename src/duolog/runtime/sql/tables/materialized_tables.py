@@ -51,7 +51,9 @@ class MaterializedTable(TopicReader):
         self.skipped = 0
         self._windowed = source.window is not None
         self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
-        self._expiring = None if source.ttl_ms is None else Expiring(source.ttl_ms)
+        self._expiring: Expiring[Row] | None = (
+            None if source.ttl_ms is None else Expiring(source.ttl_ms)
+        )
         self._rows: dict[Row, Any] = {}
         """Entries by key; of a windowed table, entries by bounds, by key."""
         self._numbers = count()

@@ -240,7 +240,9 @@ def test_a_scan_of_a_stream_releases_everything_even_if_unread(broker: Broker) -
         next(iter(rows))
 
     assert broker.ask("SELECT COUNT(*) FROM rides;") == [(3,)]
-    tables = broker.present._connection.execute("SHOW TABLES").fetchall()  # noqa: SLF001
+    connection = broker.present._connection  # noqa: SLF001
+    assert connection is not None
+    tables = connection.execute("SHOW TABLES").fetchall()
     assert not [name for (name,) in tables if name.startswith("s")]
 
 

@@ -4,7 +4,7 @@ from duolog.runtime.sql.tables.expiring import Expiring
 
 
 def test_a_row_expires_by_the_time_of_its_partition() -> None:
-    rows = Expiring(10)
+    rows: Expiring[str] = Expiring(10)
     rows.see(0, "a", 5, deleted=False)
     rows.see(1, "b", 5, deleted=False)
     rows.see(0, "c", 14, deleted=False)
@@ -17,7 +17,7 @@ def test_a_row_expires_by_the_time_of_its_partition() -> None:
 
 
 def test_an_updated_or_deleted_row_does_not_expire_by_its_old_time() -> None:
-    rows = Expiring(10)
+    rows: Expiring[str] = Expiring(10)
     rows.see(0, "a", 5, deleted=False)
     rows.see(0, "b", 5, deleted=False)
     rows.see(0, "a", 9, deleted=False)
@@ -30,7 +30,7 @@ def test_an_updated_or_deleted_row_does_not_expire_by_its_old_time() -> None:
 
 
 def test_a_row_that_is_too_late_expires_at_once() -> None:
-    rows = Expiring(10)
+    rows: Expiring[str] = Expiring(10)
     rows.see(0, "a", 30, deleted=False)
     rows.see(0, "b", 20, deleted=False)
 
