@@ -10,7 +10,7 @@ import json
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JJavaError
 
@@ -20,6 +20,9 @@ from duolog.engine.query.printing import write_of_functions, write_printed
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import causes_of
 from duolog.engine.spark.session import Session, open_session, running_config
+
+if TYPE_CHECKING:
+    from duolog.engine.java_objects import JavaObject
 
 _IN_WORDS: Final = {"RecordFailedException", "StoreFullException"}
 """Exceptions of the kernel that say all there is to say."""
@@ -61,7 +64,8 @@ class MemoryChain:
         self._session = shared_session()
         spark = self._session.spark
         driver = self._session.kernel("Driver")
-        self._driver: Any = driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001 - PySpark has no public way
+        java = spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java
+        self._driver: JavaObject = driver(java, json.dumps(spec))
 
     def run(self, packed: bytearray, wall_clock_ms: int) -> bytes:
         """Process records as one micro-batch; return what sinks write, in order.
@@ -71,20 +75,19 @@ class MemoryChain:
         """
         self._driver.setWallClock(wall_clock_ms)
         try:
-            written: bytes = self._driver.runPacked(packed)
+            written = bytes(self._driver.runPacked(packed))
         except Py4JJavaError as error:
             raise _failed(error) from error
         finally:
             if self._prints:
-                write_printed(self._session.kernel("Prints").take(self._id))
+                write_printed(str(self._session.kernel("Prints").take(self._id)))
             if self._calls_python:
-                write_of_functions(self._session.kernel("PythonOutput").take())
+                write_of_functions(str(self._session.kernel("PythonOutput").take()))
         return written
 
     def rows(self, look: Json) -> bytes:
         """Return the rows of a store, in all tasks: key and value as JSON (`lower_store_query`)."""
-        found: bytes = self._driver.rows(json.dumps(look))
-        return found
+        return bytes(self._driver.rows(json.dumps(look)))
 
     def skipped(self, stage: str) -> int:
         """Return how many records were skipped at this stage."""
@@ -95,7 +98,7 @@ class MemoryChain:
         return int(self._counted()["failed_calls"])
 
     def _counted(self) -> Json:
-        counted: Json = json.loads(self._session.kernel("Metrics").snapshot(self._id))
+        counted: Json = json.loads(str(self._session.kernel("Metrics").snapshot(self._id)))
         return counted
 
     def close(self) -> None:

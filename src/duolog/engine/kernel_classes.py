@@ -1,6 +1,8 @@
 """The full names of the kernel's Java classes that Python or Spark's settings name."""
 
-from typing import Any, Final
+from typing import Final, cast
+
+from duolog.engine.java_objects import JavaObject
 
 _ROOT: Final = "org.duolog.kernel"
 _PACKAGES: Final = {
@@ -37,7 +39,7 @@ def kernel_class_name(name: str) -> str:
     return ".".join(part for part in (_ROOT, package, name) if part)
 
 
-def kernel_class(jvm: Any, name: str) -> Any:
+def kernel_class(jvm: object, name: str) -> JavaObject:
     """Return a class of the kernel in a JVM, given Java's packages as Py4J shows them.
 
     Raises:
@@ -46,4 +48,4 @@ def kernel_class(jvm: Any, name: str) -> Any:
     found = jvm
     for part in kernel_class_name(name).split("."):
         found = getattr(found, part)
-    return found
+    return cast("JavaObject", found)

@@ -28,7 +28,7 @@ Kafka Streams has no equivalent: there, more partitions mean a reset of the appl
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -39,6 +39,7 @@ from duolog.engine.claims import Claimed
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.jvm.versions import versions
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.spec_graph import subtopologies_of
 from duolog.engine.lowering.sql import spark_type, spark_types, text
@@ -50,7 +51,8 @@ from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Process
 from duolog.plan.types import render_columns
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from duolog.engine.java_objects import JavaObject
 
 _WITHOUT_STORE: Final = frozenset(
     [
@@ -259,7 +261,7 @@ def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json
     if not any(of["form"] == "processor" for of in initial):
         return
     spark = session.spark_with(spec["shuffle_partitions"])
-    java: Any = spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java
+    java: JavaObject = spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java
     kept = json.dumps({"stores": list(initial)})
     try:
         found = list(session.kernel("ProcessorKeys").misplaced(java, json.dumps(spec), kept))

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -30,6 +30,9 @@ from duolog.plan.cutting.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
+
+if TYPE_CHECKING:
+    from duolog.engine.java_objects import JavaObject
 
 KeptRow = tuple[Row, Row, int]
 """Key and value columns, and the timestamp."""
@@ -140,7 +143,7 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -
         return CommittedRows(position=position)
     spec, lowered = look.spec, lower_store_query(look.table, look.levels, look.bounds)
     spark = session.spark
-    java_session: Any = spark._jsparkSession  # noqa: SLF001
+    java_session: JavaObject = spark._jsparkSession  # noqa: SLF001
     reader = session.kernel("StoreReader")
     try:
         at = str(place.spark_dir), place.operator, place.commit, place.store

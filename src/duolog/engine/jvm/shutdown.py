@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from duolog.core.units import MIB
 from duolog.engine.jvm import archive_watch
@@ -53,7 +53,7 @@ class JvmShutdown:
     aborted after a minute (`archive_watch`).
     """
 
-    process: Any
+    process: subprocess.Popen[bytes]
     archive: ClassArchive | None
     """What it writes as it ends; None if it writes none."""
     ran_query: bool = False
@@ -94,7 +94,7 @@ class JvmShutdown:
         if kind is None and self.keeps_archive:
             self._leave_to_itself()
             return
-        process.stdin.close()
+        _close_input(process)
         try:
             if kind is None and self.archive is None:
                 process.wait(_END_TIMEOUT_S)
@@ -112,7 +112,7 @@ class JvmShutdown:
         _yield_to_others(pid)
         watch = archive_watch.bound(pid, archive.arriving, ARCHIVE_LIMITS.write_s)
         # The gateway process exits when its standard input closes.
-        self.process.stdin.close()
+        _close_input(self.process)
         logger.info(
             "the JVM (process %d) writes a class archive, %s, so that later runs start "
             "faster: takes some seconds%s; class.archive=false turns it off",
@@ -136,6 +136,11 @@ class JvmShutdown:
         archive.take_over()
         if watch is not None:
             watch.wait()
+
+
+def _close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None, "PySpark opens a pipe to the gateway process"
+    process.stdin.close()
 
 
 def _yield_to_others(pid: int) -> None:

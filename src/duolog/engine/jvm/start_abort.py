@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 _LOOK_S: Final = 0.1
 
@@ -24,7 +24,7 @@ class JvmStartAbort:
     """
 
     def __init__(self, given_up: threading.Event) -> None:
-        self.process: Any = None
+        self.process: subprocess.Popen[bytes] | None = None
         """The JVM, once it is known."""
         self._given_up = given_up
         self._ended = threading.Event()
@@ -53,11 +53,11 @@ class JvmStartAbort:
                 for process in self._found():
                     process.kill()
 
-    def _found(self) -> list[Any]:
+    def _found(self) -> list[subprocess.Popen[bytes]]:
         if self.process is not None:
             return [self.process]
         frame = sys._current_frames().get(self._starter)  # noqa: SLF001 - there is no public way
-        found: list[Any] = []
+        found: list[subprocess.Popen[bytes]] = []
         while frame is not None and frame is not self._outside:
             values = list(frame.f_locals.values())
             found += [one for one in values if isinstance(one, subprocess.Popen) and one.pid]

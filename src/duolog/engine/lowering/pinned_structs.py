@@ -8,8 +8,8 @@ holds them by position.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.pinned_texts import are_pinned
 from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.expressions import Call, Cast, Expression, Literal, rewrite, walk
@@ -33,7 +33,7 @@ def as_lowered_first(accumulators: Sequence[Accumulator]) -> Sequence[Accumulato
     ]
 
 
-def _steps(kept: Accumulator, structs: _Structs) -> dict[str, Any]:
+def _steps(kept: Accumulator, structs: _Structs) -> Json:
     steps = {
         "initial": kept.initial,
         "add": kept.add,

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from pyspark import cloudpickle
 
 from duolog.core.exception_text import describe_exception
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.sql import quoted, spark_type, text
 from duolog.functions.of_keys import OfKey
 from duolog.plan.errors import InvalidPlan
@@ -32,7 +33,6 @@ from duolog.plan.processors import Definition
 from duolog.plan.sql.user_functions import Routine
 from duolog.plan.types import INT, STRING
 
-Json = dict[str, Any]
 Called = PythonFunction | Definition
 """A function that is sent to a worker once, and then called by its name."""
 _WORKER: Final = "duolog.functions.worker"
@@ -167,6 +167,7 @@ def _pickled(function: Called) -> bytes:
                 by_value.callback(_unregister, module)
         try:
             pickled: bytes = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+        # The function holds any object, and its class may define how it is pickled.
         except Exception as error:
             raise InvalidPlan(
                 f"{function.called} cannot be sent to the process that calls it",
@@ -189,7 +190,7 @@ def _modules_of(function: Called) -> Iterator[ModuleType]:
             yield module
 
 
-def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
+def _parts_of(function: Called) -> list[Callable[..., object] | type | None]:
     """Return the user's objects that are sent along."""
     if isinstance(function, Definition):
         made = function.make
@@ -199,7 +200,7 @@ def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
         called = called.body.called
     if isinstance(called, OfKey):
         called = called.__wrapped__
-    parts: list[Callable[..., Any] | type | None] = [called]
+    parts: list[Callable[..., object] | type | None] = [called]
     return parts + [part.made for part in function.shape if part is not None]
 
 

@@ -1,6 +1,8 @@
 """The setting `default.timestamp.extractor`, for sources that do not specify an extractor."""
 
-from typing import Any, Final
+from typing import Final
+
+from duolog.engine.lowering.node_spec import Json
 
 PREFIX: Final = "org.apache.kafka.streams.processor."
 EXTRACTORS: Final = {
@@ -12,7 +14,7 @@ EXTRACTORS: Final = {
 """The handling of invalid timestamps; with the wall clock there are none."""
 
 
-def with_default_extractor(sources: list[dict[str, Any]], extractor: str) -> list[dict[str, Any]]:
+def with_default_extractor(sources: list[Json], extractor: str) -> list[Json]:
     """Return the sources of a spec with this extractor, unless they have their own."""
     if not extractor:
         return sources

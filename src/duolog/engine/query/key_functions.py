@@ -11,7 +11,7 @@ error of the record with that key.
 import json
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from py4j.protocol import Py4JError
 
@@ -75,7 +75,7 @@ class KeyFunctionRunner:
                 # The thread that waits for Spark reports the reason, or restarts the JVM.
                 self._ending.wait(_AGAIN_S)
 
-    def _answer(self, number: int, name: str, key: str) -> list[Any]:
+    def _answer(self, number: int, name: str, key: str) -> list[object]:
         """Return the number of a request with its partition, or with an error text."""
         function, serde = self._functions[name]
         try:

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from duolog.engine.lowering.node_spec import Json
+
 if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery
     from duolog.engine.topics.offsets import EndOffsets
@@ -217,7 +219,7 @@ class Metrics:
         """Return the size of the state: files and memory, as rows are in either."""
         return sum(state.bytes + state.memory_bytes for state in self.states)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the metrics as JSON, which `from_json` reads."""
         return asdict(self)
 
@@ -266,7 +268,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     from duolog.engine.topics.topic_client import GLANCE_S  # noqa: PLC0415
 
     counters = query.counters()
-    counted: Mapping[str, Any] = {}
+    counted: Json = {}
     read: EndOffsets = counters.positions
     ends: EndOffsets = {}
     # The thread that waits for Spark reports why a JVM has ended.
@@ -293,7 +295,7 @@ def metrics_of(query: "RunningQuery") -> Metrics:
     )
 
 
-def read_tasks(counted: Mapping[str, Any]) -> tuple[TaskMetrics, ...]:
+def read_tasks(counted: Json) -> tuple[TaskMetrics, ...]:
     """Return the tasks in a snapshot of the kernel."""
     return tuple(
         TaskMetrics(
@@ -316,7 +318,7 @@ def read_tasks(counted: Mapping[str, Any]) -> tuple[TaskMetrics, ...]:
 
 
 def read_sources(
-    counted: Mapping[str, Any], positions: "EndOffsets", ends: "EndOffsets"
+    counted: Json, positions: "EndOffsets", ends: "EndOffsets"
 ) -> tuple[SourceMetrics, ...]:
     """Return the topic partitions that are read, with their ends as reported by the broker."""
     tasks = counted.get("tasks", {})
@@ -337,7 +339,7 @@ def read_sources(
     return tuple(found)
 
 
-def read_sinks(counted: Mapping[str, Any]) -> tuple[SinkMetrics, ...]:
+def read_sinks(counted: Json) -> tuple[SinkMetrics, ...]:
     """Return the topics that were written to, summed over Spark partitions."""
     return tuple(
         SinkMetrics(
@@ -353,7 +355,7 @@ def read_sinks(counted: Mapping[str, Any]) -> tuple[SinkMetrics, ...]:
     )
 
 
-def read_epochs(counted: Mapping[str, Any]) -> EpochMetrics:
+def read_epochs(counted: Json) -> EpochMetrics:
     """Return the epochs in a snapshot."""
     told = counted.get("epochs", {})
     return EpochMetrics(
@@ -367,7 +369,7 @@ def read_epochs(counted: Mapping[str, Any]) -> EpochMetrics:
     )
 
 
-def read_states(counted: Mapping[str, Any]) -> tuple[StateMetrics, ...]:
+def read_states(counted: Json) -> tuple[StateMetrics, ...]:
     """Return the state of the levels, first level first."""
     # Spark reports the last operator of a chain first.
     states = reversed(counted.get("epochs", {}).get("state", ()))

@@ -5,10 +5,9 @@ summed; for positions and times the maximum is taken, since two executors may ha
 one after the other. If two executors had a store one after the other, the later count is taken.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-Json = dict[str, Any]
+from duolog.engine.lowering.node_spec import Json
 
 _GREATEST: Final = frozenset({"positions", "stream_time", "last_ts", "lateness_max"})
 _LATEST: Final = "stores"
@@ -22,7 +21,7 @@ def merge_snapshots(snapshot: Json) -> Json:
     return total
 
 
-def _added(one: Mapping[str, Any], other: Mapping[str, Any], *, greatest: bool = False) -> Json:
+def _added(one: Json, other: Json, *, greatest: bool = False) -> Json:
     return {
         name: _later(one.get(name, {}), other.get(name, {}))
         if name == _LATEST
@@ -55,7 +54,7 @@ def _both(one: Any, other: Any, *, greatest: bool) -> Any:
     return max(one, other) if greatest else one + other
 
 
-def _later(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
+def _later(one: Json, other: Json) -> Json:
     """Return the latest count of each store; of two at the same time, the greater is more complete.
 
     Example:

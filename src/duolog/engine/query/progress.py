@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.query.metrics_merge import merge_snapshots
 from duolog.engine.topics.offsets import EndOffsets
@@ -125,7 +125,7 @@ class Report:
     @classmethod
     def parse(cls, text: str) -> "Report":
         """Parse Spark's `StreamingQueryProgress` in JSON."""
-        report: dict[str, Any] = json.loads(text)
+        report: Json = json.loads(text)
         positions: dict[str, dict[int, int]] = {}
         records: dict[str, int] = {}
         for source in report.get("sources", ()):
@@ -201,7 +201,7 @@ class Counters:
         return cls.of(merge_snapshots(json.loads(text)))
 
     @classmethod
-    def of(cls, counted: Mapping[str, Any]) -> "Counters":
+    def of(cls, counted: Json) -> "Counters":
         samples: dict[tuple[str, str | None, str, str], Skipped] = {}
         for sample in counted.get("samples", ()):
             skipped = Skipped(**sample)

@@ -1,6 +1,8 @@
 """A short description of a query for notebooks: `<RunningQuery counts: running in real-time>`."""
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from duolog.core.errors import DuologError
 
 
 class QueryStatus(Protocol):
@@ -14,7 +16,7 @@ class QueryStatus(Protocol):
     def mode(self) -> str: ...
     @property
     def has_ended(self) -> bool: ...
-    def exception(self) -> Any: ...
+    def exception(self) -> DuologError | None: ...
 
 
 def describe_state(query: QueryStatus) -> str:

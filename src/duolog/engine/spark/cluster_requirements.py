@@ -14,9 +14,8 @@ Tasks of a cluster run in other JVMs than the one that this process has started:
     checkpoints                           a directory that all executors see at the same path
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint.checkpoint import Json
@@ -33,7 +32,7 @@ from duolog.plan.nodes import Plan
 from duolog.plan.nodes.plan import key_functions_of
 
 
-def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: EngineConfig) -> None:
+def ensure_can_run(plan: Plan, spec: Callable[[], Json], config: EngineConfig) -> None:
     """Check that nothing in the plan depends on tasks in the JVM of this process.
 
     Raises:
@@ -81,11 +80,9 @@ def ensure_shared(directory: Path, session: Session, master: str) -> None:
     if is_one_jvm(master):
         return
     spark = session.spark
-    unseen = session.kernel("SharedDirectory").unseen(
-        spark.sparkContext._jsc,  # noqa: SLF001 - PySpark has no public access to it
-        str(directory / OWNER_FILE),
-        slots_of(spark, master),
-    )
+    java = spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no public access to it
+    shared = session.kernel("SharedDirectory")
+    unseen = str(shared.unseen(java, str(directory / OWNER_FILE), slots_of(spark, master)))
     if unseen:
         raise ExecutorsMissing(
             f"checkpoint {directory} is not visible to all executors",

@@ -9,12 +9,13 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
 from duolog.engine.errors import ExecutorsMissing
+from duolog.engine.java_objects import JavaObject
 from duolog.engine.jvm.jars import spark_home
 from duolog.engine.jvm.masters import is_one_jvm, promised_slots, standalone_masters
 from duolog.engine.settings import MASTER_VARIABLE, EngineConfig
@@ -100,8 +101,7 @@ def slots_of(spark: SparkSession, master: str) -> int:
     # Not the default parallelism: it is at least two, and the user can set it.
     context = _context(spark)
     profile = context.resourceProfileManager().defaultResourceProfile()
-    slots: int = context.maxNumConcurrentTasks(profile)
-    return slots
+    return int(context.maxNumConcurrentTasks(profile))
 
 
 def _promised_executors(master: str, settings: Mapping[str, str]) -> int | None:
@@ -112,9 +112,9 @@ def _promised_executors(master: str, settings: Mapping[str, str]) -> int | None:
 
 
 def _count(spark: SparkSession) -> int:
-    executors: int = _context(spark).getExecutorIds().size()
-    return executors
+    return int(_context(spark).getExecutorIds().size())
 
 
-def _context(spark: SparkSession) -> Any:
-    return spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public access to it
+def _context(spark: SparkSession) -> JavaObject:
+    java: JavaObject = spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no public access
+    return java.sc()

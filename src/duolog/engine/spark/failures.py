@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -24,6 +24,7 @@ from duolog.engine.errors import (
     QueryFailed,
     SourceTopicMissing,
 )
+from duolog.engine.java_objects import JavaObject
 from duolog.engine.jvm.jars import COMPILE_AGAIN
 
 JVM_IS_GONE: Final = (Py4JError, ConnectionError)
@@ -298,7 +299,7 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
     if isinstance(error, Py4JJavaError):
         yield from _java_causes(error.java_exception)
     elif isinstance(error, PySparkException):
-        origin: Any = getattr(error, "_origin", None)
+        origin: JavaObject | None = getattr(error, "_origin", None)
         if origin is not None:
             yield from _java_causes(origin)
         else:
@@ -307,7 +308,7 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
         yield Cause(type(error).__name__, str(error), "")
 
 
-def _java_causes(exception: Any) -> Iterator[Cause]:
+def _java_causes(exception: JavaObject | None) -> Iterator[Cause]:
     for _ in range(_CAUSES_MAX):
         if exception is None:
             return
@@ -316,7 +317,7 @@ def _java_causes(exception: Any) -> Iterator[Cause]:
         exception = exception.getCause()
 
 
-def _error_class(exception: Any) -> str:
+def _error_class(exception: JavaObject) -> str:
     try:
         return str(exception.getCondition() or "")
     except (Py4JError, TypeError):  # not one of Spark's own exceptions

@@ -6,7 +6,7 @@ import subprocess
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
@@ -33,7 +33,7 @@ def launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Jav
     """
     # The JVM's working directory is its scratch directory: stray files (derby.log, …) are removed
     # with it.
-    popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
+    popen: dict[str, object] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
     popen |= {"stdout": log, "stderr": log} if log else {}
     said_before = log.tell() if log else 0
     try:
@@ -107,7 +107,7 @@ def register_kernel(spark: SparkSession) -> None:
     Raises:
         KernelMissing: the kernel jar does not fit this package.
     """
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public access to a Java class
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public access to a Java class
     with kernel_is_there():
         kernel_class(jvm, "Kernel").register(spark._jsparkSession)  # noqa: SLF001
 

@@ -6,11 +6,11 @@ import subprocess
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from duolog.engine.java_objects import JavaObject
 from duolog.engine.jvm.exit_status import how_ended
 from duolog.engine.jvm.shutdown import JvmShutdown
 from duolog.engine.settings import EngineConfig
@@ -22,7 +22,7 @@ class RunningJvm:
     """The JVM and the session; its owners share both."""
 
     spark: SparkSession
-    jvm: Any
+    jvm: JavaObject
     """Access to Java.
 
     PySpark has one per process, which is None or the next JVM's once this JVM has ended.
@@ -32,7 +32,7 @@ class RunningJvm:
     config: EngineConfig
     end: JvmShutdown
     owners: set[object] = field(default_factory=set)
-    kernel: dict[str, Any] = field(default_factory=dict)
+    kernel: dict[str, JavaObject] = field(default_factory=dict)
     """Classes of the kernel, by name."""
     by_partitions: dict[int, SparkSession] = field(default_factory=dict)
     """Sessions of the same JVM, by their number of shuffle partitions."""

@@ -13,12 +13,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint.owner import Holder
+from duolog.engine.java_objects import JavaObject
 from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.gateway import register_kernel
@@ -62,10 +63,9 @@ class Session:
     @property
     def holder(self) -> Holder:
         """The JVM's side of claims on checkpoints."""
-        holder: Holder = self.kernel("Checkpoint")
-        return holder
+        return cast("Holder", self.kernel("Checkpoint"))
 
-    def kernel(self, name: str) -> Any:
+    def kernel(self, name: str) -> JavaObject:
         """Return a class of the kernel; cached, as the JVM searches all jars for a name."""
         known = self._running.kernel
         if name not in known:
@@ -73,7 +73,7 @@ class Session:
         return known[name]
 
     @property
-    def jvm(self) -> Any:
+    def jvm(self) -> JavaObject:
         """Java's packages by name; an ended JVM raises Py4JError or ConnectionError."""
         return self._running.jvm
 

@@ -100,7 +100,8 @@ def _lives(process: subprocess.Popen[bytes]) -> Iterator[None]:
     except JvmNotStarted:
         raise
     except Exception as error:
-        # For example, by a signal to all processes of a group.
+        # Whatever PySpark stumbles over if the JVM has ended, for example by a signal to all
+        # processes of a group; other exceptions are passed on.
         if (status := final_status(process)) is None:
             raise
         raise JvmNotStarted(

@@ -69,7 +69,7 @@ def test_real_time_has_neither_a_horizon_nor_bounds(tmp_path: Path) -> None:
 
 
 def test_ticks_are_a_source_only_if_a_task_requests_the_time(tmp_path: Path) -> None:
-    found = []
+    found: list[object] = []
     for spec in (SPEC, SPEC | {"ticks": {}}):
         _, read = sources(tmp_path, spec)
         java_list = read.context.session.jvm.java.util.ArrayList.return_value
